@@ -1,0 +1,83 @@
+/* buf - a growing byte buffer with a maximum; see buf.h. */
+#include "base/buf.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUF_FIRST_BYTES 256
+
+void buf_init(struct buf *b, size_t max_bytes)
+{
+	*b = (struct buf){ .max = max_bytes };
+}
+
+void buf_done(struct buf *b)
+{
+	free(b->bytes);
+	*b = (struct buf){ .max = b->max };
+}
+
+static void make_room(struct buf *b, size_t extra)
+{
+	size_t wanted = b->len + extra + 1;
+	size_t capacity = b->capacity ? b->capacity : BUF_FIRST_BYTES;
+
+	if (wanted <= b->capacity)
+		return;
+	while (capacity < wanted)
+		capacity *= 2;
+	b->bytes = mem_grow(b->bytes, capacity, 1);
+	b->capacity = capacity;
+}
+
+void buf_add(struct buf *b, const void *bytes, size_t len)
+{
+	if (len > b->max - b->len) {
+		len = b->max - b->len;
+		b->is_cut = true;
+	}
+	if (len == 0)
+		return;
+	make_room(b, len);
+	memcpy(b->bytes + b->len, bytes, len);
+	b->len += len;
+	b->bytes[b->len] = '\0';
+}
+
+void buf_add_text(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text));
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		abort(); /* out of memory, or a format of our own that is broken */
+	buf_add(b, text, (size_t)len);
+	free(text);
+}
+
+const char *buf_text(const struct buf *b)
+{
+	return b->bytes ? b->bytes : "";
+}
+
+char *buf_take(struct buf *b)
+{
+	char *text = b->bytes ? b->bytes : mem_dup("");
+
+	*b = (struct buf){ .max = b->max };
+	return text;
+}

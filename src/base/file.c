@@ -1,0 +1,120 @@
+/* file - whole small files, and writes that finish; see file.h. */
+#include "base/file.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_STEP_BYTES 4096
+
+int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
+{
+	cleanup_free char *text = NULL;
+	cleanup_fd int fd = -1;
+	size_t capacity = FILE_STEP_BYTES;
+	size_t len = 0;
+
+	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	text = mem_alloc(capacity + 1);
+	for (;;) {
+		ssize_t n = read(fd, text + len, capacity - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (len > max_bytes)
+			return -EFBIG;
+		if (len == capacity) {
+			capacity *= 2;
+			text = mem_grow(text, capacity + 1, 1);
+		}
+	}
+	text[len] = '\0';
+	*ret_text = take_ptr(text);
+	*ret_len = len;
+	return 0;
+}
+
+int file_read_line(int dir_fd, const char *path, char *out, size_t out_size)
+{
+	cleanup_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, out_size - 1);
+	if (n < 0)
+		return -errno;
+	out[n] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	return 0;
+}
+
+int file_write_all(int fd, const void *bytes, size_t len)
+{
+	const char *p = bytes;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_write_at(int dir_fd, const char *path, const char *text)
+{
+	cleanup_fd int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		return -errno;
+	return 0;
+}
+
+int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text)
+{
+	cleanup_fd int fd = openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return -errno;
+	return file_write_all(fd, text, strlen(text));
+}
+
+int file_make_dirs(const char *path, mode_t mode)
+{
+	char partial[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len >= sizeof(partial))
+		return -ENAMETOOLONG;
+	memcpy(partial, path, len + 1);
+	for (char *p = partial + 1; p <= partial + len; p++) {
+		char kept = *p;
+
+		if (kept != '/' && kept != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(partial, mode) < 0 && errno != EEXIST)
+			return -errno;
+		*p = kept;
+	}
+	return 0;
+}

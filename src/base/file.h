@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * file - whole small files, and writes that finish.
+ *
+ * Each function wraps one idea around system calls and returns -errno without words: the
+ * caller knows what the file means and says so. Reads take a maximum, always.
+ */
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Reads all of dir_fd/path (dir_fd may be AT_FDCWD), at most max_bytes (-EFBIG beyond). The text
+ * is NUL-terminated and the caller's to free. */
+int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);
+
+/* As above for a file that holds one line, such as one in /proc: trailing newline removed. */
+int file_read_line(int dir_fd, const char *path, char *out, size_t out_size);
+
+/* Writes all bytes, through short writes and EINTR. */
+int file_write_all(int fd, const void *bytes, size_t len);
+
+/* Opens for writing and writes once: for /proc and cgroup files, where one write is one act. */
+int file_write_at(int dir_fd, const char *path, const char *text);
+
+/* Makes dir_fd/path with the text in it; fails when it exists. */
+int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text);
+
+/* mkdir -p with `mode` for what is missing. */
+int file_make_dirs(const char *path, mode_t mode);

@@ -1,0 +1,172 @@
+/* json - writing JSON; see json.h. */
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+void json_init(struct json *j, struct buf *out)
+{
+	*j = (struct json){ .out = out };
+}
+
+/* How many bytes the valid UTF-8 sequence at p takes, 0 when there is none (RFC 3629). */
+static size_t utf8_len(const unsigned char *p, size_t left)
+{
+	size_t len;
+	unsigned char low = 0x80, high = 0xbf; /* range of the second byte */
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		len = 2;
+	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+		len = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		len = 4;
+	else
+		return 0;
+	if (p[0] == 0xe0)
+		low = 0xa0; /* overlong */
+	else if (p[0] == 0xed)
+		high = 0x9f; /* surrogates */
+	else if (p[0] == 0xf0)
+		low = 0x90; /* overlong */
+	else if (p[0] == 0xf4)
+		high = 0x8f; /* above U+10FFFF */
+	if (left < len || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if (p[i] < 0x80 || p[i] > 0xbf)
+			return 0;
+	return len;
+}
+
+static void add_escaped(struct buf *out, unsigned char c)
+{
+	switch (c) {
+	case '"':
+		buf_add_text(out, "\\\"");
+		break;
+	case '\\':
+		buf_add_text(out, "\\\\");
+		break;
+	case '\n':
+		buf_add_text(out, "\\n");
+		break;
+	case '\r':
+		buf_add_text(out, "\\r");
+		break;
+	case '\t':
+		buf_add_text(out, "\\t");
+		break;
+	default:
+		buf_addf(out, "\\u%04x", c);
+	}
+}
+
+static void add_string(struct buf *out, const char *bytes, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	const unsigned char *end = p + len;
+
+	buf_add_text(out, "\"");
+	while (p < end) {
+		const unsigned char *plain = p;
+		size_t n = 0;
+
+		/* a run that needs no escape goes out in one piece */
+		while (p < end && *p >= ' ' && *p != '"' && *p != '\\' && *p != 0x7f &&
+		       (n = utf8_len(p, (size_t)(end - p))) > 0)
+			p += n;
+		buf_add(out, plain, (size_t)(p - plain));
+		if (p == end)
+			break;
+		if (*p < 0x80)
+			add_escaped(out, *p);
+		else
+			buf_add_text(out, REPLACEMENT);
+		p++;
+	}
+	buf_add_text(out, "\"");
+}
+
+static void start_value(struct json *j, const char *key)
+{
+	if (j->has_item[j->depth])
+		buf_add_text(j->out, ",");
+	j->has_item[j->depth] = true;
+	if (key) {
+		add_string(j->out, key, strlen(key));
+		buf_add_text(j->out, ":");
+	}
+}
+
+static void open_level(struct json *j, const char *key, const char *bracket)
+{
+	start_value(j, key);
+	buf_add_text(j->out, bracket);
+	assert(j->depth + 1 < JSON_DEPTH_MAX);
+	j->has_item[++j->depth] = false;
+}
+
+static void close_level(struct json *j, const char *bracket)
+{
+	assert(j->depth > 0);
+	j->depth--;
+	buf_add_text(j->out, bracket);
+}
+
+void json_open_object(struct json *j, const char *key)
+{
+	open_level(j, key, "{");
+}
+
+void json_close_object(struct json *j)
+{
+	close_level(j, "}");
+}
+
+void json_open_array(struct json *j, const char *key)
+{
+	open_level(j, key, "[");
+}
+
+void json_close_array(struct json *j)
+{
+	close_level(j, "]");
+}
+
+void json_add_bytes(struct json *j, const char *key, const char *bytes, size_t len)
+{
+	start_value(j, key);
+	add_string(j->out, bytes, len);
+}
+
+void json_add_text(struct json *j, const char *key, const char *text)
+{
+	if (text)
+		json_add_bytes(j, key, text, strlen(text));
+	else
+		json_add_null(j, key);
+}
+
+void json_add_number(struct json *j, const char *key, int64_t value)
+{
+	start_value(j, key);
+	buf_addf(j->out, "%" PRId64, value);
+}
+
+void json_add_bool(struct json *j, const char *key, bool value)
+{
+	start_value(j, key);
+	buf_add_text(j->out, value ? "true" : "false");
+}
+
+void json_add_null(struct json *j, const char *key)
+{
+	start_value(j, key);
+	buf_add_text(j->out, "null");
+}

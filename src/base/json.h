@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * json - writing JSON, without a library and without a tree.
+ *
+ * The launcher prints a result and is done; it never reads JSON (the helpers that do use
+ * jansson). Values are appended to a buf in order; commas and nesting are kept right here.
+ * Text may hold any bytes: what is not valid UTF-8 becomes U+FFFD, so the output always is.
+ */
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JSON_DEPTH_MAX 16
+
+struct json {
+	struct buf *out;
+	unsigned depth;
+	bool has_item[JSON_DEPTH_MAX]; /* the open object or array at this depth is not empty */
+};
+
+void json_init(struct json *j, struct buf *out);
+
+/* `key` is NULL inside an array and at the top. */
+void json_open_object(struct json *j, const char *key);
+void json_close_object(struct json *j);
+void json_open_array(struct json *j, const char *key);
+void json_close_array(struct json *j);
+
+void json_add_text(struct json *j, const char *key, const char *text); /* NULL gives null */
+void json_add_bytes(struct json *j, const char *key, const char *bytes, size_t len);
+void json_add_number(struct json *j, const char *key, int64_t value);
+void json_add_bool(struct json *j, const char *key, bool value);
+void json_add_null(struct json *j, const char *key);

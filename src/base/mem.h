@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * mem - allocation that does not fail.
+ *
+ * Running out of memory aborts: such branches cannot be tested. The condition that makes this
+ * safe: a size that comes from outside is checked against a named maximum before it gets here.
+ */
+#include <stddef.h>
+
+void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull)); /* zeroed */
+void *mem_grow(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
+char *mem_dup(const char *text) __attribute__((malloc, returns_nonnull));
+char *mem_dup_bytes(const char *bytes, size_t len) __attribute__((malloc, returns_nonnull));
+char *mem_format(const char *fmt, ...)
+	__attribute__((malloc, returns_nonnull, format(printf, 1, 2)));

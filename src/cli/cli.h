@@ -1,0 +1,39 @@
+#pragma once
+/*
+ * cli - people's face: finds the command, prints its errors, gives its exit status.
+ *
+ * Each command is a file cmd_*.c with one struct cli_command; cli.c has the list. To add a
+ * command, write such a file and name it in the list: help, man page and completion follow.
+ */
+#include "base/err.h"
+#include "cli/opts.h"
+
+struct cli_context {
+	char **environ_list;
+};
+
+struct cli_command {
+	const char *name; /* "run", "policy show" */
+	const char *summary;
+	const char *usage; /* what follows the name */
+	const char *text;  /* a paragraph for --help and the man page; may be NULL */
+	const char *const *examples; /* pairs: command line, what it does; ended by NULL */
+	const struct opts_table *options; /* may be NULL */
+
+	/*
+	 * argv starts after the name. The exit status goes to *ret_status; -1 and `e` is a
+	 * failure of ours.
+	 */
+	int (*run)(const struct cli_context *context, char **argv, int *ret_status, struct err *e);
+};
+
+#define CLI_EXIT_FAILED 125
+#define CLI_EXIT_NOT_EXECUTABLE 126
+#define CLI_EXIT_NOT_FOUND 127
+
+int cli_main(char **argv, char **environ_list);
+
+/* All commands, ended by NULL; for help, man page and completion. */
+extern const struct cli_command *const cli_commands[];
+
+void cli_format_help(const struct cli_command *c, struct buf *out);

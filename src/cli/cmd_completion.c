@@ -1,0 +1,142 @@
+/*
+ * cmd_completion - agentkernel completion: completion scripts for bash, zsh and fish.
+ *
+ * Written from the same tables as the parser and --help, so a new option completes at once.
+ */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/commands.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const examples[] = {
+	"agentkernel completion bash > /etc/bash_completion.d/agentkernel",
+	"for all users of bash; new shells then complete commands and options",
+	NULL,
+};
+
+static void add_first_words(struct buf *out)
+{
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		buf_add(out, (*c)->name, strcspn((*c)->name, " "));
+		buf_add_text(out, " ");
+	}
+}
+
+static void format_bash(struct buf *out)
+{
+	buf_add_text(out, "# bash completion for agentkernel\n_agentkernel()\n{\n"
+			  "\tlocal word=${COMP_WORDS[COMP_CWORD]} options=\n"
+			  "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W \"");
+	add_first_words(out);
+	buf_add_text(out, "\" -- \"$word\"))\n\t\treturn\n\tfi\n"
+			  "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n");
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		buf_addf(out, "\t'%s'%s) options='", (*c)->name,
+			 strchr((*c)->name, ' ') ? "*" : "\\ *");
+		for (size_t i = 0; (*c)->options && i < (*c)->options->count; i++)
+			buf_addf(out, "--%s ", (*c)->options->rows[i].name);
+		buf_add_text(out, "--help' ;;\n");
+	}
+	buf_add_text(out, "\tesac\n\tcase \"$word\" in\n"
+			  "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
+			  "\t*) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
+			  "\tesac\n}\ncomplete -F _agentkernel agentkernel\n");
+}
+
+/* Help texts go between single quotes. */
+static void add_quoted(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_add_text(out, "'\\''");
+		else if (*text == '[' || *text == ']' || *text == ':')
+			buf_add_text(out, " ");
+		else
+			buf_add(out, text, 1);
+	}
+}
+
+static void format_zsh_command(const struct cli_command *c, struct buf *out)
+{
+	buf_addf(out, "\t'%s'*)\n\t\t_arguments '--help[show help]'", c->name);
+	for (size_t i = 0; c->options && i < c->options->count; i++) {
+		const struct opt *o = &c->options->rows[i];
+
+		buf_addf(out, " \\\n\t\t\t'--%s%s[", o->name, o->value ? "=" : "");
+		add_quoted(out, o->help);
+		buf_add_text(out, "]");
+		if (o->value)
+			buf_add_text(out, ":value:_files");
+		buf_add_text(out, "'");
+	}
+	buf_add_text(out, " \\\n\t\t\t'*::command:_normal' ;;\n");
+}
+
+static void format_zsh(struct buf *out)
+{
+	buf_add_text(out, "#compdef agentkernel\n_agentkernel()\n{\n"
+			  "\tif (( CURRENT == 2 )); then\n\t\tcompadd -- ");
+	add_first_words(out);
+	buf_add_text(out, "\n\t\treturn\n\tfi\n\tcase \"$words[2] $words[3]\" in\n");
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		format_zsh_command(*c, out);
+	buf_add_text(out, "\tesac\n}\n_agentkernel \"$@\"\n");
+}
+
+static void format_fish(struct buf *out)
+{
+	buf_add_text(out, "# fish completion for agentkernel\n");
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		size_t first = strcspn((*c)->name, " ");
+
+		buf_addf(out, "complete -c agentkernel -n __fish_use_subcommand -a %.*s -d '",
+			 (int)first, (*c)->name);
+		add_quoted(out, (*c)->summary);
+		buf_add_text(out, "'\n");
+		for (size_t i = 0; (*c)->options && i < (*c)->options->count; i++) {
+			const struct opt *o = &(*c)->options->rows[i];
+
+			buf_addf(out,
+				 "complete -c agentkernel -n '__fish_seen_subcommand_from %.*s' -l %s",
+				 (int)first, (*c)->name, o->name);
+			if (o->letter)
+				buf_addf(out, " -s %c", o->letter);
+			buf_addf(out, "%s -d '", o->value ? " -r" : "");
+			add_quoted(out, o->help);
+			buf_add_text(out, "'\n");
+		}
+	}
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	cleanup_buf struct buf out;
+
+	(void)context;
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (!argv[0] || argv[1])
+		return err_set(e, ERR_INVALID, "which shell? agentkernel completion bash|zsh|fish");
+	if (strcmp(argv[0], "bash") == 0)
+		format_bash(&out);
+	else if (strcmp(argv[0], "zsh") == 0)
+		format_zsh(&out);
+	else if (strcmp(argv[0], "fish") == 0)
+		format_fish(&out);
+	else
+		return err_set(e, ERR_INVALID, "no completion for '%s' (use bash, zsh or fish)",
+			       argv[0]);
+	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
+	*ret_status = 0;
+	return 0;
+}
+
+const struct cli_command cmd_completion = {
+	.name = "completion",
+	.summary = "print the completion script of a shell",
+	.usage = "bash|zsh|fish",
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,154 @@
+/* cmd_help - agentkernel help: the list of commands, one command's page, the man page. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/commands.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct help_options {
+	bool is_man;
+};
+
+static const struct opt rows[] = {
+	{ "Options", "man", 0, NULL, "print the man page (roff)", .kind = OPT_FLAG,
+	  .offset = offsetof(struct help_options, is_man) },
+};
+static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+static void format_overview(struct buf *out)
+{
+	buf_add_text(out, "agentkernel - run any command in a sandbox\n\n"
+			  "Usage: agentkernel COMMAND [options]\n\nCommands:\n");
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		buf_addf(out, "  %-14s %s\n", (*c)->name, (*c)->summary);
+	buf_add_text(out, "\nTry: agentkernel run python3 -c 'print(6*7)'\n"
+			  "     agentkernel help run\n");
+}
+
+/* roff reads a leading dot or quote as a request, '\' as an escape and '-' as a hyphen. */
+static void add_roff(struct buf *out, const char *text)
+{
+	bool is_line_start = true;
+
+	for (; *text; text++) {
+		if (is_line_start && (*text == '.' || *text == '\''))
+			buf_add_text(out, "\\&");
+		if (*text == '\\')
+			buf_add_text(out, "\\e");
+		else if (*text == '-')
+			buf_add_text(out, "\\-");
+		else
+			buf_add(out, text, 1);
+		is_line_start = *text == '\n';
+	}
+}
+
+static void format_man_options(const struct opts_table *t, struct buf *out)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct opt *o = &t->rows[i];
+
+		if (o->group)
+			buf_addf(out, ".PP\n%s:\n", o->group);
+		buf_add_text(out, ".TP\n");
+		if (o->letter)
+			buf_addf(out, "\\fB\\-%c\\fR, ", o->letter);
+		buf_add_text(out, "\\fB\\-\\-");
+		add_roff(out, o->name);
+		buf_add_text(out, "\\fR");
+		if (o->value)
+			buf_addf(out, o->kind == OPT_DIR_SETTING ? "[=\\fI%s\\fR]" : " \\fI%s\\fR",
+				 o->value);
+		buf_add_text(out, "\n");
+		add_roff(out, o->help);
+		buf_add_text(out, "\n");
+	}
+}
+
+static void format_man_command(const struct cli_command *c, struct buf *out)
+{
+	buf_addf(out, ".SS agentkernel %s %s\n", c->name, c->usage);
+	add_roff(out, c->summary);
+	buf_add_text(out, ".\n");
+	if (c->text) {
+		buf_add_text(out, ".PP\n");
+		add_roff(out, c->text);
+		buf_add_text(out, "\n");
+	}
+	if (c->options)
+		format_man_options(c->options, out);
+	for (const char *const *line = c->examples; line && line[0]; line += 2) {
+		buf_add_text(out, ".TP\n\\fB");
+		add_roff(out, line[0]);
+		buf_add_text(out, "\\fR\n");
+		add_roff(out, line[1]);
+		buf_add_text(out, "\n");
+	}
+}
+
+static void format_man(struct buf *out)
+{
+	buf_add_text(out, ".TH AGENTKERNEL 1 \"\" \"agentkernel " AGENTKERNEL_VERSION
+			  "\" \"User Commands\"\n"
+			  ".SH NAME\nagentkernel \\- run any command in a sandbox\n"
+			  ".SH SYNOPSIS\n.B agentkernel\n\\fICOMMAND\\fR [\\fIoptions\\fR]\n"
+			  ".SH DESCRIPTION\nRuns commands, programs and agents on Linux behind "
+			  "walls made of namespaces, cgroups, Landlock and seccomp, without a "
+			  "daemon and without root.\n"
+			  ".SH COMMANDS\n");
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		format_man_command(*c, out);
+}
+
+/* "policy show" may come as one word or as two. */
+static const struct cli_command *find(char **words)
+{
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		size_t len = strlen(words[0]);
+
+		if (strcmp((*c)->name, words[0]) == 0)
+			return *c;
+		if (strncmp((*c)->name, words[0], len) == 0 && (*c)->name[len] == ' ' &&
+		    (!words[1] || strcmp((*c)->name + len + 1, words[1]) == 0))
+			return *c;
+	}
+	return NULL;
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	struct help_options o = { 0 };
+	cleanup_buf struct buf out;
+	int used = 0;
+
+	(void)context;
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (opts_parse(&options, argv, &o, &none, &used, e) < 0)
+		return -1;
+	if (o.is_man) {
+		format_man(&out);
+	} else if (!argv[used]) {
+		format_overview(&out);
+	} else {
+		const struct cli_command *c = find(argv + used);
+
+		if (!c)
+			return err_set(e, ERR_NOT_FOUND, "no command '%s' (see agentkernel help)",
+				       argv[used]);
+		cli_format_help(c, &out);
+	}
+	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
+	*ret_status = 0;
+	return 0;
+}
+
+const struct cli_command cmd_help = {
+	.name = "help",
+	.summary = "show the commands, or one of them",
+	.usage = "[COMMAND]",
+	.options = &options,
+	.run = run,
+};

@@ -1,0 +1,10 @@
+#pragma once
+/* commands - every command of the command line; each in its own cmd_*.c. */
+#include "cli/cli.h"
+
+extern const struct cli_command cmd_completion;
+extern const struct cli_command cmd_doctor;
+extern const struct cli_command cmd_help;
+extern const struct cli_command cmd_policy_show;
+extern const struct cli_command cmd_run;
+extern const struct cli_command cmd_version;

@@ -1,0 +1,23 @@
+/* main - the program agentkernel. */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/*
+ * A caller may have closed a standard stream. What we open next would take its number and be
+ * handed to the command as that stream, so the gaps are filled first.
+ */
+static void fill_streams(void)
+{
+	for (int stream = 0; stream < 3; stream++)
+		if (fcntl(stream, F_GETFD) < 0)
+			(void)open("/dev/null", stream == 0 ? O_RDONLY : O_WRONLY);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	fill_streams();
+	return cli_main(argv, environ);
+}

@@ -1,0 +1,236 @@
+/* opts - command lines as tables; see opts.h. */
+#include "cli/opts.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/suggest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HELP_COLUMN 34
+#define NAME_MAX_BYTES 64
+
+struct parser {
+	const struct opts_table *table;
+	char **argv;
+	int at;
+	void *out;
+	struct opts_settings *settings;
+};
+
+void opts_settings_done(struct opts_settings *s)
+{
+	for (size_t i = 0; i < s->owned_count; i++)
+		free(s->owned[i]);
+	free(s->owned);
+	free(s->list);
+	*s = (struct opts_settings){ 0 };
+}
+
+static const char *keep(struct opts_settings *s, char *text)
+{
+	s->owned = mem_grow(s->owned, s->owned_count + 1, sizeof(*s->owned));
+	s->owned[s->owned_count++] = text;
+	return text;
+}
+
+static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,
+		       struct err *e)
+{
+	if (s->count == OPTS_SETTINGS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u options", OPTS_SETTINGS_MAX);
+	s->list = mem_grow(s->list, s->count + 1, sizeof(*s->list));
+	s->list[s->count++] = (struct policy_setting){
+		.field = o->field,
+		.text = text,
+		.origin = keep(s, mem_format("--%s", o->name)),
+	};
+	return 0;
+}
+
+/* Lines of NAME=value; blank lines and lines that start with '#' are skipped. */
+static int add_settings_file(struct opts_settings *s, const struct opt *o, const char *path,
+			     struct err *e)
+{
+	size_t len = 0;
+	char *text = NULL;
+	char *rest, *line;
+	int r = file_read_at(AT_FDCWD, path, OPTS_FILE_MAX_BYTES, &text, &len);
+
+	if (r == -EFBIG)
+		return err_set(e, ERR_LIMIT, "--%s: '%s' is larger than 1 MiB", o->name, path);
+	if (r < 0)
+		return err_sys(e, -r, "--%s: read '%s'", o->name, path);
+	(void)keep(s, text);
+	if (strlen(text) != len)
+		return err_set(e, ERR_INVALID, "--%s: '%s' is not a text file", o->name, path);
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		line[strcspn(line, "\r")] = '\0';
+		line += strspn(line, " \t");
+		if (*line == '\0' || *line == '#')
+			continue;
+		if (add_setting(s, o, line, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const struct opt *find_long(const struct opts_table *t, const char *name, size_t len)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (strlen(t->rows[i].name) == len && strncmp(t->rows[i].name, name, len) == 0)
+			return &t->rows[i];
+	return NULL;
+}
+
+static const struct opt *find_letter(const struct opts_table *t, char letter)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->rows[i].letter && t->rows[i].letter == letter)
+			return &t->rows[i];
+	return NULL;
+}
+
+static int unknown_option(const struct opts_table *t, const char *word, struct err *e)
+{
+	size_t len = strcspn(word, "=");
+	cleanup_free char *typed = mem_dup_bytes(word, len);
+	cleanup_free const char **names = mem_alloc(t->count * sizeof(*names));
+	const char *nearest;
+
+	for (size_t i = 0; i < t->count; i++)
+		names[i] = t->rows[i].name;
+	nearest = strncmp(typed, "--", 2) == 0 ? suggest_nearest(typed + 2, names, t->count) : NULL;
+	if (nearest)
+		return err_set(e, ERR_INVALID, "unknown option '%s', did you mean '--%s'?", typed,
+			       nearest);
+	return err_set(e, ERR_INVALID, "unknown option '%s' (see --help)", typed);
+}
+
+static bool looks_like_directory(const char *word)
+{
+	struct stat st;
+
+	return word && (word[0] == '/' || word[0] == '.') && stat(word, &st) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* The value of option `o`: after "=", or the rest of a letter's word, or the next word. */
+static int take_value(struct parser *p, const struct opt *o, const char *attached,
+		      const char **ret, struct err *e)
+{
+	if (!o->value) {
+		if (attached)
+			return err_set(e, ERR_INVALID, "--%s takes no value", o->name);
+		*ret = o->fixed ? o->fixed : "";
+		return 0;
+	}
+	if (attached) {
+		*ret = attached;
+	} else if (o->kind == OPT_DIR_SETTING) {
+		/* a directory cannot be the command: taking it is never a mistake */
+		*ret = looks_like_directory(p->argv[p->at]) ? p->argv[p->at++] : "";
+	} else if (p->argv[p->at]) {
+		*ret = p->argv[p->at++];
+	} else {
+		return err_set(e, ERR_INVALID, "--%s needs a value: --%s %s", o->name, o->name,
+			       o->value);
+	}
+	return 0;
+}
+
+static int apply(struct parser *p, const struct opt *o, const char *attached, struct err *e)
+{
+	const char *value = NULL;
+
+	if (take_value(p, o, attached, &value, e) < 0)
+		return -1;
+	switch (o->kind) {
+	case OPT_FLAG:
+		*(bool *)((char *)p->out + o->offset) = true;
+		return 0;
+	case OPT_TEXT:
+		*(const char **)((char *)p->out + o->offset) = value;
+		return 0;
+	case OPT_SETTING_FILE:
+		return add_settings_file(p->settings, o, value, e);
+	case OPT_SETTING:
+	case OPT_DIR_SETTING:
+		break;
+	}
+	return add_setting(p->settings, o, value, e);
+}
+
+static int parse_long(struct parser *p, const char *word, struct err *e)
+{
+	size_t len = strcspn(word + 2, "=");
+	const struct opt *o = find_long(p->table, word + 2, len);
+
+	if (!o)
+		return unknown_option(p->table, word, e);
+	return apply(p, o, word[2 + len] == '=' ? word + 3 + len : NULL, e);
+}
+
+/* "-tv SRC" is "-t -v SRC"; "-eK=V" is "-e K=V" */
+static int parse_letters(struct parser *p, const char *word, struct err *e)
+{
+	for (const char *letter = word + 1; *letter; letter++) {
+		const struct opt *o = find_letter(p->table, *letter);
+
+		if (!o)
+			return err_set(e, ERR_INVALID, "unknown option '-%c' (see --help)", *letter);
+		if (o->value && o->kind != OPT_DIR_SETTING)
+			return apply(p, o, letter[1] ? letter + 1 : NULL, e);
+		if (apply(p, o, NULL, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int opts_parse(const struct opts_table *table, char **argv, void *out,
+	       struct opts_settings *settings, int *ret_used, struct err *e)
+{
+	struct parser p = { .table = table, .argv = argv, .out = out, .settings = settings };
+
+	while (argv[p.at]) {
+		const char *word = argv[p.at];
+
+		if (word[0] != '-' || word[1] == '\0')
+			break;
+		p.at++;
+		if (strcmp(word, "--") == 0)
+			break;
+		if ((word[1] == '-' ? parse_long(&p, word, e) : parse_letters(&p, word, e)) < 0)
+			return -1;
+	}
+	*ret_used = p.at;
+	return 0;
+}
+
+void opts_format_help(const struct opts_table *table, struct buf *out)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct opt *o = &table->rows[i];
+		char left[NAME_MAX_BYTES];
+		const char *value_mark = o->kind == OPT_DIR_SETTING ? "[=" : " ";
+
+		if (o->group)
+			buf_addf(out, "%s%s:\n", i ? "\n" : "", o->group);
+		(void)snprintf(left, sizeof(left), "  %c%c%s --%s%s%s%s", o->letter ? '-' : ' ',
+			       o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
+			       o->value ? value_mark : "", o->value ? o->value : "",
+			       o->kind == OPT_DIR_SETTING ? "]" : "");
+		if (strlen(left) >= HELP_COLUMN)
+			buf_addf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
+		else
+			buf_addf(out, "%-*s%s\n", HELP_COLUMN, left, o->help);
+	}
+}

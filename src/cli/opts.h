@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * opts - command lines as tables.
+ *
+ * A command declares its options once, as rows; the parser, --help, the man page and the shell
+ * completions read the same rows. Options end at the first word that is not one, or at "--", so
+ * the options of the command inside are never taken for ours.
+ */
+#include "base/err.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum opt_kind {
+	OPT_FLAG,	  /* sets the bool at .offset */
+	OPT_TEXT,	  /* sets the const char * at .offset */
+	OPT_SETTING,	  /* adds a policy setting for .field */
+	OPT_SETTING_FILE, /* adds one setting per line of a file */
+	OPT_DIR_SETTING,  /* as OPT_SETTING; the value is optional and must look like a directory */
+};
+
+struct opt {
+	const char *group; /* heading in --help; NULL: as the row before */
+	const char *name;  /* without the dashes */
+	char letter;	   /* 0: none */
+	const char *value; /* what --help calls the value; NULL: takes none */
+	const char *help;
+	enum opt_kind kind;
+	size_t offset;
+	enum policy_field field;
+	const char *fixed; /* OPT_SETTING without a value: its text */
+};
+
+#define OPTS_SETTINGS_MAX 2048u
+#define OPTS_FILE_MAX_BYTES (1u << 20)
+
+/* The settings collected so far. Texts are borrowed from argv, or kept in `owned`. */
+struct opts_settings {
+	struct policy_setting *list;
+	size_t count;
+	char **owned;
+	size_t owned_count;
+};
+void opts_settings_done(struct opts_settings *s);
+
+struct opts_table {
+	const struct opt *rows;
+	size_t count;
+};
+
+/*
+ * Reads options from argv (which starts after the command's own name) into the struct at `out`
+ * and into `settings`. *ret_used is the index of the first word that is not an option.
+ */
+ERR_CHECKED int opts_parse(const struct opts_table *table, char **argv, void *out,
+			   struct opts_settings *settings, int *ret_used, struct err *e);
+
+struct buf;
+void opts_format_help(const struct opts_table *table, struct buf *out);

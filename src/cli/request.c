@@ -1,0 +1,79 @@
+/* request - the options that `run` and every command like it share; see request.h. */
+#include "cli/request.h"
+
+#include "base/cleanup.h"
+#include "policy/environment.h"
+
+#include <unistd.h>
+
+#define SETTING(field_) .kind = OPT_SETTING, .field = (field_)
+
+static const struct opt rows[] = {
+	{ "What runs", "image", 'i', "REF", "image; host = this machine's own programs, read-only",
+	  SETTING(POLICY_IMAGE) },
+	{ NULL, "profile", 'p', "NAME", "restrictive, moderate (default) or permissive",
+	  SETTING(POLICY_PROFILE) },
+	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: root, user, nobody or a number",
+	  SETTING(POLICY_USER) },
+	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside", SETTING(POLICY_WORKDIR) },
+	{ NULL, "env", 'e', "NAME[=VALUE]", "set a variable; without a value: the caller's own",
+	  SETTING(POLICY_ENV) },
+	{ NULL, "env-file", 0, "FILE", "set the variables in FILE, one NAME=VALUE a line",
+	  .kind = OPT_SETTING_FILE, .field = POLICY_ENV },
+	{ NULL, "backend", 0, "NAME", "who builds the walls: native", SETTING(POLICY_BACKEND) },
+
+	{ "What it sees", "mount", 'v', "SRC[:DST][:ro]", "show a file or directory of the host",
+	  SETTING(POLICY_MOUNT) },
+	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory", SETTING(POLICY_TMPFS) },
+	{ NULL, "workspace", 0, "DIR",
+	  "the directory (default: this one) at its own path, writable, and start there",
+	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE },
+	{ NULL, "read-only", 0, NULL, "read-only root; /tmp and the home stay writable",
+	  SETTING(POLICY_READ_ONLY), .fixed = "true" },
+	{ NULL, "network", 0, NULL, "a network (not in this version)", SETTING(POLICY_NETWORK),
+	  .fixed = "true" },
+	{ NULL, "no-network", 0, NULL, "no network, whatever the profile says",
+	  SETTING(POLICY_NETWORK), .fixed = "false" },
+
+	{ "Limits", "memory", 0, "SIZE", "memory of the whole sandbox: 512M, 2GiB",
+	  SETTING(POLICY_MEMORY) },
+	{ NULL, "cpus", 0, "N", "processors: 1, 0.5", SETTING(POLICY_CPUS) },
+	{ NULL, "pids", 0, "N", "processes and threads", SETTING(POLICY_PIDS) },
+	{ NULL, "disk", 0, "SIZE", "what it may write (default: half of memory)",
+	  SETTING(POLICY_DISK) },
+	{ NULL, "nofile", 0, "N", "open files of a process", SETTING(POLICY_NOFILE) },
+	{ NULL, "file-size", 0, "SIZE", "size of a single file", SETTING(POLICY_FILE_SIZE) },
+	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", SETTING(POLICY_IO_READ) },
+	{ NULL, "io-write", 0, "RATE", "writing to disks", SETTING(POLICY_IO_WRITE) },
+	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)",
+	  SETTING(POLICY_TIMEOUT) },
+	{ NULL, "cpu-time", 0, "DURATION", "processor time of the whole sandbox",
+	  SETTING(POLICY_CPU_TIME) },
+	{ NULL, "accept-missing", 0, "WALL", "run although this host lacks WALL: landlock",
+	  SETTING(POLICY_ACCEPT_MISSING) },
+
+	{ "Output and terminal", "json", 0, NULL, "print one machine-readable object",
+	  .kind = OPT_FLAG, .offset = offsetof(struct request, is_json) },
+	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
+	  .kind = OPT_FLAG, .offset = offsetof(struct request, has_tty) },
+	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
+	  .offset = offsetof(struct request, has_no_tty) },
+};
+
+/* Only a command that runs something has a terminal: the last two rows. */
+#define TERMINAL_ROWS 2
+
+const struct opts_table request_options = { rows, COUNT_OF(rows) };
+const struct opts_table request_policy_options = { rows, COUNT_OF(rows) - TERMINAL_ROWS };
+
+void request_caller(char *const *environ_list, char cwd[REQUEST_PATH_MAX_BYTES],
+		    struct policy_caller *ret)
+{
+	*ret = (struct policy_caller){
+		.cwd = getcwd(cwd, REQUEST_PATH_MAX_BYTES),
+		.home = environment_get(environ_list, "HOME"),
+		.environ_list = environ_list,
+	};
+	if (ret->home && ret->home[0] != '/')
+		ret->home = NULL;
+}

@@ -1,0 +1,226 @@
+/* doctor - which walls this host can build; see doctor.h. */
+#include "engine/doctor.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "policy/policy.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/idmap.h"
+#include "sandbox/landlock.h"
+#include "sandbox/loopback.h"
+#include "sandbox/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef void check_fn(struct doctor_finding *f);
+
+static void set(struct doctor_finding *f, enum doctor_state state, const char *detail,
+		const char *fix)
+{
+	f->state = state;
+	(void)snprintf(f->detail, sizeof(f->detail), "%s", detail);
+	(void)snprintf(f->fix, sizeof(f->fix), "%s", fix);
+}
+
+/* Runs `act` in a child with new namespaces; 0, or the errno of what failed. */
+static int try_in_namespaces(int flags, int (*act)(struct err *e))
+{
+	long pid = syscall(SYS_clone, (unsigned long)flags | SIGCHLD, NULL, NULL, NULL, NULL);
+	int status = 0;
+
+	if (pid < 0)
+		return errno;
+	if (pid == 0) {
+		struct err e = { 0 };
+
+		_exit(act(&e) < 0 ? (e.sys ? e.sys : EIO) : 0);
+	}
+	(void)waitpid((pid_t)pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+}
+
+static int act_nothing(struct err *e)
+{
+	(void)e;
+	return 0;
+}
+
+static int act_mount(struct err *e)
+{
+	cleanup_fd int fd = -1;
+
+	return mount_new_tmpfs(1u << 20, "755", &fd, e);
+}
+
+static int act_proc(struct err *e)
+{
+	cleanup_fd int fd = -1;
+
+	return mount_new("proc", NULL, MOUNT_READ_ONLY, &fd, e);
+}
+
+static bool setting_is(const char *path, const char *value)
+{
+	char text[64];
+
+	return file_read_line(AT_FDCWD, path, text, sizeof(text)) == 0 && strcmp(text, value) == 0;
+}
+
+/* The known switches that take user namespaces away, and how to turn each back on. */
+static const char *userns_fix(void)
+{
+	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", "0"))
+		return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
+	if (setting_is("/proc/sys/user/max_user_namespaces", "0"))
+		return "sudo sysctl -w user.max_user_namespaces=10000";
+	if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
+		return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
+	return "run outside the container or sandbox that forbids it";
+}
+
+static void check_user_namespace(struct doctor_finding *f)
+{
+	int error = try_in_namespaces(CLONE_NEWUSER, act_nothing);
+
+	if (error == 0)
+		set(f, DOCTOR_OK, "root inside is nobody outside", "");
+	else
+		set(f, DOCTOR_MISSING, strerror(error), userns_fix());
+}
+
+static void check_mounts(struct doctor_finding *f)
+{
+	int error = try_in_namespaces(CLONE_NEWUSER | CLONE_NEWNS, act_mount);
+
+	if (error == 0)
+		set(f, DOCTOR_OK, "own root file system", "");
+	else
+		set(f, DOCTOR_MISSING, strerror(error), userns_fix());
+}
+
+static void check_processes(struct doctor_finding *f)
+{
+	int error = try_in_namespaces(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID, act_proc);
+
+	if (error == 0)
+		set(f, DOCTOR_OK, "own processes, own /proc", "");
+	else if (error == EPERM)
+		set(f, DOCTOR_MISSING, "this machine's /proc is partly masked, as in a container",
+		    "give the container an unmasked /proc (docker: --security-opt "
+		    "systempaths=unconfined)");
+	else
+		set(f, DOCTOR_MISSING, strerror(error), userns_fix());
+}
+
+static void check_network(struct doctor_finding *f)
+{
+	int error = try_in_namespaces(CLONE_NEWUSER | CLONE_NEWNET, loopback_up);
+
+	if (error == 0)
+		set(f, DOCTOR_OK, "own network namespace: loopback and nothing else", "");
+	else
+		set(f, DOCTOR_MISSING, strerror(error), userns_fix());
+}
+
+static void check_limits(struct doctor_finding *f)
+{
+	const struct policy wanted = { .memory_bytes = 1u << 30, .pids_count = 100,
+				       .cpus_milli = 1000 };
+	const char *why = NULL;
+	struct cgroup c;
+	struct err e = { 0 };
+
+	if (cgroup_open(&wanted, &c, &why, &e) < 0) {
+		set(f, DOCTOR_WEAKER, e.msg, "");
+		return;
+	}
+	if (c.kind == CGROUP_NONE)
+		set(f, DOCTOR_WEAKER, why,
+		    "systemd-run --user --scope -p Delegate=yes agentkernel ... (or call as root)");
+	else
+		set(f, DOCTOR_OK, c.kind == CGROUP_V2 ? "cgroup v2" : "cgroup v1", "");
+	cgroup_remove(&c);
+}
+
+static void check_landlock(struct doctor_finding *f)
+{
+	int abi = landlock_abi();
+	char detail[DOCTOR_TEXT_MAX_BYTES];
+
+	if (abi == 0) {
+		set(f, DOCTOR_MISSING, "this kernel has it not, or not switched on",
+		    "boot with lsm=landlock,... or add --accept-missing landlock to each run");
+		return;
+	}
+	(void)snprintf(detail, sizeof(detail), "ABI %d", abi);
+	if (abi < 6)
+		set(f, DOCTOR_WEAKER, detail, "kernel 6.12 adds scopes for signals and sockets");
+	else
+		set(f, DOCTOR_OK, detail, "");
+}
+
+static void check_seccomp(struct doctor_finding *f)
+{
+	unsigned action = SECCOMP_RET_KILL_PROCESS;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0)
+		set(f, DOCTOR_OK, "system calls are filtered", "");
+	else
+		set(f, DOCTOR_MISSING, strerror(errno), "use a kernel with CONFIG_SECCOMP_FILTER");
+}
+
+static void check_ids(struct doctor_finding *f)
+{
+	CLEANUP(idmap_done) struct idmap map = { .lock_fd = -1 };
+	struct err e = { 0 };
+
+	if (idmap_init(&map, 0, 0, &e) < 0)
+		set(f, DOCTOR_MISSING, e.msg, "make /run writable for root");
+	else if (map.is_range)
+		set(f, DOCTOR_OK, "a private range of ids for each sandbox", "");
+	else
+		set(f, DOCTOR_OK, "one id inside: your own, under another name", "");
+}
+
+static void check_setuid_helpers(struct doctor_finding *f)
+{
+	if (access("/usr/bin/newuidmap", X_OK) == 0 && access("/usr/bin/newgidmap", X_OK) == 0)
+		set(f, DOCTOR_NOTE, "newuidmap is there", "");
+	else
+		set(f, DOCTOR_NOTE, "newuidmap is not there; the host image does not need it",
+		    "sudo apt-get install uidmap");
+}
+
+size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
+{
+	static const struct {
+		const char *wall;
+		check_fn *check;
+	} checks[] = {
+		{ "user namespace", check_user_namespace },
+		{ "ids", check_ids },
+		{ "mount namespace", check_mounts },
+		{ "pid namespace and /proc", check_processes },
+		{ "network namespace", check_network },
+		{ "limits", check_limits },
+		{ "landlock", check_landlock },
+		{ "seccomp", check_seccomp },
+		{ "newuidmap", check_setuid_helpers },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(checks); i++) {
+		ret[i] = (struct doctor_finding){ .wall = checks[i].wall };
+		checks[i].check(&ret[i]);
+	}
+	return COUNT_OF(checks);
+}

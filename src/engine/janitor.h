@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * janitor - removes a sandbox's cgroups when its supervisor was killed before it could.
+ *
+ * Everything else of a sandbox goes away with its processes; a cgroup is a directory that
+ * stays. The janitor is a small process in a session of its own that waits for the end of its
+ * supervisor and does nothing at all when the supervisor has cleaned up itself.
+ */
+#include "base/err.h"
+
+#include <sys/types.h>
+
+struct cgroup;
+
+struct janitor {
+	pid_t pid; /* 0: none */
+};
+
+/* Call before native_start(), so that init is not the janitor's to keep alive. */
+ERR_CHECKED int janitor_start(struct janitor *j, struct cgroup *c, struct err *e);
+
+/* The supervisor has removed the cgroups itself. */
+void janitor_dismiss(struct janitor *j);

@@ -1,0 +1,270 @@
+/*
+ * run - one command in a fresh sandbox; see run.h.
+ *
+ * Theory of operation. `struct session` owns all that a run makes; session_done() takes it back
+ * in the one right order, on success and on every failure. Two things outlive a crash of this
+ * process and have their own guard: the sandbox's processes (init dies with the lifeline) and
+ * its cgroups (the janitor).
+ */
+#include "engine/run.h"
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "engine/hostfiles.h"
+#include "engine/janitor.h"
+#include "engine/supervise.h"
+#include "policy/environment.h"
+#include "sandbox/cpuset.h"
+#include "sandbox/landlock.h"
+#include "sandbox/native.h"
+#include "sandbox/rlimits.h"
+#include "sandbox/seccomp.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXIT_TIMED_OUT 124
+#define EXIT_SIGNAL_BASE 128
+
+struct session {
+	struct idmap idmap;
+	struct hostfiles files;
+	struct cgroup cgroup;
+	struct janitor janitor;
+	struct streams streams;
+	struct native_sandbox sandbox;
+	char **environment;
+	int signal_fd;
+	uint64_t started_us;
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void session_init(struct session *s)
+{
+	*s = (struct session){
+		.idmap = { .lock_fd = -1 },
+		.sandbox = { .pid_fd = -1, .report_fd = -1, .lifeline_fd = -1, .tty_master_fd = -1 },
+		.streams = { .owned_fd = { -1, -1, -1 } },
+		.signal_fd = -1,
+		.started_us = now_us(),
+	};
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+		s->cgroup.parent_fd[i] = s->cgroup.dir_fd[i] = s->cgroup.join_fd[i] = -1;
+}
+
+/* Processes first, then the cgroups they were in, then the guard of the cgroups. */
+static void session_done(struct session *s)
+{
+	native_end(&s->sandbox);
+	cgroup_remove(&s->cgroup);
+	janitor_dismiss(&s->janitor);
+	streams_done(&s->streams);
+	hostfiles_done(&s->files);
+	idmap_done(&s->idmap);
+	environment_free(s->environment);
+	cleanup_closep(&s->signal_fd);
+}
+
+/* Without cgroups some limits have a weaker form and the others are refused in words. */
+static int check_without_cgroup(const struct policy *p, const char *why, struct err *e)
+{
+	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--io-read and --io-write need a cgroup, and %s ('agentkernel doctor' "
+			       "shows what to change)", why);
+	if (p->cpus_milli % 1000 != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "a fraction of a cpu needs a cgroup, and %s (use a whole number for "
+			       "--cpus)", why);
+	return 0;
+}
+
+static int open_cgroup(struct session *s, const struct policy *p, struct err *e)
+{
+	const char *why = NULL;
+
+	if (cgroup_open(p, &s->cgroup, &why, e) < 0)
+		return -1;
+	if (s->cgroup.kind == CGROUP_NONE)
+		return cgroup_needs(p) ? check_without_cgroup(p, why, e) : 0;
+	return janitor_start(&s->janitor, &s->cgroup, e);
+}
+
+static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct err *e)
+{
+	*ret_has_landlock = landlock_abi() > 0;
+	if (*ret_has_landlock || p->accepts_no_landlock)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "this kernel has no Landlock, the second wall behind the mounts (add "
+		       "--accept-missing landlock to run without it)");
+}
+
+static unsigned choose_filter(const struct policy *p, bool is_pinned)
+{
+	unsigned variant = 0;
+
+	if (!p->may_trace)
+		variant |= SECCOMP_NO_TRACE;
+	if (policy_has_host_writes(p))
+		variant |= SECCOMP_NO_SET_ID;
+	if (is_pinned)
+		variant |= SECCOMP_PINNED;
+	return variant;
+}
+
+static int prepare(struct session *s, const struct run_options *o, struct err *e)
+{
+	const struct policy *p = o->policy;
+
+	if (rlimits_check(p, e) < 0)
+		return -1;
+	if (idmap_init(&s->idmap, p->uid, p->gid, e) < 0)
+		return -1;
+	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0)
+		return -1;
+	if (open_cgroup(s, p, e) < 0)
+		return -1;
+	if (streams_open(&s->streams, o->tty, o->is_captured, e) < 0)
+		return -1;
+	return supervise_hold_signals(&s->signal_fd, e);
+}
+
+static int start(struct session *s, const struct run_options *o, struct err *e)
+{
+	const struct policy *p = o->policy;
+	bool has_cgroup = s->cgroup.kind != CGROUP_NONE;
+	bool is_pinned = p->cpus_milli && !has_cgroup;
+	struct native_plan plan = {
+		.command = {
+			.policy = p,
+			.argv = o->argv,
+			.has_tty = s->streams.has_tty,
+			.can_switch_ids = s->idmap.is_range,
+			.rlimit_flags = has_cgroup ? 0 : RLIMITS_MEMORY,
+			.seccomp_variant = choose_filter(p, is_pinned),
+		},
+		.idmap = &s->idmap,
+		.cgroup = &s->cgroup,
+		.rootfs = { .policy = p, .mounts = s->files.mounts, .mount_count = s->files.count },
+		.watch = { .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
+			   .cpu_ms = p->cpu_time_ms },
+	};
+	const char *term = NULL;
+
+	if (check_landlock(p, &plan.command.has_landlock, e) < 0)
+		return -1;
+	if (is_pinned && cpuset_pin((unsigned)(p->cpus_milli / 1000), e) < 0)
+		return -1;
+	if (s->streams.has_tty && o->caller->environ_list)
+		term = environment_get(o->caller->environ_list, "TERM");
+	s->environment = environment_build(p, o->caller, term);
+	plan.command.envp = s->environment;
+	memcpy(plan.command.stdio_fd, s->streams.command_fd, sizeof(plan.command.stdio_fd));
+	if (native_start(&plan, &s->sandbox, e) < 0)
+		return -1;
+	streams_started(&s->streams, s->sandbox.tty_master_fd);
+	return 0;
+}
+
+static void judge(const struct supervise_outcome *outcome, struct run_result *r)
+{
+	int status = outcome->wait_status;
+
+	if (outcome->has_status && WIFEXITED(status)) {
+		r->end = RUN_EXITED;
+		r->exit_code = WEXITSTATUS(status);
+	} else {
+		r->end = RUN_SIGNALLED;
+		r->signal_number = outcome->has_status ? WTERMSIG(status) : SIGKILL;
+		if (r->has_oom && r->signal_number == SIGKILL)
+			r->end = RUN_OUT_OF_MEMORY;
+		if (r->signal_number == SIGXCPU)
+			r->end = RUN_OUT_OF_CPU;
+		r->exit_code = EXIT_SIGNAL_BASE + r->signal_number;
+	}
+	if (outcome->limit == REPORT_LIMIT_MEMORY) {
+		r->end = RUN_OUT_OF_MEMORY;
+		r->has_oom = true;
+	}
+	if (outcome->limit == REPORT_LIMIT_CPU_TIME) {
+		r->end = RUN_OUT_OF_CPU;
+		r->signal_number = SIGXCPU;
+		r->exit_code = EXIT_SIGNAL_BASE + SIGXCPU;
+	}
+	if (outcome->has_timed_out) {
+		r->end = RUN_TIMED_OUT;
+		r->exit_code = EXIT_TIMED_OUT;
+	}
+}
+
+/* After the end: what was used, and the last bytes of output. */
+static void finish(struct session *s, const struct supervise_outcome *outcome, struct run_result *r)
+{
+	struct cgroup_usage usage;
+
+	native_end(&s->sandbox);
+	for (unsigned i = 0; i < s->streams.pump_count; i++)
+		pump_drain(&s->streams.pumps[i]);
+	cgroup_get_usage(&s->cgroup, &usage);
+	r->duration_ms = (now_us() - s->started_us) / 1000;
+	r->cpu_ms = s->sandbox.cpu_us / 1000;
+	r->peak_memory_bytes = usage.has_memory ? usage.peak_memory_bytes :
+						  s->sandbox.peak_process_bytes;
+	r->has_oom = usage.oom_kill_count > 0;
+	judge(outcome, r);
+	for (int i = 0; i < 2; i++) {
+		r->output[i] = s->streams.captured[i];
+		buf_init(&s->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
+	}
+}
+
+int run_command(const struct run_options *o, struct run_result *ret, struct err *e)
+{
+	CLEANUP(session_done) struct session s;
+	struct supervise_outcome outcome = { 0 };
+
+	session_init(&s);
+	if (prepare(&s, o, e) < 0 || start(&s, o, e) < 0)
+		return -1;
+	if (supervise_wait(&s.sandbox, &s.streams, s.signal_fd, o->policy->timeout_ms, &outcome,
+			   e) < 0)
+		return -1;
+	*ret = (struct run_result){ 0 };
+	finish(&s, &outcome, ret);
+	return 0;
+}
+
+void run_result_done(struct run_result *r)
+{
+	for (int i = 0; i < 2; i++)
+		buf_done(&r->output[i]);
+}
+
+const char *run_limits_by(const struct policy *p)
+{
+	const char *why = NULL;
+	struct cgroup c;
+	struct err ignored;
+	enum cgroup_kind kind;
+
+	if (cgroup_needs(p) == 0)
+		return "nothing to limit";
+	if (cgroup_open(p, &c, &why, &ignored) < 0)
+		return "refused";
+	kind = c.kind;
+	cgroup_remove(&c);
+	return kind == CGROUP_V2 ? "cgroup v2" :
+	       kind == CGROUP_V1 ? "cgroup v1" :
+				   "rlimits and watching (no cgroup may be created)";
+}

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * run - one command in a fresh sandbox that leaves nothing behind.
+ *
+ * The calling process is the supervisor: it prepares, starts the child, stays with it and
+ * cleans up. No daemon is asked and nothing is written to disk.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/streams.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct run_options {
+	const struct policy *policy;
+	const struct policy_caller *caller;
+	char *const *argv;
+	enum streams_tty tty;
+	bool is_captured; /* stdout and stderr into the result instead of the caller's */
+};
+
+enum run_end {
+	RUN_EXITED,	  /* .exit_code is the command's own */
+	RUN_SIGNALLED,	  /* by .signal_number */
+	RUN_TIMED_OUT,	  /* the deadline passed */
+	RUN_OUT_OF_CPU,	  /* --cpu-time is used up */
+	RUN_OUT_OF_MEMORY /* killed at the memory limit */
+};
+
+struct run_result {
+	enum run_end end;
+	int exit_code;	   /* what `run` exits with: the command's own, 124, 128+n */
+	int signal_number; /* 0 when it exited */
+	bool has_oom;	   /* something inside was killed at the memory limit, perhaps not the command */
+	uint64_t duration_ms;
+	uint64_t cpu_ms;
+	uint64_t peak_memory_bytes;
+	struct buf output[2]; /* captured stdout and stderr */
+};
+
+ERR_CHECKED int run_command(const struct run_options *o, struct run_result *ret, struct err *e);
+void run_result_done(struct run_result *r);
+
+/* How the limits of `p` would be enforced for this caller: "cgroup v1", "rlimits and watching". */
+const char *run_limits_by(const struct policy *p);

@@ -1,0 +1,147 @@
+/* streams - the command's stdin, stdout and stderr; see streams.h. */
+#include "engine/streams.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct pump *add_pump(struct streams *s, int from_fd, int to_fd, unsigned flags)
+{
+	struct pump *p = &s->pumps[s->pump_count++];
+
+	p->from_fd = from_fd;
+	p->to_fd = to_fd;
+	p->to_buf = NULL;
+	p->flags = flags;
+	p->start = p->len = 0;
+	return p;
+}
+
+static void give(struct streams *s, int stream, int fd)
+{
+	s->command_fd[stream] = fd;
+	s->owned_fd[stream] = fd;
+}
+
+/* The command writes into a pipe; a pump takes it from there. */
+static int open_output_pipe(struct streams *s, int stream, struct buf *to_buf, struct err *e)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe for stream %d", stream);
+	give(s, stream, ends[1]);
+	add_pump(s, ends[0], to_buf ? -1 : stream, 0)->to_buf = to_buf;
+	return 0;
+}
+
+static int open_input_pipe(struct streams *s, struct err *e)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe for stdin");
+	give(s, STDIN_FILENO, ends[0]);
+	(void)add_pump(s, STDIN_FILENO, ends[1], PUMP_CLOSES_TO);
+	return 0;
+}
+
+/* A terminal opened for writing only; through a pipe where it may not be opened (su). */
+static int reopen_terminal(struct streams *s, int stream, struct err *e)
+{
+	char path[32];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", stream);
+	fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return open_output_pipe(s, stream, NULL, e);
+	give(s, stream, fd);
+	return 0;
+}
+
+int streams_open(struct streams *s, enum streams_tty tty, bool is_captured, struct err *e)
+{
+	bool is_terminal[3];
+
+	s->pump_count = 0;
+	s->is_captured = is_captured;
+	s->mode.is_raw = false;
+	for (int stream = 0; stream < 3; stream++) {
+		is_terminal[stream] = isatty(stream);
+		s->command_fd[stream] = stream;
+		s->owned_fd[stream] = -1;
+	}
+	for (int i = 0; i < 2; i++)
+		buf_init(&s->captured[i], STREAMS_CAPTURE_MAX_BYTES);
+	s->has_tty = tty == STREAMS_TTY_ON ||
+		     (tty == STREAMS_TTY_AUTO && is_terminal[0] && is_terminal[1] && !is_captured);
+	if (s->has_tty)
+		return 0;
+	if (is_terminal[0] && open_input_pipe(s, e) < 0)
+		return -1;
+	for (int stream = 1; stream < 3; stream++) {
+		if (is_captured && open_output_pipe(s, stream, &s->captured[stream - 1], e) < 0)
+			return -1;
+		if (!is_captured && is_terminal[stream] && reopen_terminal(s, stream, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* With a terminal, captured output is what the terminal showed: one stream. */
+static void start_terminal(struct streams *s, int master_fd)
+{
+	unsigned flags = isatty(STDIN_FILENO) ? 0 : PUMP_EOF_IS_BYTE;
+
+	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
+	tty_set_raw(&s->mode, STDIN_FILENO);
+	(void)add_pump(s, STDIN_FILENO, master_fd, flags);
+	if (s->is_captured)
+		add_pump(s, master_fd, -1, 0)->to_buf = &s->captured[0];
+	else
+		(void)add_pump(s, master_fd, STDOUT_FILENO, 0);
+}
+
+void streams_started(struct streams *s, int tty_master_fd)
+{
+	for (int stream = 0; stream < 3; stream++)
+		cleanup_closep(&s->owned_fd[stream]);
+	if (s->has_tty) {
+		start_terminal(s, tty_master_fd);
+		return;
+	}
+	/*
+	 * Passed-on streams are the command's alone from here: when it closes its stdout, the
+	 * reader sees the end. stderr stays for our own words. The numbers are filled so that
+	 * nothing opened later lands on them.
+	 */
+	for (int stream = 0; stream < 2; stream++) {
+		int null_fd;
+
+		if (s->command_fd[stream] != stream)
+			continue;
+		null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null_fd < 0)
+			continue;
+		(void)dup2(null_fd, stream);
+		(void)close(null_fd);
+	}
+}
+
+void streams_done(struct streams *s)
+{
+	tty_restore(&s->mode);
+	for (int stream = 0; stream < 3; stream++)
+		cleanup_closep(&s->owned_fd[stream]);
+	for (unsigned i = 0; i < s->pump_count; i++)
+		if (!s->has_tty && s->pumps[i].from_fd > STDERR_FILENO)
+			cleanup_closep(&s->pumps[i].from_fd);
+	for (int i = 0; i < 2; i++)
+		buf_done(&s->captured[i]);
+	s->pump_count = 0;
+}

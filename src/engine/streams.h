@@ -1,0 +1,42 @@
+#pragma once
+/*
+ * streams - what the command's stdin, stdout and stderr are.
+ *
+ * Pipes and files of the caller are passed on as they are: no byte is copied. Terminals are
+ * not. A descriptor of the caller's terminal lets its holder read the keyboard and change the
+ * line's settings, so:
+ *
+ *   a terminal is asked for   the command gets one of its own (sandbox/tty), bytes are copied
+ *   stdin is a terminal       the supervisor reads it (and obeys job control), a pipe goes in
+ *   stdout, stderr are        the command gets them opened anew for writing only
+ *   output is captured        pipes into buffers
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/pump.h"
+#include "sandbox/tty.h"
+
+#include <stdbool.h>
+
+enum streams_tty { STREAMS_TTY_AUTO, STREAMS_TTY_ON, STREAMS_TTY_OFF };
+
+#define STREAMS_CAPTURE_MAX_BYTES (16u << 20) /* of each of stdout and stderr */
+#define STREAMS_PUMPS_MAX 3u
+
+struct streams {
+	bool has_tty;
+	bool is_captured;
+	int command_fd[3]; /* what the command gets; without a terminal of its own */
+	int owned_fd[3];   /* those of them that are ours to close, else -1 */
+	struct pump pumps[STREAMS_PUMPS_MAX];
+	unsigned pump_count;
+	struct buf captured[2]; /* stdout, stderr */
+	struct tty_mode mode;
+};
+
+ERR_CHECKED int streams_open(struct streams *s, enum streams_tty tty, bool is_captured,
+			     struct err *e);
+void streams_done(struct streams *s); /* may run twice; restores the terminal */
+
+/* Once the child has its copies: closes ours, so that ends are seen, and starts the terminal. */
+void streams_started(struct streams *s, int tty_master_fd);

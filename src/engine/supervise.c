@@ -1,0 +1,170 @@
+/* supervise - stays with a running sandbox until it has ended; see supervise.h. */
+#include "engine/supervise.h"
+
+#include "base/cleanup.h"
+#include "engine/streams.h"
+#include "sandbox/native.h"
+#include "sandbox/tty.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int passed_on[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH,
+};
+
+enum { SLOT_REPORT, SLOT_SIGNAL, SLOT_FIRST_PUMP, SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX };
+
+struct loop {
+	struct native_sandbox *sandbox;
+	struct streams *streams;
+	int signal_fd;
+	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
+	struct supervise_outcome outcome;
+	bool is_over;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int supervise_hold_signals(int *ret_signal_fd, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < COUNT_OF(passed_on); i++)
+		sigaddset(&set, passed_on[i]);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return err_sys(e, errno, "hold back signals");
+	/* writing to a reader that is gone is an error we handle, not an end */
+	(void)signal(SIGPIPE, SIG_IGN);
+	*ret_signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (*ret_signal_fd < 0)
+		return err_sys(e, errno, "wait for signals");
+	return 0;
+}
+
+static void send_signal(const struct loop *l, int number)
+{
+	(void)syscall(SYS_pidfd_send_signal, l->sandbox->pid_fd, number, NULL, 0);
+}
+
+/* Ctrl-Z: stop the command, give the terminal back, stop, and go on when the shell says so. */
+static void stop_and_go_on(struct loop *l)
+{
+	struct tty_mode *mode = &l->streams->mode;
+	bool was_raw = mode->is_raw;
+
+	send_signal(l, SIGTSTP);
+	tty_restore(mode);
+	(void)raise(SIGSTOP);
+	if (was_raw)
+		tty_set_raw(mode, STDIN_FILENO);
+	send_signal(l, SIGCONT);
+}
+
+static void on_signal(struct loop *l)
+{
+	struct signalfd_siginfo info;
+
+	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGTSTP)
+			stop_and_go_on(l);
+		else if (info.ssi_signo == SIGWINCH && l->streams->has_tty)
+			tty_copy_size(STDIN_FILENO, l->sandbox->tty_master_fd);
+		else
+			send_signal(l, (int)info.ssi_signo);
+	}
+}
+
+static int on_report(struct loop *l, struct err *e)
+{
+	struct report report;
+	int r = report_read(l->sandbox->report_fd, &report, e);
+
+	if (r < 0)
+		return -1;
+	l->is_over = true;
+	if (r == 0)
+		return 0; /* init was killed; the outcome has no status */
+	if (report.kind == REPORT_FAILED) {
+		*e = report.error;
+		return -1;
+	}
+	l->outcome.limit = report.limit;
+	l->outcome.has_status = report.kind == REPORT_ENDED;
+	l->outcome.wait_status = report.wait_status;
+	return 0;
+}
+
+static void on_deadline(struct loop *l)
+{
+	if (l->outcome.has_timed_out) {
+		(void)send_signal(l, SIGKILL);
+		l->is_over = true;
+		return;
+	}
+	l->outcome.has_timed_out = true;
+	l->deadline_ms = now_ms() + SUPERVISE_GRACE_MS;
+	send_signal(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
+	send_signal(l, SIGTERM);
+}
+
+static int time_left_ms(const struct loop *l)
+{
+	uint64_t now = now_ms();
+
+	if (l->deadline_ms == 0)
+		return -1;
+	if (l->deadline_ms <= now)
+		return 0;
+	return l->deadline_ms - now > 3600000 ? 3600000 : (int)(l->deadline_ms - now);
+}
+
+static int turn(struct loop *l, struct err *e)
+{
+	struct pollfd polled[SLOT_COUNT] = {
+		[SLOT_REPORT] = { .fd = l->sandbox->report_fd, .events = POLLIN },
+		[SLOT_SIGNAL] = { .fd = l->signal_fd, .events = POLLIN },
+	};
+	unsigned pumps = l->streams->pump_count;
+
+	for (unsigned i = 0; i < pumps; i++)
+		polled[SLOT_FIRST_PUMP + i] = pump_poll(&l->streams->pumps[i]);
+	if (poll(polled, SLOT_FIRST_PUMP + pumps, time_left_ms(l)) < 0)
+		return errno == EINTR ? 0 : err_sys(e, errno, "wait for the sandbox");
+	for (unsigned i = 0; i < pumps; i++)
+		if (polled[SLOT_FIRST_PUMP + i].revents)
+			pump_on_ready(&l->streams->pumps[i]);
+	if (polled[SLOT_SIGNAL].revents)
+		on_signal(l);
+	if (polled[SLOT_REPORT].revents)
+		return on_report(l, e);
+	if (l->deadline_ms && now_ms() >= l->deadline_ms)
+		on_deadline(l);
+	return 0;
+}
+
+int supervise_wait(struct native_sandbox *sandbox, struct streams *streams, int signal_fd,
+		   uint64_t timeout_ms, struct supervise_outcome *ret, struct err *e)
+{
+	struct loop l = { .sandbox = sandbox, .streams = streams, .signal_fd = signal_fd };
+
+	if (timeout_ms)
+		l.deadline_ms = now_ms() + timeout_ms;
+	while (!l.is_over)
+		if (turn(&l, e) < 0)
+			return -1;
+	*ret = l.outcome;
+	return 0;
+}

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * supervise - stays with a running sandbox until it has ended.
+ *
+ * One poll loop: the report pipe, signals of the caller, the pumps of a terminal or of captured
+ * output, and the deadline. Signals are passed on to the command; at the deadline the command
+ * gets SIGTERM and, a second later, everything is killed.
+ */
+#include "base/err.h"
+#include "sandbox/report.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct native_sandbox;
+struct streams;
+
+#define SUPERVISE_GRACE_MS 1000u
+
+struct supervise_outcome {
+	bool has_status;
+	int wait_status;
+	bool has_timed_out;
+	enum report_limit limit;
+};
+
+/*
+ * Before the sandbox starts: the signals that will be passed on are held back until the loop
+ * takes them. The descriptor is the caller's to close.
+ */
+ERR_CHECKED int supervise_hold_signals(int *ret_signal_fd, struct err *e);
+
+/* timeout_ms 0: none. Failure means that the sandbox could not start, in its own words. */
+ERR_CHECKED int supervise_wait(struct native_sandbox *sandbox, struct streams *streams,
+			       int signal_fd, uint64_t timeout_ms, struct supervise_outcome *ret,
+			       struct err *e);

@@ -1,0 +1,140 @@
+/* environment - the variables that a command starts with; see environment.h. */
+#include "policy/environment.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "policy/policy.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* A variable whose name holds one of these (in any case) does not go inside by itself. */
+static const char *const secret_part[] = {
+	"TOKEN",   "SECRET",	"PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY",
+	"APIKEY",  "ACCESS_KEY", "PRIVATE",  "AUTH",  "COOKIE",	    "DATABASE_URL", "_DSN",
+	"CONNECTION_STRING",
+};
+
+/* ... or ends in one of these. */
+static const char *const secret_end[] = { "_KEY", "_PASS", "_PWD", "_PAT", "_JWT" };
+
+/* These lead to services of the host: sockets, displays, other sessions. */
+static const char *const host_service[] = {
+	"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "DOCKER_HOST",	  "GPG_AGENT_INFO", "STY", "TMUX",
+	"WAYLAND_DISPLAY",	    "XAUTHORITY", "XDG_RUNTIME_DIR", "SSH_AGENT_PID",
+};
+
+static bool name_is(const char *entry, size_t name_len, const char *name)
+{
+	return strlen(name) == name_len && strncmp(entry, name, name_len) == 0;
+}
+
+/* "scheme://user:password@host" anywhere in the value */
+static bool has_password_in_address(const char *value)
+{
+	const char *scheme = strstr(value, "://");
+
+	while (scheme) {
+		const char *rest = scheme + 3;
+		size_t user_len = strcspn(rest, "/@: \t");
+
+		if (rest[user_len] == ':' && rest[user_len + 1 + strcspn(rest + user_len + 1, "/@")] == '@')
+			return true;
+		scheme = strstr(rest, "://");
+	}
+	return false;
+}
+
+bool environment_is_secret(const char *entry)
+{
+	size_t name_len = strcspn(entry, "=");
+	cleanup_free char *name = mem_dup_bytes(entry, name_len);
+
+	for (char *p = name; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	for (size_t i = 0; i < COUNT_OF(secret_part); i++)
+		if (strstr(name, secret_part[i]))
+			return true;
+	for (size_t i = 0; i < COUNT_OF(secret_end); i++) {
+		size_t end_len = strlen(secret_end[i]);
+
+		if (name_len > end_len && strcmp(name + name_len - end_len, secret_end[i]) == 0)
+			return true;
+	}
+	return entry[name_len] == '=' && has_password_in_address(entry + name_len + 1);
+}
+
+static bool is_host_service(const char *entry)
+{
+	size_t name_len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < COUNT_OF(host_service); i++)
+		if (name_is(entry, name_len, host_service[i]))
+			return true;
+	return false;
+}
+
+struct list {
+	char **entries;
+	size_t count;
+};
+
+/* Takes `entry`; a variable of the same name is replaced. */
+static void list_put(struct list *l, char *entry)
+{
+	size_t name_len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (strncmp(l->entries[i], entry, name_len + 1) != 0)
+			continue;
+		free(l->entries[i]);
+		l->entries[i] = entry;
+		return;
+	}
+	l->entries = mem_grow(l->entries, l->count + 2, sizeof(*l->entries));
+	l->entries[l->count++] = entry;
+	l->entries[l->count] = NULL;
+}
+
+char **environment_build(const struct policy *p, const struct policy_caller *caller,
+			 const char *term)
+{
+	struct list l = { 0 };
+
+	list_put(&l, mem_dup("PATH=" ENVIRONMENT_PATH));
+	list_put(&l, mem_dup("LANG=C.UTF-8"));
+	if (p->passes_env)
+		for (char *const *v = caller->environ_list; v && *v; v++)
+			if (strchr(*v, '=') && !environment_is_secret(*v) && !is_host_service(*v))
+				list_put(&l, mem_dup(*v));
+	list_put(&l, mem_format("HOME=%s", p->home_dir));
+	list_put(&l, mem_format("USER=%s", p->uid == 0 ? "root" : "user"));
+	list_put(&l, mem_format("LOGNAME=%s", p->uid == 0 ? "root" : "user"));
+	if (term)
+		list_put(&l, mem_format("TERM=%s", term));
+	for (unsigned i = 0; i < p->env_count; i++)
+		list_put(&l, mem_dup(p->env[i]));
+	return l.entries;
+}
+
+void environment_free(char **list)
+{
+	for (char **v = list; v && *v; v++)
+		free(*v);
+	free(list);
+}
+
+void environment_freep(char ***list)
+{
+	environment_free(*list);
+}
+
+const char *environment_get(char *const *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *list; list++)
+		if (strncmp(*list, name, len) == 0 && (*list)[len] == '=')
+			return *list + len + 1;
+	return NULL;
+}

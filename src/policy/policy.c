@@ -1,0 +1,531 @@
+/*
+ * policy - resolving settings into one struct; see policy.h.
+ *
+ * Theory of operation. One row per field (`fields`) says how its text is read, between which
+ * limits, and into which member. Numbers need no code of their own; the few fields with a
+ * grammar (users, mounts, variables) have a reader each. Presets are applied before single
+ * settings, whatever their order on the command line.
+ */
+#include "policy/policy.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/path.h"
+#include "policy/mountspec.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define ORIGIN_DEFAULT "default"
+
+struct resolver {
+	struct policy *policy;
+	const struct policy_caller *caller;
+};
+
+typedef int read_fn(struct resolver *r, const struct policy_setting *s, struct err *e);
+
+enum value_kind { VALUE_OWN_READER, VALUE_BYTES, VALUE_RATE, VALUE_COUNT, VALUE_MILLI, VALUE_MS };
+
+struct field {
+	const char *name;
+	enum value_kind kind;
+	size_t offset; /* of a uint64_t, for every kind but VALUE_OWN_READER */
+	uint64_t min, max;
+	read_fn *read; /* NULL: only presets set it */
+};
+
+static read_fn read_accept_missing, read_backend, read_env, read_image, read_mount, read_network, read_profile,
+	read_read_only, read_tmpfs, read_user, read_workdir, read_workspace;
+
+#define NUMBER(kind_, member, min_, max_)                                                          \
+	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
+
+static const struct field fields[] = {
+	[POLICY_PROFILE] = { "profile", .read = read_profile },
+	[POLICY_IMAGE] = { "image", .read = read_image },
+	[POLICY_BACKEND] = { "backend", .read = read_backend },
+	[POLICY_USER] = { "user", .read = read_user },
+	[POLICY_CAPABILITIES] = { "capabilities" },
+	[POLICY_READ_ONLY] = { "read-only", .read = read_read_only },
+	[POLICY_NETWORK] = { "network", .read = read_network },
+	[POLICY_WORKSPACE] = { "workspace", .read = read_workspace },
+	[POLICY_HOME] = { "home" },
+	[POLICY_MOUNT] = { "mount", .read = read_mount },
+	[POLICY_TMPFS] = { "tmpfs", .read = read_tmpfs },
+	[POLICY_WORKDIR] = { "workdir", .read = read_workdir },
+	[POLICY_ENVIRONMENT] = { "environment" },
+	[POLICY_ENV] = { "env", .read = read_env },
+	[POLICY_MEMORY] = { "memory", NUMBER(VALUE_BYTES, memory_bytes, POLICY_MEMORY_MIN_BYTES,
+					     POLICY_MEMORY_MAX_BYTES) },
+	[POLICY_CPUS] = { "cpus", NUMBER(VALUE_MILLI, cpus_milli, POLICY_CPUS_MIN_MILLI,
+					 POLICY_CPUS_MAX_MILLI) },
+	[POLICY_PIDS] = { "pids",
+			  NUMBER(VALUE_COUNT, pids_count, POLICY_PIDS_MIN, POLICY_PIDS_MAX) },
+	[POLICY_DISK] = { "disk", NUMBER(VALUE_BYTES, disk_bytes, POLICY_DISK_MIN_BYTES,
+					 POLICY_DISK_MAX_BYTES) },
+	[POLICY_NOFILE] = { "nofile", NUMBER(VALUE_COUNT, nofile_count, POLICY_NOFILE_MIN,
+					     POLICY_NOFILE_MAX) },
+	[POLICY_FILE_SIZE] = { "file-size",
+			       NUMBER(VALUE_BYTES, file_size_bytes, POLICY_FILE_SIZE_MIN_BYTES,
+				      POLICY_FILE_SIZE_MAX_BYTES) },
+	[POLICY_IO_READ] = { "io-read", NUMBER(VALUE_RATE, io_read_bytes_per_s,
+					       POLICY_IO_MIN_BYTES_PER_S,
+					       POLICY_IO_MAX_BYTES_PER_S) },
+	[POLICY_IO_WRITE] = { "io-write", NUMBER(VALUE_RATE, io_write_bytes_per_s,
+						 POLICY_IO_MIN_BYTES_PER_S,
+						 POLICY_IO_MAX_BYTES_PER_S) },
+	[POLICY_TIMEOUT] = { "timeout", NUMBER(VALUE_MS, timeout_ms, POLICY_TIMEOUT_MIN_MS,
+					       POLICY_TIMEOUT_MAX_MS) },
+	[POLICY_CPU_TIME] = { "cpu-time", NUMBER(VALUE_MS, cpu_time_ms, POLICY_CPU_TIME_MIN_MS,
+						 POLICY_CPU_TIME_MAX_MS) },
+	[POLICY_ACCEPT_MISSING] = { "accept-missing", .read = read_accept_missing },
+};
+
+static_assert(COUNT_OF(fields) == POLICY_FIELD_COUNT, "a policy field has no row");
+
+static void set_text(char **member, char *text)
+{
+	free(*member);
+	*member = text;
+}
+
+static int read_number(struct policy *p, const struct field *f, const char *text, struct err *e)
+{
+	uint64_t *member = (uint64_t *)((char *)p + f->offset);
+
+	switch (f->kind) {
+	case VALUE_BYTES:
+		return parse_bytes(text, f->min, f->max, member, e);
+	case VALUE_RATE:
+		return parse_rate(text, f->min, f->max, member, e);
+	case VALUE_COUNT:
+		return parse_count(text, f->min, f->max, member, e);
+	case VALUE_MILLI:
+		return parse_milli(text, f->min, f->max, member, e);
+	case VALUE_MS:
+		return parse_duration_ms(text, f->min, f->max, member, e);
+	case VALUE_OWN_READER:
+		break;
+	}
+	assert(!"a field with its own reader is not a number");
+	return -1;
+}
+
+static bool is_on(const struct policy_setting *s)
+{
+	return strcmp(s->text, "false") != 0;
+}
+
+static int use_workspace(struct resolver *r, const char *dir, struct err *e)
+{
+	char *path;
+
+	if (dir[0] != '/' && !r->caller->cwd)
+		return err_set(e, ERR_INVALID, "the working directory cannot be read");
+	path = path_absolute(r->caller->cwd ? r->caller->cwd : "/", dir);
+	if (!path)
+		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", dir);
+	if (mountspec_check_target(path, e) < 0) {
+		free(path);
+		return err_wrap(e, "'%s' cannot be a workspace", dir);
+	}
+	set_text(&r->policy->workspace, path);
+	return 0;
+}
+
+/* A preset resets everything that presets define. */
+static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
+{
+	static const enum policy_field preset[] = {
+		POLICY_PROFILE,	    POLICY_USER, POLICY_CAPABILITIES, POLICY_READ_ONLY,
+		POLICY_WORKSPACE,   POLICY_HOME, POLICY_WORKDIR,      POLICY_ENVIRONMENT,
+		POLICY_MEMORY,	    POLICY_CPUS, POLICY_PIDS,
+	};
+	const struct profile *profile = profile_get(id);
+	struct policy *p = r->policy;
+
+	p->profile = id;
+	p->uid = p->gid = profile->runs_as_root ? 0 : POLICY_USER_ID;
+	p->has_capabilities = profile->runs_as_root;
+	p->may_trace = profile->may_trace;
+	p->is_read_only = profile->is_read_only;
+	p->passes_env = profile->passes_env;
+	p->memory_bytes = profile->memory_bytes;
+	p->cpus_milli = profile->cpus_milli;
+	p->pids_count = profile->pids_count;
+	set_text(&p->workspace, NULL);
+	set_text(&p->home, NULL);
+	for (size_t i = 0; i < COUNT_OF(preset); i++)
+		p->origin[preset[i]] = origin;
+	if (profile->has_home && r->caller->home && strcmp(r->caller->home, "/") != 0)
+		set_text(&p->home, mem_dup(r->caller->home));
+	if (profile->has_workspace && use_workspace(r, ".", e) < 0)
+		return err_wrap(e, "profile '%s'", profile->name);
+	return 0;
+}
+
+static int read_profile(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	enum profile_id id;
+
+	if (!profile_find(s->text, &id))
+		return err_set(e, ERR_INVALID,
+			       "no profile '%s' (use restrictive, moderate or permissive)",
+			       s->text);
+	return apply_profile(r, id, s->origin, e);
+}
+
+static int read_accept_missing(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	if (strcmp(s->text, "landlock") != 0)
+		return err_set(e, ERR_INVALID, "'%s' is not a wall that can be missing (use landlock)",
+			       s->text);
+	r->policy->accepts_no_landlock = true;
+	return 0;
+}
+
+static int read_image(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	(void)r;
+	if (strcmp(s->text, "host") != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "no image '%s' (use host: this machine's own programs, read-only)",
+			       s->text);
+	return 0;
+}
+
+static int read_backend(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	(void)r;
+	if (strcmp(s->text, "native") != 0)
+		return err_set(e, ERR_INVALID, "no backend '%s' (use native)", s->text);
+	return 0;
+}
+
+static int read_network(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	(void)r;
+	if (is_on(s))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this version has no network for sandboxes; leave the option out");
+	return 0;
+}
+
+static int read_read_only(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	(void)e;
+	r->policy->is_read_only = is_on(s);
+	return 0;
+}
+
+static int read_workspace(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	return use_workspace(r, s->text[0] ? s->text : ".", e);
+}
+
+static int read_workdir(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	char *path;
+
+	if (s->text[0] != '/')
+		return err_set(e, ERR_INVALID, "'%s' is not an absolute path", s->text);
+	path = path_absolute("/", s->text);
+	if (!path)
+		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", s->text);
+	set_text(&r->policy->workdir, path);
+	return 0;
+}
+
+struct account {
+	const char *name;
+	uint32_t id;
+};
+
+/* The accounts of the host image's own passwd and group files. */
+static const struct account accounts[] = {
+	{ "root", 0 },
+	{ "user", POLICY_USER_ID },
+	{ "nobody", POLICY_ID_MAX },
+	{ "nogroup", POLICY_ID_MAX },
+};
+
+static int read_id(const char *text, const char *what, uint32_t *ret, struct err *e)
+{
+	uint64_t id = 0;
+
+	for (size_t i = 0; i < COUNT_OF(accounts); i++) {
+		if (strcmp(text, accounts[i].name) == 0) {
+			*ret = accounts[i].id;
+			return 0;
+		}
+	}
+	if (text[0] < '0' || text[0] > '9')
+		return err_set(e, ERR_INVALID,
+			       "no %s '%s' inside (use root, user, nobody or a number)", what,
+			       text);
+	if (parse_count(text, 0, POLICY_ID_MAX, &id, e) < 0)
+		return -1;
+	*ret = (uint32_t)id;
+	return 0;
+}
+
+static int read_user(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	cleanup_free char *user = mem_dup(s->text);
+	char *colon = strchr(user, ':');
+	uint32_t uid = 0, gid = 0;
+
+	if (colon)
+		*colon = '\0';
+	if (read_id(user, "user", &uid, e) < 0)
+		return -1;
+	gid = uid;
+	if (colon && read_id(colon + 1, "group", &gid, e) < 0)
+		return -1;
+	r->policy->uid = uid;
+	r->policy->gid = gid;
+	return 0;
+}
+
+static int read_mount(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	struct policy *p = r->policy;
+
+	if (p->mount_count == POLICY_MOUNTS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u mounts", POLICY_MOUNTS_MAX);
+	if (mountspec_parse(s->text, r->caller->cwd, &p->mounts[p->mount_count], e) < 0)
+		return -1;
+	p->mount_count++;
+	return 0;
+}
+
+static int read_tmpfs(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	struct policy *p = r->policy;
+
+	if (p->tmpfs_count == POLICY_TMPFS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u tmpfs mounts", POLICY_TMPFS_MAX);
+	if (mountspec_parse_tmpfs(s->text, &p->tmpfs[p->tmpfs_count], e) < 0)
+		return -1;
+	p->tmpfs_count++;
+	return 0;
+}
+
+/* "NAME=value", or "NAME" for the caller's own value (nothing when the caller has none). */
+static int read_env(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	struct policy *p = r->policy;
+	size_t name_len = strcspn(s->text, "=");
+	const char *entry = s->text;
+
+	if (name_len == 0)
+		return err_set(e, ERR_INVALID, "'%s' has no name before '='", s->text);
+	if (p->env_count == POLICY_ENV_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u variables", POLICY_ENV_MAX);
+	if (s->text[name_len] == '\0') {
+		entry = NULL;
+		for (char *const *v = r->caller->environ_list; v && *v; v++)
+			if (strncmp(*v, s->text, name_len) == 0 && (*v)[name_len] == '=')
+				entry = *v;
+		if (!entry)
+			return 0;
+	}
+	p->env = mem_grow(p->env, p->env_count + 1, sizeof(*p->env));
+	p->env[p->env_count++] = mem_dup(entry);
+	return 0;
+}
+
+static int apply_setting(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	const struct field *f = &fields[s->field];
+	int ok;
+
+	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) :
+					   read_number(r->policy, f, s->text, e);
+	if (ok < 0)
+		return err_wrap(e, "%s", s->origin);
+	r->policy->origin[s->field] = s->origin;
+	return 0;
+}
+
+/* What follows from the rest: where home is, where the command starts, how large the disk is. */
+static void derive(struct policy *p)
+{
+	set_text(&p->home_dir, mem_dup(p->home ? p->home : p->uid == 0 ? "/root" : "/home/user"));
+	if (!p->workdir) {
+		set_text(&p->workdir, mem_dup(p->workspace ? p->workspace : p->home_dir));
+		p->origin[POLICY_WORKDIR] = p->workspace ? p->origin[POLICY_WORKSPACE] :
+							   p->origin[POLICY_USER];
+	}
+	if (p->uid != 0 && p->has_capabilities) {
+		p->has_capabilities = false;
+		p->origin[POLICY_CAPABILITIES] = p->origin[POLICY_USER];
+	}
+	if (p->disk_bytes == 0) {
+		p->disk_bytes = p->memory_bytes ? p->memory_bytes / 2 : POLICY_DISK_DEFAULT_BYTES;
+		p->origin[POLICY_DISK] = p->memory_bytes ? "half of memory" : ORIGIN_DEFAULT;
+	}
+}
+
+int policy_resolve(const struct policy_setting *settings, size_t count,
+		   const struct policy_caller *caller, struct policy *ret, struct err *e)
+{
+	CLEANUP(policy_done) struct policy p = { 0 };
+	struct resolver r = { .policy = &p, .caller = caller };
+
+	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
+		p.origin[field] = ORIGIN_DEFAULT;
+	if (apply_profile(&r, PROFILE_MODERATE, ORIGIN_DEFAULT, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (settings[i].field == POLICY_PROFILE && apply_setting(&r, &settings[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < count; i++)
+		if (settings[i].field != POLICY_PROFILE && apply_setting(&r, &settings[i], e) < 0)
+			return -1;
+	derive(&p);
+	*ret = p;
+	p = (struct policy){ 0 };
+	return 0;
+}
+
+void policy_done(struct policy *p)
+{
+	for (unsigned i = 0; i < p->mount_count; i++) {
+		free(p->mounts[i].source);
+		free(p->mounts[i].target);
+	}
+	for (unsigned i = 0; i < p->tmpfs_count; i++)
+		free(p->tmpfs[i].target);
+	for (unsigned i = 0; i < p->env_count; i++)
+		free(p->env[i]);
+	free(p->env);
+	free(p->workspace);
+	free(p->home);
+	free(p->workdir);
+	free(p->home_dir);
+	*p = (struct policy){ 0 };
+}
+
+bool policy_has_host_writes(const struct policy *p)
+{
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (!p->mounts[i].is_read_only)
+			return true;
+	return p->workspace != NULL;
+}
+
+const char *policy_field_name(enum policy_field field)
+{
+	return fields[field].name;
+}
+
+static void format_number(const struct policy *p, const struct field *f, struct buf *out)
+{
+	uint64_t value = *(const uint64_t *)((const char *)p + f->offset);
+	char text[PARSE_FORMAT_MAX_BYTES];
+
+	if (value == 0)
+		buf_add_text(out, "no limit");
+	else if (f->kind == VALUE_BYTES)
+		buf_add_text(out, parse_format_bytes(value, text));
+	else if (f->kind == VALUE_RATE)
+		buf_addf(out, "%s/s", parse_format_bytes(value, text));
+	else if (f->kind == VALUE_MS)
+		buf_add_text(out, parse_format_duration(value, text));
+	else if (f->kind == VALUE_MILLI)
+		buf_addf(out, "%g", (double)value / 1000);
+	else
+		buf_addf(out, "%" PRIu64, value);
+}
+
+static void format_mounts(const struct policy *p, struct buf *out)
+{
+	for (unsigned i = 0; i < p->mount_count; i++)
+		buf_addf(out, "%s%s at %s%s", i ? ", " : "", p->mounts[i].source,
+			 p->mounts[i].target, p->mounts[i].is_read_only ? " (read-only)" : "");
+	if (p->mount_count == 0)
+		buf_add_text(out, "none");
+}
+
+static void format_tmpfs(const struct policy *p, struct buf *out)
+{
+	char size[PARSE_FORMAT_MAX_BYTES];
+
+	for (unsigned i = 0; i < p->tmpfs_count; i++) {
+		buf_addf(out, "%s%s", i ? ", " : "", p->tmpfs[i].target);
+		if (p->tmpfs[i].size_bytes)
+			buf_addf(out, " (%s)", parse_format_bytes(p->tmpfs[i].size_bytes, size));
+	}
+	if (p->tmpfs_count == 0)
+		buf_add_text(out, "none");
+}
+
+/* Names only: values may be secrets. */
+static void format_env(const struct policy *p, struct buf *out)
+{
+	for (unsigned i = 0; i < p->env_count; i++) {
+		if (i)
+			buf_add_text(out, ", ");
+		buf_add(out, p->env[i], strcspn(p->env[i], "="));
+	}
+	if (p->env_count == 0)
+		buf_add_text(out, "none");
+}
+
+void policy_format_field(const struct policy *p, enum policy_field field, struct buf *out)
+{
+	switch (field) {
+	case POLICY_PROFILE:
+		buf_add_text(out, profile_get(p->profile)->name);
+		break;
+	case POLICY_IMAGE:
+		buf_add_text(out, "host");
+		break;
+	case POLICY_BACKEND:
+		buf_add_text(out, "native");
+		break;
+	case POLICY_USER:
+		buf_addf(out, "%" PRIu32 ":%" PRIu32, p->uid, p->gid);
+		break;
+	case POLICY_CAPABILITIES:
+		buf_add_text(out, p->has_capabilities ? "package managers' set" : "none");
+		break;
+	case POLICY_READ_ONLY:
+		buf_add_text(out, p->is_read_only ? "yes" : "no");
+		break;
+	case POLICY_NETWORK:
+		buf_add_text(out, "none");
+		break;
+	case POLICY_WORKSPACE:
+		buf_add_text(out, p->workspace ? p->workspace : "none");
+		break;
+	case POLICY_HOME:
+		buf_addf(out, p->home ? "%s (read-only, credentials masked)" : "none", p->home);
+		break;
+	case POLICY_MOUNT:
+		format_mounts(p, out);
+		break;
+	case POLICY_TMPFS:
+		format_tmpfs(p, out);
+		break;
+	case POLICY_WORKDIR:
+		buf_add_text(out, p->workdir);
+		break;
+	case POLICY_ENVIRONMENT:
+		buf_add_text(out, p->passes_env ? "the caller's, less secrets" : "clean");
+		break;
+	case POLICY_ENV:
+		format_env(p, out);
+		break;
+	case POLICY_ACCEPT_MISSING:
+		buf_add_text(out, p->accepts_no_landlock ? "landlock" : "nothing");
+		break;
+	default:
+		format_number(p, &fields[field], out);
+	}
+}

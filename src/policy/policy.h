@@ -1,0 +1,145 @@
+#pragma once
+/*
+ * policy - the resolved answer to "what may this sandbox do".
+ *
+ * A face collects what was asked for as settings: a field, its text, and who says so
+ * ("--memory"). policy_resolve() lays down the built-in defaults and the moderate profile, then
+ * the profile that was asked for, then the single settings in order, and gives back one struct.
+ * It looks at nothing but its arguments: no file, no environment, no system call. What only the
+ * host can tell (does the mount source exist?) is checked by who uses the policy.
+ *
+ * Every field remembers who set it, so `policy show` and errors can say so.
+ */
+#include "base/err.h"
+#include "policy/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum policy_field {
+	POLICY_PROFILE,
+	POLICY_IMAGE,
+	POLICY_BACKEND,
+	POLICY_USER,
+	POLICY_CAPABILITIES,
+	POLICY_READ_ONLY,
+	POLICY_NETWORK,
+	POLICY_WORKSPACE,
+	POLICY_HOME,
+	POLICY_MOUNT,
+	POLICY_TMPFS,
+	POLICY_WORKDIR,
+	POLICY_ENVIRONMENT,
+	POLICY_ENV,
+	POLICY_MEMORY,
+	POLICY_CPUS,
+	POLICY_PIDS,
+	POLICY_DISK,
+	POLICY_NOFILE,
+	POLICY_FILE_SIZE,
+	POLICY_IO_READ,
+	POLICY_IO_WRITE,
+	POLICY_TIMEOUT,
+	POLICY_CPU_TIME,
+	POLICY_ACCEPT_MISSING,
+
+	POLICY_FIELD_COUNT
+};
+
+#define POLICY_MEMORY_MIN_BYTES (8ull << 20)
+#define POLICY_MEMORY_MAX_BYTES (1ull << 46)
+#define POLICY_CPUS_MIN_MILLI 10ull
+#define POLICY_CPUS_MAX_MILLI (1024ull * 1000)
+#define POLICY_PIDS_MIN 1ull
+#define POLICY_PIDS_MAX (1ull << 22)
+#define POLICY_DISK_MIN_BYTES (1ull << 20)
+#define POLICY_DISK_MAX_BYTES (1ull << 46)
+#define POLICY_NOFILE_MIN 8ull
+#define POLICY_NOFILE_MAX (1ull << 20)
+#define POLICY_FILE_SIZE_MIN_BYTES 1ull
+#define POLICY_FILE_SIZE_MAX_BYTES (1ull << 62)
+#define POLICY_IO_MIN_BYTES_PER_S (64ull << 10)
+#define POLICY_IO_MAX_BYTES_PER_S (1ull << 40)
+#define POLICY_TIMEOUT_MIN_MS 1ull
+#define POLICY_TIMEOUT_MAX_MS (366ull * 24 * 3600 * 1000)
+#define POLICY_CPU_TIME_MIN_MS 100ull
+#define POLICY_CPU_TIME_MAX_MS (366ull * 24 * 3600 * 1000)
+#define POLICY_ID_MAX 65534u /* user and group ids inside */
+#define POLICY_MOUNTS_MAX 64u
+#define POLICY_TMPFS_MAX 16u
+#define POLICY_ENV_MAX 1024u
+#define POLICY_DISK_DEFAULT_BYTES (1ull << 30) /* where there is no memory limit to halve */
+#define POLICY_USER_ID 1000u		       /* the account named "user" inside */
+
+struct policy_mount {
+	char *source; /* absolute, on the host */
+	char *target; /* absolute, inside */
+	bool is_read_only;
+};
+
+struct policy_tmpfs {
+	char *target;
+	uint64_t size_bytes; /* 0: share the sandbox's disk limit */
+};
+
+struct policy {
+	enum profile_id profile;
+	uint32_t uid, gid; /* inside */
+	bool has_capabilities;
+	bool may_trace;
+	bool is_read_only;
+	bool passes_env;
+	bool accepts_no_landlock; /* the user knows that this host has none */
+	char *workspace; /* absolute path, or NULL */
+	char *home;	 /* the caller's, mounted read-only, or NULL */
+	char *workdir;	 /* absolute, inside; never NULL */
+	char *home_dir;	 /* $HOME inside; never NULL */
+
+	struct policy_mount mounts[POLICY_MOUNTS_MAX];
+	unsigned mount_count;
+	struct policy_tmpfs tmpfs[POLICY_TMPFS_MAX];
+	unsigned tmpfs_count;
+	char **env; /* "NAME=value", later ones win */
+	unsigned env_count;
+
+	/* 0 means no limit */
+	uint64_t memory_bytes;
+	uint64_t cpus_milli;
+	uint64_t pids_count;
+	uint64_t disk_bytes; /* never 0 */
+	uint64_t nofile_count;
+	uint64_t file_size_bytes;
+	uint64_t io_read_bytes_per_s;
+	uint64_t io_write_bytes_per_s;
+	uint64_t timeout_ms;
+	uint64_t cpu_time_ms;
+
+	const char *origin[POLICY_FIELD_COUNT]; /* static text, or borrowed from the setting */
+};
+
+/* Who asks, as far as a policy depends on it. All borrowed. */
+struct policy_caller {
+	const char *cwd;	   /* NULL when it cannot be read */
+	const char *home;	   /* NULL when there is none */
+	char *const *environ_list; /* "NAME=value" ..., NULL */
+};
+
+struct policy_setting {
+	enum policy_field field;
+	const char *text;   /* as typed; "" for a switch that is on, "false" for one that is off */
+	const char *origin; /* "--memory"; lives as long as the policy */
+};
+
+ERR_CHECKED int policy_resolve(const struct policy_setting *settings, size_t count,
+			       const struct policy_caller *caller, struct policy *ret,
+			       struct err *e);
+void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
+
+/* For `policy show`. */
+const char *policy_field_name(enum policy_field field);
+struct buf;
+void policy_format_field(const struct policy *p, enum policy_field field, struct buf *out);
+
+/* Host files are writable inside: set-id bits must then be refused (they would work outside). */
+bool policy_has_host_writes(const struct policy *p);

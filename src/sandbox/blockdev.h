@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * blockdev - which disks hold given paths, as "major:minor" of whole disks.
+ *
+ * Rate limits apply to whole disks: a partition is looked up in /sys and stands for its disk.
+ */
+
+#define BLOCKDEV_MAX 16u
+#define BLOCKDEV_NAME_MAX_BYTES 24u
+
+struct blockdev_list {
+	char device[BLOCKDEV_MAX][BLOCKDEV_NAME_MAX_BYTES];
+	unsigned count;
+};
+
+/* Adds the disk under `path`; nothing when there is none (tmpfs, a network file system). */
+void blockdev_add(struct blockdev_list *list, const char *path);

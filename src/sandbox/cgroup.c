@@ -1,0 +1,479 @@
+/*
+ * cgroup - limits on a whole sandbox; see cgroup.h.
+ *
+ * Theory of operation. Everything is relative to a parent directory that is found once: on v1
+ * the caller's own group in each hierarchy, on v2 the first of {own group, its parent} in which
+ * a child gets the controllers (v2 forbids processes beside children that have controllers, so
+ * the own group works only at the root). Limits are rows: controller, file on v1, file on v2.
+ *
+ * Joining is the child's act. On v1 it writes "0" to `tasks` through a descriptor that the
+ * parent opened: the permission check uses the opener, and unlike `cgroup.procs` or a write by
+ * the parent it takes no global lock (20 microseconds against 6 to 15 milliseconds after idle).
+ * On v2 clone3() puts the child there.
+ */
+#include "sandbox/cgroup.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "policy/policy.h"
+#include "sandbox/blockdev.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CGROUP_FS "/sys/fs/cgroup"
+#define CGROUP2_MAGIC 0x63677270
+#define CPU_PERIOD_US 100000u
+#define INIT_COUNT 1 /* our own pid 1 counts as a process of the sandbox */
+#define SELF_MAX_BYTES 16384u
+#define VALUE_MAX_BYTES 128u
+#define REMOVE_TRIES 200u
+#define REMOVE_PAUSE_NS 5000000l
+
+static const struct {
+	const char *v1, *v2;
+} controller_name[] = {
+	[CGROUP_MEMORY] = { "memory", "memory" }, [CGROUP_PIDS] = { "pids", "pids" },
+	[CGROUP_CPU] = { "cpu", "cpu" },	  [CGROUP_IO] = { "blkio", "io" },
+};
+
+unsigned cgroup_needs(const struct policy *p)
+{
+	unsigned needs = 0;
+
+	if (p->memory_bytes)
+		needs |= 1u << CGROUP_MEMORY;
+	if (p->pids_count)
+		needs |= 1u << CGROUP_PIDS;
+	if (p->cpus_milli)
+		needs |= 1u << CGROUP_CPU;
+	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
+		needs |= 1u << CGROUP_IO;
+	return needs;
+}
+
+static void init_fds(struct cgroup *c)
+{
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+		c->parent_fd[i] = c->dir_fd[i] = c->join_fd[i] = -1;
+}
+
+static int choose_name(struct cgroup *c, struct err *e)
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return err_sys(e, errno, "get random bytes");
+	(void)snprintf(c->name, sizeof(c->name), "agentkernel-%d-%016" PRIx64, (int)getpid(),
+		       number);
+	return 0;
+}
+
+/*
+ * The caller's group in the hierarchy of `controller` ("" for v2), from /proc/self/cgroup's
+ * lines of the form "4:memory:/path" and "0::/path".
+ */
+static bool find_own_path(const char *self, const char *controller, char *out, size_t out_size)
+{
+	size_t name_len = strlen(controller);
+
+	for (const char *line = self; *line;) {
+		const char *names = strchr(line, ':');
+		const char *path = names ? strchr(names + 1, ':') : NULL;
+		size_t path_len;
+
+		if (!path)
+			return false;
+		path_len = strcspn(path + 1, "\n");
+		for (const char *n = names + 1; n <= path; n += strcspn(n, ",:") + 1) {
+			if (strcspn(n, ",:") != name_len || strncmp(n, controller, name_len) != 0)
+				continue;
+			if (path_len >= out_size)
+				return false;
+			memcpy(out, path + 1, path_len);
+			out[path_len] = '\0';
+			return true;
+		}
+		line = path + 1 + path_len;
+		line += *line == '\n';
+	}
+	return false;
+}
+
+static bool is_v2_mount(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
+}
+
+/* ---- limits ---- */
+
+static int write_limit(const struct cgroup *c, enum cgroup_controller controller, const char *file,
+		       const char *value, struct err *e)
+{
+	int r = file_write_at(c->dir_fd[controller], file, value);
+
+	if (r < 0)
+		return err_sys(e, -r, "set cgroup limit %s to %s", file, value);
+	return 0;
+}
+
+static int set_memory(const struct cgroup *c, const struct policy *p, struct err *e)
+{
+	bool is_v2 = c->kind == CGROUP_V2;
+	char value[VALUE_MAX_BYTES];
+
+	if (!p->memory_bytes)
+		return 0;
+	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes);
+	if (write_limit(c, CGROUP_MEMORY, is_v2 ? "memory.max" : "memory.limit_in_bytes", value,
+			e) < 0)
+		return -1;
+	/* No swap beside it. The files are missing where the kernel accounts no swap. */
+	(void)file_write_at(c->dir_fd[CGROUP_MEMORY],
+			    is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
+			    is_v2 ? "0" : value);
+	return 0;
+}
+
+static int set_pids(const struct cgroup *c, const struct policy *p, struct err *e)
+{
+	char value[VALUE_MAX_BYTES];
+
+	if (!p->pids_count)
+		return 0;
+	(void)snprintf(value, sizeof(value), "%" PRIu64, p->pids_count + INIT_COUNT);
+	return write_limit(c, CGROUP_PIDS, "pids.max", value, e);
+}
+
+static int set_cpu(const struct cgroup *c, const struct policy *p, struct err *e)
+{
+	uint64_t quota = p->cpus_milli * CPU_PERIOD_US / 1000;
+	char value[VALUE_MAX_BYTES];
+
+	if (!p->cpus_milli)
+		return 0;
+	if (c->kind == CGROUP_V2) {
+		(void)snprintf(value, sizeof(value), "%" PRIu64 " %u", quota, CPU_PERIOD_US);
+		return write_limit(c, CGROUP_CPU, "cpu.max", value, e);
+	}
+	(void)snprintf(value, sizeof(value), "%" PRIu64, quota);
+	return write_limit(c, CGROUP_CPU, "cpu.cfs_quota_us", value, e);
+}
+
+static int set_io_of(const struct cgroup *c, const struct policy *p, const char *device,
+		     struct err *e)
+{
+	const struct {
+		uint64_t rate;
+		const char *v1_file, *v2_key;
+	} ways[] = {
+		{ p->io_read_bytes_per_s, "blkio.throttle.read_bps_device", "rbps" },
+		{ p->io_write_bytes_per_s, "blkio.throttle.write_bps_device", "wbps" },
+	};
+	char value[VALUE_MAX_BYTES];
+
+	for (size_t i = 0; i < COUNT_OF(ways); i++) {
+		if (!ways[i].rate)
+			continue;
+		if (c->kind == CGROUP_V2)
+			(void)snprintf(value, sizeof(value), "%s %s=%" PRIu64, device,
+				       ways[i].v2_key, ways[i].rate);
+		else
+			(void)snprintf(value, sizeof(value), "%s %" PRIu64, device, ways[i].rate);
+		if (write_limit(c, CGROUP_IO, c->kind == CGROUP_V2 ? "io.max" : ways[i].v1_file,
+				value, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* On every disk that holds something the sandbox sees. */
+static int set_io(const struct cgroup *c, const struct policy *p, struct err *e)
+{
+	struct blockdev_list disks = { 0 };
+
+	if (!p->io_read_bytes_per_s && !p->io_write_bytes_per_s)
+		return 0;
+	blockdev_add(&disks, "/usr");
+	if (p->workspace)
+		blockdev_add(&disks, p->workspace);
+	for (unsigned i = 0; i < p->mount_count; i++)
+		blockdev_add(&disks, p->mounts[i].source);
+	if (disks.count == 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--io-read and --io-write: none of the sandbox's files lies on a disk");
+	for (unsigned i = 0; i < disks.count; i++)
+		if (set_io_of(c, p, disks.device[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static int set_limits(const struct cgroup *c, const struct policy *p, struct err *e)
+{
+	if (set_memory(c, p, e) < 0 || set_pids(c, p, e) < 0)
+		return -1;
+	if (set_cpu(c, p, e) < 0 || set_io(c, p, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* ---- making the groups ---- */
+
+static int make_group(struct cgroup *c, enum cgroup_controller controller, int parent_fd)
+{
+	if (mkdirat(parent_fd, c->name, 0755) < 0)
+		return -errno;
+	c->parent_fd[controller] = fcntl(parent_fd, F_DUPFD_CLOEXEC, 0);
+	c->dir_fd[controller] = openat(parent_fd, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return c->dir_fd[controller] < 0 ? -errno : 0;
+}
+
+/* Own group first; the top of the hierarchy where that path is not visible (a container). */
+static int open_v1_parent(const char *self, const char *controller)
+{
+	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS) + 32];
+	int fd;
+
+	if (find_own_path(self, controller, own, sizeof(own))) {
+		(void)snprintf(path, sizeof(path), CGROUP_FS "/%s%s", controller, own);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	(void)snprintf(path, sizeof(path), CGROUP_FS "/%s", controller);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int open_v1(struct cgroup *c, unsigned needs, const char *self)
+{
+	c->kind = CGROUP_V1;
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		cleanup_fd int parent_fd = -1;
+		int r;
+
+		if (!(needs & 1u << i))
+			continue;
+		parent_fd = open_v1_parent(self, controller_name[i].v1);
+		if (parent_fd < 0)
+			return -errno;
+		r = make_group(c, i, parent_fd);
+		if (r < 0)
+			return r;
+		c->join_fd[i] = openat(c->dir_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (c->join_fd[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = strstr(text, word); p; p = strstr(p + 1, word))
+		if ((p == text || p[-1] == ' ') && (p[len] == ' ' || p[len] == '\0'))
+			return true;
+	return false;
+}
+
+static bool has_v2_controllers(int dir_fd, unsigned needs)
+{
+	char list[VALUE_MAX_BYTES];
+
+	if (file_read_line(dir_fd, "cgroup.controllers", list, sizeof(list)) < 0)
+		return false;
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+		if (needs & 1u << i && !has_word(list, controller_name[i].v2))
+			return false;
+	return true;
+}
+
+static void enable_v2_controllers(int parent_fd, unsigned needs)
+{
+	char value[VALUE_MAX_BYTES];
+
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		if (!(needs & 1u << i))
+			continue;
+		(void)snprintf(value, sizeof(value), "+%s", controller_name[i].v2);
+		/* one at a time; has_v2_controllers() tells whether it helped */
+		(void)file_write_at(parent_fd, "cgroup.subtree_control", value);
+	}
+}
+
+static int open_v2_below(struct cgroup *c, unsigned needs, const char *parent_path)
+{
+	cleanup_fd int parent_fd = open(parent_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (parent_fd < 0)
+		return -errno;
+	/* moving a process needs this file of the common ancestor, even when born there */
+	if (faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
+		return -errno;
+	r = make_group(c, 0, parent_fd);
+	if (r < 0)
+		return r;
+	if (!has_v2_controllers(c->dir_fd[0], needs))
+		enable_v2_controllers(parent_fd, needs);
+	if (!has_v2_controllers(c->dir_fd[0], needs))
+		return -EOPNOTSUPP;
+	for (unsigned i = 1; i < CGROUP_CONTROLLER_COUNT; i++)
+		c->dir_fd[i] = c->dir_fd[0];
+	return 0;
+}
+
+static int open_v2(struct cgroup *c, unsigned needs, const char *mount, const char *self)
+{
+	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS) + 32];
+	char *slash;
+	int r;
+
+	if (!find_own_path(self, "", own, sizeof(own)))
+		return -ENOENT;
+	c->kind = CGROUP_V2;
+	(void)snprintf(path, sizeof(path), "%s%s", mount, own);
+	r = open_v2_below(c, needs, path);
+	if (r == 0 || strcmp(own, "/") == 0)
+		return r;
+	cgroup_remove(c);
+	c->kind = CGROUP_V2;
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	return open_v2_below(c, needs, path);
+}
+
+static const char *why_not(int error)
+{
+	if (error == -EACCES || error == -EPERM || error == -EROFS)
+		return "this user may not create cgroups";
+	if (error == -EOPNOTSUPP)
+		return "the cgroup controllers are not delegated to this user";
+	return "this host has no usable cgroup hierarchy";
+}
+
+int cgroup_open(const struct policy *p, struct cgroup *ret, const char **ret_why, struct err *e)
+{
+	struct cgroup c = { .kind = CGROUP_NONE };
+	unsigned needs = cgroup_needs(p);
+	cleanup_free char *self = NULL;
+	size_t self_len = 0;
+	int r;
+
+	init_fds(&c);
+	*ret_why = NULL;
+	*ret = c;
+	if (needs == 0)
+		return 0;
+	r = file_read_at(AT_FDCWD, "/proc/self/cgroup", SELF_MAX_BYTES, &self, &self_len);
+	if (r < 0)
+		return err_sys(e, -r, "read /proc/self/cgroup");
+	if (choose_name(&c, e) < 0)
+		return -1;
+	if (is_v2_mount(CGROUP_FS))
+		r = open_v2(&c, needs, CGROUP_FS, self);
+	else
+		r = open_v1(&c, needs, self);
+	if (r < 0) {
+		cgroup_remove(&c);
+		*ret_why = why_not(r);
+		return 0;
+	}
+	if (set_limits(&c, p, e) < 0) {
+		cgroup_remove(&c);
+		return -1;
+	}
+	*ret = c;
+	return 0;
+}
+
+int cgroup_join(const struct cgroup *c, struct err *e)
+{
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+		if (c->join_fd[i] >= 0 && write(c->join_fd[i], "0", 1) < 0)
+			return err_sys(e, errno, "join the %s cgroup", controller_name[i].v1);
+	return 0;
+}
+
+int cgroup_clone_fd(const struct cgroup *c)
+{
+	return c->kind == CGROUP_V2 ? c->dir_fd[0] : -1;
+}
+
+void cgroup_release(struct cgroup *c)
+{
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		if (c->kind == CGROUP_V2 && i > 0)
+			c->dir_fd[i] = -1; /* the same one as [0] */
+		cleanup_closep(&c->parent_fd[i]);
+		cleanup_closep(&c->dir_fd[i]);
+		cleanup_closep(&c->join_fd[i]);
+	}
+	c->kind = CGROUP_NONE;
+}
+
+/* A dead process leaves its group a moment after it was reaped. */
+static void remove_group(int parent_fd, const char *name)
+{
+	const struct timespec pause = { .tv_nsec = REMOVE_PAUSE_NS };
+
+	for (unsigned i = 0; i < REMOVE_TRIES; i++) {
+		if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+void cgroup_remove(struct cgroup *c)
+{
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+		if (c->parent_fd[i] >= 0)
+			remove_group(c->parent_fd[i], c->name);
+	cgroup_release(c);
+}
+
+/* ---- usage ---- */
+
+/* The number after `key` in a file of "key number" lines, or of the whole file when key is "". */
+static bool read_value(int dir_fd, const char *file, const char *key, uint64_t *ret)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0, key_len = strlen(key);
+
+	if (dir_fd < 0 || file_read_at(dir_fd, file, SELF_MAX_BYTES, &text, &len) < 0)
+		return false;
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, key_len) != 0 || (key_len && line[key_len] != ' '))
+			continue;
+		*ret = strtoull(line + key_len, NULL, 10);
+		return true;
+	}
+	return false;
+}
+
+void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
+{
+	bool is_v2 = c->kind == CGROUP_V2;
+	int memory_fd = c->dir_fd[CGROUP_MEMORY];
+
+	*ret = (struct cgroup_usage){ 0 };
+	if (c->kind == CGROUP_NONE)
+		return;
+	ret->has_memory = read_value(memory_fd, is_v2 ? "memory.peak" : "memory.max_usage_in_bytes",
+				     "", &ret->peak_memory_bytes);
+	(void)read_value(memory_fd, is_v2 ? "memory.events" : "memory.oom_control", "oom_kill",
+			 &ret->oom_kill_count);
+}

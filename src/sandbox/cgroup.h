@@ -1,0 +1,68 @@
+#pragma once
+/*
+ * cgroup - limits on a whole sandbox, whichever hierarchy this host has.
+ *
+ * cgroup_open() finds out what the policy needs (a memory limit needs the memory controller)
+ * and makes one group per hierarchy: a single one on v2, one per controller on v1. Where the
+ * caller may not make groups, kind is CGROUP_NONE and the caller decides what that means.
+ *
+ * The group is made next to or below the caller's own, so the caller's limits still hold.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct policy;
+
+enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+enum cgroup_controller {
+	CGROUP_MEMORY,
+	CGROUP_PIDS,
+	CGROUP_CPU,
+	CGROUP_IO,
+
+	CGROUP_CONTROLLER_COUNT
+};
+
+#define CGROUP_NAME_MAX_BYTES 64
+
+struct cgroup {
+	enum cgroup_kind kind;
+	char name[CGROUP_NAME_MAX_BYTES];
+	/* v1: one per controller in use, -1 otherwise. v2: all the same, in [0]. */
+	int parent_fd[CGROUP_CONTROLLER_COUNT];
+	int dir_fd[CGROUP_CONTROLLER_COUNT];
+	int join_fd[CGROUP_CONTROLLER_COUNT]; /* v1: its `tasks` file, for the child */
+};
+
+/* The controllers that the policy's limits need, as bits. */
+unsigned cgroup_needs(const struct policy *p);
+
+/*
+ * Makes the groups and sets the limits. CGROUP_NONE, and success, when this caller may not make
+ * them; `ret_why` then says why (static text).
+ */
+ERR_CHECKED int cgroup_open(const struct policy *p, struct cgroup *ret, const char **ret_why,
+			    struct err *e);
+
+/* The child, v1: joins all groups. On v2 the child is born in its group. */
+ERR_CHECKED int cgroup_join(const struct cgroup *c, struct err *e);
+
+/* A descriptor of the v2 group for clone3(), -1 on v1. Stays the cgroup's. */
+int cgroup_clone_fd(const struct cgroup *c);
+
+/* Closes the descriptors and keeps the groups: for a child that has joined. */
+void cgroup_release(struct cgroup *c);
+
+/* Removes the groups; their processes must be dead. Waits a moment for the kernel. */
+void cgroup_remove(struct cgroup *c);
+
+struct cgroup_usage {
+	bool has_memory;
+	uint64_t peak_memory_bytes;
+	uint64_t oom_kill_count;
+};
+
+void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret);

@@ -1,0 +1,167 @@
+/* command - from our code to the user's program; see command.h. */
+#include "sandbox/command.h"
+
+#include "policy/environment.h"
+#include "policy/policy.h"
+#include "sandbox/landlock.h"
+#include "sandbox/privs.h"
+#include "sandbox/report.h"
+#include "sandbox/rlimits.h"
+#include "sandbox/seccomp.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXIT_REPORTED 125
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#endif
+
+static int place_streams(const struct command *c, struct err *e)
+{
+	for (int stream = 0; stream < 3; stream++)
+		if (c->stdio_fd[stream] != stream && dup2(c->stdio_fd[stream], stream) < 0)
+			return err_sys(e, errno, "place stream %d", stream);
+	/* also those that our caller left open in us */
+	if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+		return err_sys(e, errno, "close all descriptors but three");
+	return 0;
+}
+
+static int start_session(const struct command *c, struct err *e)
+{
+	if (setsid() < 0)
+		return err_sys(e, errno, "start a new session");
+	if (c->has_tty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+		return err_sys(e, errno, "take the terminal");
+	return 0;
+}
+
+/* Defined, not inherited: a caller that ignores SIGPIPE must not make the command ignore it. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, SIG_DFL); /* fails for SIGKILL and SIGSTOP, as it should */
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int enter_workdir(const struct policy *p, struct err *e)
+{
+	if (chdir(p->workdir) == 0)
+		return 0;
+	if (errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "no working directory '%s' inside", p->workdir);
+	return err_sys(e, errno, "enter the working directory '%s'", p->workdir);
+}
+
+static int lock_in(const struct command *c, struct err *e)
+{
+	const struct privs_options privs = {
+		.uid = c->policy->uid,
+		.gid = c->policy->gid,
+		.can_switch_ids = c->can_switch_ids,
+		.has_capabilities = c->policy->has_capabilities,
+	};
+
+	if (privs_drop(&privs, e) < 0)
+		return -1;
+	if (enter_workdir(c->policy, e) < 0)
+		return -1;
+	if (c->has_landlock && landlock_restrict(c->policy, e) < 0)
+		return -1;
+	return seccomp_install(c->seccomp_variant, e);
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int explain(const char *path, int error, struct err *e)
+{
+	if (error == ENOENT || error == ENOTDIR) {
+		/* the file is there: what is missing is the interpreter in its first line */
+		if (access(path, F_OK) == 0)
+			return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
+				       "'%s' needs an interpreter or loader that is not there", path);
+		return err_set(e, ERR_COMMAND_NOT_FOUND, "no command '%s' inside the sandbox", path);
+	}
+	if (is_directory(path))
+		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is a directory", path);
+	if (error == ENOEXEC)
+		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
+			       "'%s' is no program for this machine (a script needs a #! line)", path);
+	if (error == EACCES)
+		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is not executable", path);
+	(void)err_sys(e, error, "run '%s'", path);
+	e->code = ERR_COMMAND_NOT_EXECUTABLE;
+	return -1;
+}
+
+/* Tries one directory of PATH; the errno of a failure that is worth telling stays in *worst. */
+static void try_in(const struct command *c, const char *dir, size_t dir_len, int *worst)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%.*s%s%s", (int)dir_len, dir, dir_len ? "/" : "./",
+			 c->argv[0]);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return;
+	(void)execve(path, c->argv, c->envp);
+	if (errno != ENOENT && errno != ENOTDIR && *worst == ENOENT && !is_directory(path))
+		*worst = errno;
+}
+
+static int exec_program(const struct command *c, struct err *e)
+{
+	const char *search = environment_get(c->envp, "PATH");
+	int worst = ENOENT;
+
+	if (strchr(c->argv[0], '/')) {
+		(void)execve(c->argv[0], c->argv, c->envp);
+		return explain(c->argv[0], errno, e);
+	}
+	if (!search)
+		search = ENVIRONMENT_PATH;
+	if (c->argv[0][0] == '\0')
+		return err_set(e, ERR_COMMAND_NOT_FOUND, "the command is empty");
+	for (;;) {
+		size_t len = strcspn(search, ":");
+
+		try_in(c, search, len, &worst);
+		if (search[len] == '\0')
+			break;
+		search += len + 1;
+	}
+	if (worst == ENOENT)
+		return err_set(e, ERR_COMMAND_NOT_FOUND, "no command '%s' inside the sandbox",
+			       c->argv[0]);
+	return explain(c->argv[0], worst, e);
+}
+
+void command_exec(const struct command *c, int report_fd)
+{
+	struct err e = { 0 };
+
+	(void)umask(022);
+	if (place_streams(c, &e) == 0 && start_session(c, &e) == 0 &&
+	    rlimits_apply(c->policy, c->rlimit_flags, &e) == 0) {
+		reset_signals();
+		if (lock_in(c, &e) == 0)
+			(void)exec_program(c, &e);
+	}
+	report_failed(report_fd, &e);
+	_exit(EXIT_REPORTED);
+}

@@ -1,0 +1,63 @@
+/* devices - the sandbox's /dev; see devices.h. */
+#include "sandbox/devices.h"
+
+#include "base/cleanup.h"
+#include "sandbox/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+
+static const struct {
+	const char *name, *text;
+} links[] = {
+	{ "fd", "/proc/self/fd" },
+	{ "stdin", "/proc/self/fd/0" },
+	{ "stdout", "/proc/self/fd/1" },
+	{ "stderr", "/proc/self/fd/2" },
+	{ "ptmx", "pts/ptmx" },
+};
+
+static int bind_node(int host_dev_fd, int dev_fd, const char *name, struct err *e)
+{
+	cleanup_fd int tree_fd = -1;
+	cleanup_fd int place_fd = -1;
+
+	if (mount_open_tree(host_dev_fd, name, 0, &tree_fd, e) < 0)
+		return err_wrap(e, "/dev/%s", name);
+	place_fd = openat(dev_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	if (place_fd < 0)
+		return err_sys(e, errno, "create /dev/%s", name);
+	return mount_attach(tree_fd, place_fd, name, e);
+}
+
+static int mount_terminals(int dev_fd, struct err *e)
+{
+	static const char *const options[] = { "mode", "620", "ptmxmode", "666", NULL };
+	cleanup_fd int pts_fd = -1;
+
+	if (mkdirat(dev_fd, "pts", 0755) < 0)
+		return err_sys(e, errno, "create /dev/pts");
+	if (mount_new("devpts", options, MOUNT_DEVICES | MOUNT_NO_EXEC, &pts_fd, e) < 0)
+		return err_wrap(e, "/dev/pts");
+	return mount_attach_at(pts_fd, dev_fd, "pts", e);
+}
+
+int devices_fill(int root_fd, struct err *e)
+{
+	cleanup_fd int host_dev_fd = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int dev_fd = openat(root_fd, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (host_dev_fd < 0 || dev_fd < 0)
+		return err_sys(e, errno, "open /dev");
+	for (size_t i = 0; i < COUNT_OF(nodes); i++)
+		if (bind_node(host_dev_fd, dev_fd, nodes[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < COUNT_OF(links); i++)
+		if (symlinkat(links[i].text, dev_fd, links[i].name) < 0)
+			return err_sys(e, errno, "create /dev/%s", links[i].name);
+	return mount_terminals(dev_fd, e);
+}

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * hostetc - the /etc of the host image.
+ *
+ * Programs of this machine need some of its /etc (the loader's cache, certificates, Debian's
+ * alternatives) and must not see the rest. So /etc is a new directory: what is in the table of
+ * hostetc.c is bound read-only, a few small files are written anew, all else does not exist.
+ */
+#include "base/err.h"
+
+struct policy;
+
+/* In the sandbox's mount namespace, before the pivot: fills root_fd/etc. */
+ERR_CHECKED int hostetc_fill(int root_fd, const struct policy *p, struct err *e);

@@ -1,0 +1,190 @@
+/*
+ * idmap - who the sandbox's users are on the host; see idmap.h.
+ *
+ * A slot is one byte of /run/agentkernel/ids, locked with an open-file-description lock: the
+ * kernel drops it when the last process that holds the description is gone, so nothing has to
+ * be cleaned up and a crash cannot leak a slot. Supervisor and init both hold it.
+ */
+#include "sandbox/idmap.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define IDMAP_RUN_DIR "/run/agentkernel"
+#define IDMAP_LOCK_FILE IDMAP_RUN_DIR "/ids"
+#define MAP_MAX_BYTES 64
+
+/*
+ * Root in a container may have no more ids than an ordinary user. Only a namespace whose map
+ * reaches the private ranges can give them away; the first line is enough to tell.
+ */
+static bool has_private_ranges(void)
+{
+	uint32_t inside, outside, count;
+	char line[128];
+
+	if (geteuid() != 0 || file_read_line(AT_FDCWD, "/proc/self/uid_map", line, sizeof(line)) < 0)
+		return false;
+	if (sscanf(line, "%" SCNu32 " %" SCNu32 " %" SCNu32, &inside, &outside, &count) != 3)
+		return false;
+	return inside == 0 && count > IDMAP_FIRST_ID + IDMAP_SLOT_COUNT * IDMAP_RANGE_COUNT;
+}
+
+static int open_lock_file(int *ret_fd, struct err *e)
+{
+	int fd = open(IDMAP_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && errno == ENOENT) {
+		int r = file_make_dirs(IDMAP_RUN_DIR, 0700);
+
+		if (r < 0)
+			return err_sys(e, -r, "create %s", IDMAP_RUN_DIR);
+		fd = open(IDMAP_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	}
+	if (fd < 0)
+		return err_sys(e, errno, "open %s", IDMAP_LOCK_FILE);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Starts at a place that depends on our pid, so that concurrent runs seldom meet. */
+static int lock_slot(int fd, uint32_t *ret_slot, struct err *e)
+{
+	uint32_t start = (uint32_t)getpid() % IDMAP_SLOT_COUNT;
+
+	for (uint32_t i = 0; i < IDMAP_SLOT_COUNT; i++) {
+		uint32_t slot = (start + i) % IDMAP_SLOT_COUNT;
+		struct flock lock = { .l_type = F_WRLCK, .l_start = slot, .l_len = 1 };
+
+		if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+			*ret_slot = slot;
+			return 0;
+		}
+		if (errno != EAGAIN && errno != EACCES)
+			return err_sys(e, errno, "lock a range of ids");
+	}
+	return err_set(e, ERR_LIMIT, "all %u ranges of ids are in use", IDMAP_SLOT_COUNT);
+}
+
+int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e)
+{
+	cleanup_fd int lock_fd = -1;
+	uint32_t slot = 0;
+
+	*m = (struct idmap){ .uid = uid, .gid = gid, .host_uid = geteuid(), .host_gid = getegid(),
+			     .lock_fd = -1 };
+	if (!has_private_ranges())
+		return 0;
+	if (open_lock_file(&lock_fd, e) < 0 || lock_slot(lock_fd, &slot, e) < 0)
+		return -1;
+	m->is_range = true;
+	m->host_uid = m->host_gid = IDMAP_FIRST_ID + slot * IDMAP_RANGE_COUNT;
+	m->lock_fd = take_fd(&lock_fd);
+	return 0;
+}
+
+void idmap_done(struct idmap *m)
+{
+	cleanup_closep(&m->lock_fd);
+}
+
+static int write_map(const char *path, uint32_t inside, uint32_t outside, uint32_t count,
+		     struct err *e)
+{
+	char text[MAP_MAX_BYTES];
+	int r;
+
+	(void)snprintf(text, sizeof(text), "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", inside,
+		       outside, count);
+	r = file_write_at(AT_FDCWD, path, text);
+	if (r < 0)
+		return err_sys(e, -r, "write %s", path);
+	return 0;
+}
+
+int idmap_write_own(const struct idmap *m, struct err *e)
+{
+	int r = file_write_at(AT_FDCWD, "/proc/self/setgroups", "deny");
+
+	if (r < 0)
+		return err_sys(e, -r, "write /proc/self/setgroups");
+	if (write_map("/proc/self/gid_map", m->gid, m->host_gid, 1, e) < 0)
+		return -1;
+	return write_map("/proc/self/uid_map", m->uid, m->host_uid, 1, e);
+}
+
+int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e)
+{
+	char path[MAP_MAX_BYTES];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	if (write_map(path, 0, m->host_gid, IDMAP_RANGE_COUNT, e) < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	return write_map(path, 0, m->host_uid, IDMAP_RANGE_COUNT, e);
+}
+
+int idmap_become_inside_root(const struct idmap *m, struct err *e)
+{
+	if (!m->is_range)
+		return 0;
+	/* by number: the C library's versions wake threads, of which there are none */
+	if (syscall(SYS_setgroups, 0, NULL) < 0)
+		return err_sys(e, errno, "drop the caller's groups");
+	if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
+		return err_sys(e, errno, "take the sandbox's own ids");
+	return 0;
+}
+
+/* A process that does nothing but hold a new user namespace open until it is killed. */
+static pid_t start_holder(struct err *e)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid < 0)
+		return err_sys(e, errno, "create a user namespace for a mount");
+	if (pid == 0) {
+		for (;;)
+			(void)pause();
+	}
+	return pid;
+}
+
+int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid, int *ret_fd,
+			struct err *e)
+{
+	char path[MAP_MAX_BYTES];
+	pid_t pid = start_holder(e);
+	int fd = -1;
+
+	if (pid < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	if (write_map(path, owner_gid, m->host_gid + m->gid, 1, e) < 0)
+		goto out;
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	if (write_map(path, owner_uid, m->host_uid + m->uid, 1, e) < 0)
+		goto out;
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		(void)err_sys(e, errno, "open a mount's user namespace");
+out:
+	(void)kill(pid, SIGKILL); /* ours, and not yet reaped: the pid cannot be another's */
+	(void)waitpid(pid, NULL, 0);
+	if (fd < 0)
+		return -1;
+	*ret_fd = fd;
+	return 0;
+}

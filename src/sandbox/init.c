@@ -1,0 +1,129 @@
+/* init - pid 1 of a sandbox; see init.h. */
+#include "sandbox/init.h"
+
+#include "base/err.h"
+#include "sandbox/command.h"
+#include "sandbox/privs.h"
+#include "sandbox/report.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The streams' numbers are free once the command has them; what init keeps moves there. */
+enum { KEPT_REPORT_FD, KEPT_LIFELINE_FD, KEPT_LOCK_FD, KEPT_COUNT };
+
+#define EXIT_SETUP_FAILED 125
+
+static int keep_only(const struct init_options *o, struct err *e)
+{
+	if (dup2(o->report_fd, KEPT_REPORT_FD) < 0 || dup2(o->lifeline_fd, KEPT_LIFELINE_FD) < 0)
+		return err_sys(e, errno, "keep init's descriptors");
+	if (o->lock_fd < 0)
+		(void)close(KEPT_LOCK_FD);
+	else if (dup2(o->lock_fd, KEPT_LOCK_FD) < 0)
+		return err_sys(e, errno, "keep init's descriptors");
+	if (syscall(SYS_close_range, (unsigned)KEPT_COUNT, ~0u, 0) < 0)
+		return err_sys(e, errno, "close init's descriptors");
+	return 0;
+}
+
+static int block_signals(int *ret_fd, struct err *e)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0)
+		return err_sys(e, errno, "block signals in init");
+	*ret_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (*ret_fd < 0)
+		return err_sys(e, errno, "wait for signals in init");
+	return 0;
+}
+
+/* Reaps all that can be reaped; true with its status when the command is among them. */
+static bool reap(pid_t command_pid, int *ret_status)
+{
+	bool has_ended = false;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != command_pid)
+			continue;
+		*ret_status = status;
+		has_ended = true;
+	}
+	return has_ended;
+}
+
+/* The terminal's stop key: the command's session has no shell that would stop it. */
+static int translate(int number)
+{
+	return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU ? SIGSTOP : number;
+}
+
+static void pass_on(pid_t command_pid, const struct signalfd_siginfo *info)
+{
+	/* sent from inside: only processes outside have no pid here */
+	if (info->ssi_pid != 0 || info->ssi_signo == SIGCHLD)
+		return;
+	if (kill(-command_pid, translate((int)info->ssi_signo)) < 0)
+		(void)kill(command_pid, translate((int)info->ssi_signo));
+}
+
+/* Gives the command's status; ends the sandbox itself at a limit or without a supervisor. */
+static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_limits *watch)
+{
+	struct pollfd polled[] = {
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = KEPT_LIFELINE_FD, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+	enum report_limit reached;
+	int status = 0;
+
+	for (;;) {
+		if (poll(polled, 2, watch_interval_ms(watch)) < 0 && errno != EINTR)
+			_exit(EXIT_SETUP_FAILED);
+		if (polled[1].revents)
+			_exit(EXIT_SETUP_FAILED); /* the supervisor is gone, so is the sandbox */
+		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			pass_on(command_pid, &info);
+		if (reap(command_pid, &status))
+			return status;
+		reached = watch_check(watch);
+		if (reached != REPORT_LIMIT_NONE) {
+			report_limit_reached(KEPT_REPORT_FD, reached);
+			_exit(EXIT_SETUP_FAILED);
+		}
+	}
+}
+
+void init_run(const struct init_options *o)
+{
+	struct err e = { 0 };
+	int signal_fd = -1;
+	pid_t command_pid;
+
+	command_pid = fork();
+	if (command_pid == 0)
+		command_exec(o->command, o->report_fd);
+	if (command_pid < 0) {
+		(void)err_sys(&e, errno, "start the command");
+		report_failed(o->report_fd, &e);
+		_exit(EXIT_SETUP_FAILED);
+	}
+	if (keep_only(o, &e) < 0 || privs_drop_all(&e) < 0 || block_signals(&signal_fd, &e) < 0) {
+		report_failed(KEPT_REPORT_FD, &e);
+		_exit(EXIT_SETUP_FAILED);
+	}
+	report_ended(KEPT_REPORT_FD, wait_for_end(command_pid, signal_fd, &o->watch));
+	_exit(0);
+}

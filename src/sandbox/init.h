@@ -1,0 +1,25 @@
+#pragma once
+/*
+ * init - pid 1 of a sandbox.
+ *
+ * Starts the command, reaps every orphan, passes signals from the supervisor on, and ends when
+ * the command has ended or the supervisor is gone. When pid 1 ends the kernel kills everything
+ * else in the pid namespace, so nothing survives it: not a double fork, not a new session.
+ *
+ * It has no capabilities, holds no stream of the caller and cannot be looked into. Signals that
+ * processes inside send to it are ignored.
+ */
+
+#include "sandbox/watch.h"
+
+struct command;
+
+struct init_options {
+	const struct command *command;
+	int report_fd;
+	int lifeline_fd; /* reads end-of-file when the supervisor is gone */
+	int lock_fd;	 /* held while we live; may be -1 */
+	struct watch_limits watch;
+};
+
+_Noreturn void init_run(const struct init_options *o);

@@ -1,0 +1,153 @@
+/*
+ * landlock - a second wall behind the mounts; see landlock.h.
+ *
+ * Rights only add up along a path, so a writable root is one rule with all rights. A read-only
+ * root is a rule with reading rights and one with all rights for each writable place.
+ *
+ * The streams: a redirection to a file of the host makes /dev/stdout lead outside the root.
+ * Writing through the inherited descriptor is not checked, but `> /dev/stdout` opens it anew:
+ * such a file gets a rule of its own, for the direction it was passed for and no other. For a
+ * terminal this is what stops a program from opening its stderr again to read the keyboard.
+ */
+#include "sandbox/landlock.h"
+
+#include "base/cleanup.h"
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Newer than some distributions' headers. */
+#define ACCESS_REFER (1ull << 13)
+#define ACCESS_TRUNCATE (1ull << 14)
+#define ACCESS_IOCTL_DEV (1ull << 15)
+#define SCOPE_ABSTRACT_UNIX_SOCKET (1ull << 0)
+#define SCOPE_SIGNAL (1ull << 1)
+
+#define ACCESS_READ                                                                                \
+	((uint64_t)LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |                     \
+	 LANDLOCK_ACCESS_FS_READ_DIR)
+#define ACCESS_ABI_1 ((1ull << 13) - 1)
+
+struct ruleset {
+	uint64_t handled_fs;
+	uint64_t handled_net;
+	uint64_t scoped;
+};
+
+int landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return abi > 0 ? (int)abi : 0;
+}
+
+/* What each ABI adds; the kernel accepts a longer struct when the rest is zero. */
+static struct ruleset ruleset_for(int abi)
+{
+	struct ruleset r = { .handled_fs = ACCESS_ABI_1 };
+
+	if (abi >= 2)
+		r.handled_fs |= ACCESS_REFER;
+	if (abi >= 3)
+		r.handled_fs |= ACCESS_TRUNCATE;
+	if (abi >= 5)
+		r.handled_fs |= ACCESS_IOCTL_DEV;
+	if (abi >= 6)
+		r.scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL;
+	return r;
+}
+
+static int add_rule(int ruleset_fd, int fd, uint64_t access)
+{
+	struct landlock_path_beneath_attr rule = { .allowed_access = access, .parent_fd = fd };
+
+	return (int)syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule,
+			    0);
+}
+
+static int allow_path(int ruleset_fd, const char *path, uint64_t access, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "open '%s' for Landlock", path);
+	if (!S_ISDIR(st.st_mode))
+		access &= (uint64_t)LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
+			  LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV;
+	if (add_rule(ruleset_fd, fd, access) < 0)
+		return err_sys(e, errno, "allow '%s' in Landlock", path);
+	return 0;
+}
+
+static int allow_stream(int ruleset_fd, int fd, uint64_t access, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return 0; /* closed by the caller */
+	/* pipes and sockets have no path and are not restricted; directories are no streams */
+	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+		return 0;
+	if (add_rule(ruleset_fd, fd, access) < 0 && errno != EBADFD && errno != EBADF)
+		return err_sys(e, errno, "allow stream %d in Landlock", fd);
+	return 0;
+}
+
+static int allow_streams(int ruleset_fd, uint64_t handled, struct err *e)
+{
+	const uint64_t out = (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE) & handled;
+
+	if (allow_stream(ruleset_fd, STDIN_FILENO, LANDLOCK_ACCESS_FS_READ_FILE, e) < 0)
+		return -1;
+	if (allow_stream(ruleset_fd, STDOUT_FILENO, out, e) < 0)
+		return -1;
+	return allow_stream(ruleset_fd, STDERR_FILENO, out, e);
+}
+
+static int allow_writable_places(int ruleset_fd, const struct policy *p, uint64_t all,
+				 struct err *e)
+{
+	static const char *const places[] = { "/tmp", "/var/tmp", "/run", "/dev" };
+
+	for (size_t i = 0; i < COUNT_OF(places); i++)
+		if (allow_path(ruleset_fd, places[i], all, e) < 0)
+			return -1;
+	if (!p->home && allow_path(ruleset_fd, p->home_dir, all, e) < 0)
+		return -1;
+	if (p->workspace && allow_path(ruleset_fd, p->workspace, all, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (!p->mounts[i].is_read_only &&
+		    allow_path(ruleset_fd, p->mounts[i].target, all, e) < 0)
+			return -1;
+	for (unsigned i = 0; i < p->tmpfs_count; i++)
+		if (allow_path(ruleset_fd, p->tmpfs[i].target, all, e) < 0)
+			return -1;
+	return 0;
+}
+
+int landlock_restrict(const struct policy *p, struct err *e)
+{
+	struct ruleset r = ruleset_for(landlock_abi());
+	cleanup_fd int ruleset_fd = -1;
+
+	ruleset_fd = (int)syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0);
+	if (ruleset_fd < 0)
+		return err_sys(e, errno, "create a Landlock ruleset");
+	if (allow_path(ruleset_fd, "/", p->is_read_only ? ACCESS_READ : r.handled_fs, e) < 0)
+		return -1;
+	if (p->is_read_only && allow_writable_places(ruleset_fd, p, r.handled_fs, e) < 0)
+		return -1;
+	if (allow_streams(ruleset_fd, r.handled_fs, e) < 0)
+		return -1;
+	if (syscall(SYS_landlock_restrict_self, ruleset_fd, 0) < 0)
+		return err_sys(e, errno, "enter the Landlock domain");
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* mask - makes a file or directory appear empty; see mask.h. */
+#include "sandbox/mask.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "sandbox/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EMPTY_FILE ".agentkernel-empty-file"
+#define EMPTY_DIR ".agentkernel-empty-dir"
+
+int mask_begin(int root_fd, struct err *e)
+{
+	int r = file_create_at(root_fd, EMPTY_FILE, 0444, "");
+
+	if (r < 0)
+		return err_sys(e, -r, "create an empty file for masks");
+	if (mkdirat(root_fd, EMPTY_DIR, 0555) < 0)
+		return err_sys(e, errno, "create an empty directory for masks");
+	return 0;
+}
+
+int mask_end(int root_fd, struct err *e)
+{
+	if (unlinkat(root_fd, EMPTY_FILE, 0) < 0 || unlinkat(root_fd, EMPTY_DIR, AT_REMOVEDIR) < 0)
+		return err_sys(e, errno, "remove the masks' empty files");
+	return 0;
+}
+
+int mask_path(int root_fd, const char *path, struct err *e)
+{
+	cleanup_fd int target_fd = mount_open_in_root(root_fd, path, O_PATH);
+	cleanup_fd int empty_fd = -1;
+	struct stat st;
+
+	if (target_fd == -ENOENT || target_fd == -ENOTDIR)
+		return 0;
+	if (target_fd < 0)
+		return err_sys(e, -target_fd, "find '%s' to mask it", path);
+	if (fstat(target_fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s' to mask it", path);
+	if (mount_open_tree(root_fd, S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE, 0, &empty_fd,
+			    e) < 0)
+		return -1;
+	if (mount_restrict(empty_fd, MOUNT_READ_ONLY | MOUNT_NO_EXEC, e) < 0)
+		return -1;
+	return mount_attach(empty_fd, target_fd, path, e);
+}

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * mask - makes a file or directory appear empty.
+ *
+ * An empty file and an empty directory are made in the new root, bound over each path that
+ * must not be seen, and unlinked: the mounts keep them alive, no name leads to them.
+ */
+#include "base/err.h"
+
+/* Between begin and end, root_fd must be writable and attached. */
+ERR_CHECKED int mask_begin(int root_fd, struct err *e);
+ERR_CHECKED int mask_end(int root_fd, struct err *e);
+
+/* Hides root_fd/path, symlinks followed inside the root. A path that is not there is fine. */
+ERR_CHECKED int mask_path(int root_fd, const char *path, struct err *e);

@@ -1,0 +1,241 @@
+/* native - the walls and their order; see native.h. */
+#include "sandbox/native.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "sandbox/init.h"
+#include "sandbox/loopback.h"
+#include "sandbox/privs.h"
+#include "sandbox/report.h"
+#include "sandbox/tty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOTHING_STARTED { .pid_fd = -1, .report_fd = -1, .lifeline_fd = -1, .tty_master_fd = -1 }
+#define HOST_NAME "sandbox"
+#define EXIT_SETUP_FAILED 125
+
+/* Both ends of what connects the two sides. */
+struct links {
+	int report[2];	 /* child -> parent */
+	int lifeline[2]; /* parent -> child: one byte says "go on", end-of-file says "die" */
+	int tty[2];	 /* socket pair, only with a terminal: parent, child */
+};
+
+enum { READ_END, WRITE_END };
+enum { PARENT_END, CHILD_END };
+
+static void links_done(struct links *l)
+{
+	for (int end = 0; end < 2; end++) {
+		cleanup_closep(&l->report[end]);
+		cleanup_closep(&l->lifeline[end]);
+		cleanup_closep(&l->tty[end]);
+	}
+}
+
+static int links_open(struct links *l, bool has_tty, struct err *e)
+{
+	if (pipe2(l->report, O_CLOEXEC) < 0 || pipe2(l->lifeline, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create pipes to the sandbox");
+	if (has_tty && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, l->tty) < 0)
+		return err_sys(e, errno, "create a socket to the sandbox");
+	return 0;
+}
+
+/* ---- the child ---- */
+
+static int await_maps(int lifeline_fd, struct err *e)
+{
+	char byte;
+
+	if (read(lifeline_fd, &byte, 1) != 1)
+		return err_set(e, ERR_SYSTEM, "the supervisor ended while the sandbox started");
+	return 0;
+}
+
+/* Until the ids are taken every file access is still the caller's: nothing comes before. */
+static int take_identity(const struct native_plan *plan, const struct links *l, struct err *e)
+{
+	if (plan->idmap->is_range ? await_maps(l->lifeline[READ_END], e) < 0 :
+				    idmap_write_own(plan->idmap, e) < 0)
+		return -1;
+	return idmap_become_inside_root(plan->idmap, e);
+}
+
+/* The namespace comes after joining, so that its root is the sandbox's own group. */
+static int enter_cgroup(const struct native_plan *plan, struct err *e)
+{
+	if (cgroup_join(plan->cgroup, e) < 0)
+		return -1;
+	if (syscall(SYS_unshare, CLONE_NEWCGROUP) < 0)
+		return err_sys(e, errno, "create a cgroup namespace");
+	return 0;
+}
+
+static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
+{
+	if (setsid() < 0)
+		return err_sys(e, errno, "leave the caller's session");
+	if (take_identity(plan, l, e) < 0)
+		return -1;
+	if (enter_cgroup(plan, e) < 0)
+		return -1;
+	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) < 0)
+		return err_sys(e, errno, "set the host name");
+	if (loopback_up(e) < 0)
+		return -1;
+	if (rootfs_enter(&plan->rootfs, e) < 0)
+		return -1;
+	if (privs_fresh_keyring(e) < 0)
+		return -1;
+	return privs_hide(e);
+}
+
+static _Noreturn void child_main(const struct native_plan *plan, struct links *l)
+{
+	struct command command = plan->command;
+	struct init_options init = {
+		.command = &command,
+		.report_fd = l->report[WRITE_END],
+		.lifeline_fd = l->lifeline[READ_END],
+		.lock_fd = plan->idmap->lock_fd,
+		.watch = plan->watch,
+	};
+	struct err e = { 0 };
+	int slave_fd = -1;
+
+	/* our copy of the supervisor's end would keep the lifeline open for ever */
+	cleanup_closep(&l->lifeline[WRITE_END]);
+	if (build_walls(plan, l, &e) < 0)
+		goto out;
+	if (command.has_tty) {
+		if (tty_open_inside(l->tty[CHILD_END], &slave_fd, &e) < 0)
+			goto out;
+		for (int stream = 0; stream < 3; stream++)
+			command.stdio_fd[stream] = slave_fd;
+	}
+	init_run(&init);
+out:
+	report_failed(init.report_fd, &e);
+	_exit(EXIT_SETUP_FAILED);
+}
+
+/* ---- the parent ---- */
+
+static int explain_clone(int error, struct err *e)
+{
+	if (error == EPERM || error == EACCES)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this user may not create user namespaces here ('agentkernel doctor' "
+			       "shows what to change)");
+	if (error == ENOSYS)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "clone3 is not allowed here: this already is a sandbox or a "
+			       "container, and sandboxes do not nest in it");
+	if (error == ENOSPC)
+		return err_set(e, ERR_LIMIT, "the limit on user namespaces is reached (see "
+					     "/proc/sys/user/max_user_namespaces)");
+	return err_sys(e, error, "create the sandbox's namespaces");
+}
+
+static int clone_child(const struct native_plan *plan, int *ret_pid_fd, pid_t *ret_pid,
+		       struct err *e)
+{
+	int cgroup_fd = cgroup_clone_fd(plan->cgroup);
+	int pid_fd = -1;
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+			 CLONE_NEWNET | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pid_fd,
+		.exit_signal = SIGCHLD,
+	};
+	long pid;
+
+	if (cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
+	}
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid < 0)
+		return explain_clone(errno, e);
+	*ret_pid = (pid_t)pid;
+	*ret_pid_fd = pid_fd;
+	return 0;
+}
+
+static int release_child(const struct native_plan *plan, pid_t pid, int lifeline_fd, struct err *e)
+{
+	if (!plan->idmap->is_range)
+		return 0;
+	if (idmap_write_for(plan->idmap, pid, e) < 0)
+		return -1;
+	if (write(lifeline_fd, "g", 1) != 1)
+		return err_set(e, ERR_SYSTEM, "the sandbox ended while it started");
+	return 0;
+}
+
+int native_start(const struct native_plan *plan, struct native_sandbox *ret, struct err *e)
+{
+	CLEANUP(links_done) struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	CLEANUP(native_end) struct native_sandbox s = NOTHING_STARTED;
+
+	if (links_open(&l, plan->command.has_tty, e) < 0)
+		return -1;
+	if (clone_child(plan, &s.pid_fd, &s.pid, e) < 0)
+		return -1;
+	if (s.pid == 0)
+		child_main(plan, &l);
+
+	s.report_fd = take_fd(&l.report[READ_END]);
+	s.lifeline_fd = take_fd(&l.lifeline[WRITE_END]);
+	cleanup_closep(&l.report[WRITE_END]);
+	cleanup_closep(&l.lifeline[READ_END]);
+	cleanup_closep(&l.tty[CHILD_END]);
+	if (release_child(plan, s.pid, s.lifeline_fd, e) < 0)
+		return -1;
+	if (plan->command.has_tty && tty_receive_master(l.tty[PARENT_END], &s.tty_master_fd, e) < 0) {
+		struct report report;
+		struct err ignored;
+
+		/* the child knows better what went wrong */
+		if (report_read(s.report_fd, &report, &ignored) == 1 && report.kind == REPORT_FAILED)
+			*e = report.error;
+		return -1;
+	}
+	*ret = s;
+	s = (struct native_sandbox)NOTHING_STARTED;
+	return 0;
+}
+
+static uint64_t microseconds(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+}
+
+void native_end(struct native_sandbox *s)
+{
+	struct rusage usage = { 0 };
+
+	if (s->pid_fd >= 0) {
+		(void)syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0);
+		while (wait4(s->pid, NULL, 0, &usage) < 0 && errno == EINTR)
+			continue;
+		s->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);
+		s->peak_process_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	}
+	cleanup_closep(&s->pid_fd);
+	cleanup_closep(&s->report_fd);
+	cleanup_closep(&s->lifeline_fd);
+	cleanup_closep(&s->tty_master_fd);
+	s->pid = 0;
+}

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * native - the backend that builds the walls out of namespaces. This is the list of the walls
+ * and their order; each has a file of its own.
+ *
+ * native_start() makes one child with clone3(): user, mount, pid, ipc, uts and network
+ * namespaces at once, born in its v2 cgroup. The child finishes the walls, becomes init and
+ * starts the command; what goes wrong comes home as a report (sandbox/report.h).
+ */
+#include "base/err.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/command.h"
+#include "sandbox/idmap.h"
+#include "sandbox/rootfs.h"
+#include "sandbox/watch.h"
+
+#include <sys/types.h>
+
+/* Everything is prepared by the caller; nothing here is owned. */
+struct native_plan {
+	struct command command;
+	struct idmap *idmap;
+	struct cgroup *cgroup;
+	struct rootfs_options rootfs;
+	struct watch_limits watch;
+};
+
+struct native_sandbox {
+	pid_t pid; /* of init, as seen from here */
+	int pid_fd;
+	int report_fd;
+	int lifeline_fd;   /* closing it ends the sandbox */
+	int tty_master_fd; /* -1 without a terminal */
+
+	/* after native_end(): what init and all it has reaped have used */
+	uint64_t cpu_us;
+	uint64_t peak_process_bytes; /* of the largest process */
+};
+
+ERR_CHECKED int native_start(const struct native_plan *plan, struct native_sandbox *ret,
+			     struct err *e);
+
+/* Kills whatever is left, waits for it, closes the descriptors. May run twice. */
+void native_end(struct native_sandbox *s);

@@ -1,0 +1,91 @@
+/* privs - ids, capabilities, keys; see privs.h. */
+#include "sandbox/privs.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CAP_BIT(cap) (1ull << (cap))
+
+static const uint64_t package_manager_set =
+	CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_FOWNER) |
+	CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_KILL) | CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETUID) |
+	CAP_BIT(CAP_SETFCAP) | CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SYS_CHROOT);
+
+int privs_hide(struct err *e)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_sys(e, errno, "make a process private");
+	return 0;
+}
+
+int privs_fresh_keyring(struct err *e)
+{
+	/* ENOSYS: a kernel without keyrings has nothing to hide */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		return err_sys(e, errno, "start a new session keyring");
+	return 0;
+}
+
+/* EINVAL marks the end of what this kernel knows. */
+static int drop_bounding(uint64_t keep, struct err *e)
+{
+	for (unsigned cap = 0; cap < 64; cap++) {
+		if (keep & CAP_BIT(cap))
+			continue;
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+			continue;
+		if (errno == EINVAL)
+			break;
+		return err_sys(e, errno, "drop capability %u for good", cap);
+	}
+	return 0;
+}
+
+static int set_capabilities(uint64_t keep, struct err *e)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	for (unsigned half = 0; half < 2; half++) {
+		data[half].effective = (uint32_t)(keep >> (32 * half));
+		data[half].permitted = data[half].effective;
+	}
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_sys(e, errno, "clear ambient capabilities");
+	if (syscall(SYS_capset, &header, data) < 0)
+		return err_sys(e, errno, "set capabilities");
+	return 0;
+}
+
+int privs_drop(const struct privs_options *o, struct err *e)
+{
+	uint64_t keep = o->has_capabilities ? package_manager_set : 0;
+
+	/* The bounding set first: dropping from it needs CAP_SETPCAP, which goes next. */
+	if (drop_bounding(keep, e) < 0)
+		return -1;
+	if (o->can_switch_ids && o->gid != 0 && syscall(SYS_setresgid, o->gid, o->gid, o->gid) < 0)
+		return err_sys(e, errno, "become group %u", (unsigned)o->gid);
+	if (o->can_switch_ids && o->uid != 0 && syscall(SYS_setresuid, o->uid, o->uid, o->uid) < 0)
+		return err_sys(e, errno, "become user %u", (unsigned)o->uid);
+	if (set_capabilities(keep, e) < 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, errno, "give up new privileges");
+	return 0;
+}
+
+int privs_drop_all(struct err *e)
+{
+	if (set_capabilities(0, e) < 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, errno, "give up new privileges");
+	return 0;
+}

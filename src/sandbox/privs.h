@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * privs - what a process inside may do by right of who it is: ids, capabilities, keys.
+ *
+ * All capabilities are in the sandbox's own user namespace and mean nothing outside it. The
+ * set for package managers lets them own, change and install files and drop to other users.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Nobody may look into, trace or write to this process or its executable through /proc. */
+ERR_CHECKED int privs_hide(struct err *e);
+
+/* A new, empty session keyring in place of the caller's. */
+ERR_CHECKED int privs_fresh_keyring(struct err *e);
+
+/* For the command, just before Landlock and seccomp; there is no way back. */
+struct privs_options {
+	uint32_t uid, gid;
+	bool can_switch_ids; /* the namespace has more than one id, so this process must take its own */
+	bool has_capabilities;
+};
+ERR_CHECKED int privs_drop(const struct privs_options *o, struct err *e);
+
+/* For init, which needs none at all. */
+ERR_CHECKED int privs_drop_all(struct err *e);

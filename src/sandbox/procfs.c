@@ -1,0 +1,36 @@
+/* procfs - the sandbox's /proc; see procfs.h. */
+#include "sandbox/procfs.h"
+
+#include "base/cleanup.h"
+#include "sandbox/mask.h"
+#include "sandbox/mount.h"
+
+#include <errno.h>
+
+static const char *const masked[] = {
+	"proc/kcore", "proc/keys", "proc/key-users", "proc/kallsyms", "proc/timer_list",
+	"proc/sysrq-trigger",
+};
+
+int procfs_mount(int root_fd, struct err *e)
+{
+	cleanup_fd int proc_fd = -1;
+
+	if (mount_new("proc", NULL, MOUNT_READ_ONLY | MOUNT_NO_EXEC, &proc_fd, e) < 0) {
+		/*
+		 * The kernel lets a user namespace mount proc only where the whole of it was
+		 * visible before; a container runtime's masks make that false.
+		 */
+		if (e->sys == EPERM)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "a fresh /proc is refused here: parts of this machine's "
+				       "/proc are masked, as inside a container");
+		return err_wrap(e, "/proc");
+	}
+	if (mount_attach_at(proc_fd, root_fd, "proc", e) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT_OF(masked); i++)
+		if (mask_path(root_fd, masked[i], e) < 0)
+			return -1;
+	return 0;
+}

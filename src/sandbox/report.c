@@ -1,0 +1,53 @@
+/* report - what comes home from inside a sandbox; see report.h. */
+#include "sandbox/report.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+static_assert(sizeof(struct report) <= PIPE_BUF, "two reports could mix");
+
+/* Nobody is left to tell when the pipe is gone: the supervisor is dead, and so are we soon. */
+static void send_report(int report_fd, const struct report *r)
+{
+	(void)!write(report_fd, r, sizeof(*r));
+}
+
+void report_failed(int report_fd, const struct err *e)
+{
+	const struct report r = { .kind = REPORT_FAILED, .error = *e };
+
+	send_report(report_fd, &r);
+}
+
+void report_ended(int report_fd, int wait_status)
+{
+	const struct report r = { .kind = REPORT_ENDED, .wait_status = wait_status };
+
+	send_report(report_fd, &r);
+}
+
+void report_limit_reached(int report_fd, enum report_limit limit)
+{
+	const struct report r = { .kind = REPORT_LIMIT, .limit = limit };
+
+	send_report(report_fd, &r);
+}
+
+int report_read(int report_fd, struct report *ret, struct err *e)
+{
+	ssize_t n;
+
+	do
+		n = read(report_fd, ret, sizeof(*ret));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return 0;
+	if (n < 0)
+		return err_sys(e, errno, "read the sandbox's report");
+	if (n != (ssize_t)sizeof(*ret))
+		return err_set(e, ERR_SYSTEM, "the sandbox left half a report");
+	err_sanitize(&ret->error);
+	return 1;
+}

@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * report - what comes home from inside a sandbox, through one pipe.
+ *
+ * Written by our own code only: by the child while it builds the walls, by the command's
+ * process when exec fails, and by init when the command has ended. Each report is one write
+ * below PIPE_BUF, so two never mix.
+ */
+#include "base/err.h"
+
+enum report_kind {
+	REPORT_FAILED = 1, /* .error says what */
+	REPORT_ENDED,	   /* .wait_status of the command */
+	REPORT_LIMIT,	   /* init ended the sandbox: .limit was reached */
+};
+
+enum report_limit { REPORT_LIMIT_NONE, REPORT_LIMIT_MEMORY, REPORT_LIMIT_CPU_TIME };
+
+struct report {
+	enum report_kind kind;
+	int wait_status;
+	enum report_limit limit;
+	struct err error;
+};
+
+void report_failed(int report_fd, const struct err *e);
+void report_ended(int report_fd, int wait_status);
+void report_limit_reached(int report_fd, enum report_limit limit);
+
+/* 1 with a report, 0 at the end of the pipe, -1 on failure. */
+ERR_CHECKED int report_read(int report_fd, struct report *ret, struct err *e);

@@ -1,0 +1,26 @@
+/* seccomp - hands a prebuilt filter to the kernel; see seccomp.h. */
+#include "sandbox/seccomp.h"
+
+#include "seccomp_bpf.h" /* generated: seccomp_bpf[variant] */
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static_assert(sizeof(seccomp_bpf) / sizeof(seccomp_bpf[0]) == SECCOMP_VARIANT_COUNT,
+	      "the generated programs do not match the variants");
+
+int seccomp_install(unsigned variant, struct err *e)
+{
+	struct sock_fprog program = {
+		.len = seccomp_bpf[variant].count,
+		.filter = (struct sock_filter *)seccomp_bpf[variant].code,
+	};
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		return err_sys(e, errno, "install the system call filter");
+	return 0;
+}

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * watch - limits that init checks by looking: the sandbox's cpu time, and its memory where the
+ * caller may not make a memory cgroup.
+ *
+ * Looking every 50 ms is weaker than a cgroup: a burst can overshoot in between. RLIMIT_DATA
+ * stops a single process at the limit; this stops many processes together.
+ */
+#include "sandbox/report.h"
+
+#include <stdint.h>
+
+struct watch_limits {
+	uint64_t memory_bytes; /* 0: do not watch */
+	uint64_t cpu_ms;       /* 0: do not watch */
+};
+
+/* For poll(): -1 when there is nothing to watch. */
+int watch_interval_ms(const struct watch_limits *w);
+
+/* In init: which limit the sandbox has reached. */
+enum report_limit watch_check(const struct watch_limits *w);
