@@ -54,7 +54,8 @@ static void session_init(struct session *s)
 	*s = (struct session){
 		.idmap = { .lock_fd = -1 },
 		.sandbox = { .pid_fd = -1, .report_fd = -1, .lifeline_fd = -1, .tty_master_fd = -1 },
-		.streams = { .owned_fd = { -1, -1, -1 } },
+		.streams = { .owned_fd = { -1, -1, -1 },
+			     .loans = { { .path_fd = -1 }, { .path_fd = -1 }, { .path_fd = -1 } } },
 		.signal_fd = -1,
 		.started_us = now_us(),
 	};
@@ -135,8 +136,14 @@ static int prepare(struct session *s, const struct run_options *o, struct err *e
 		return -1;
 	if (open_cgroup(s, p, e) < 0)
 		return -1;
-	if (streams_open(&s->streams, o->tty, o->is_captured, e) < 0)
+	if (streams_open(&s->streams, o->tty,
+			 (o->is_captured ? STREAMS_CAPTURED : 0) |
+				 (s->idmap.is_range ? STREAMS_FOREIGN_USER : 0),
+			 e) < 0)
 		return -1;
+	if (s->idmap.is_range)
+		streams_lend_pipes(&s->streams, s->idmap.host_uid + p->uid,
+				   s->idmap.host_gid + p->gid);
 	return supervise_hold_signals(&s->signal_fd, e);
 }
 

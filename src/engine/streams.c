@@ -7,7 +7,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#define PIPEFS_MAGIC 0x50495045
 
 static struct pump *add_pump(struct streams *s, int from_fd, int to_fd, unsigned flags)
 {
@@ -51,21 +55,23 @@ static int open_input_pipe(struct streams *s, struct err *e)
 }
 
 /* A terminal opened for writing only; through a pipe where it may not be opened (su). */
-static int reopen_terminal(struct streams *s, int stream, struct err *e)
+static int reopen_terminal(struct streams *s, int stream, unsigned flags, struct err *e)
 {
 	char path[32];
-	int fd;
+	int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", stream);
-	fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (!(flags & STREAMS_FOREIGN_USER))
+		fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return open_output_pipe(s, stream, NULL, e);
 	give(s, stream, fd);
 	return 0;
 }
 
-int streams_open(struct streams *s, enum streams_tty tty, bool is_captured, struct err *e)
+int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct err *e)
 {
+	bool is_captured = flags & STREAMS_CAPTURED;
 	bool is_terminal[3];
 
 	s->pump_count = 0;
@@ -75,6 +81,7 @@ int streams_open(struct streams *s, enum streams_tty tty, bool is_captured, stru
 		is_terminal[stream] = isatty(stream);
 		s->command_fd[stream] = stream;
 		s->owned_fd[stream] = -1;
+		s->loans[stream].path_fd = -1;
 	}
 	for (int i = 0; i < 2; i++)
 		buf_init(&s->captured[i], STREAMS_CAPTURE_MAX_BYTES);
@@ -87,7 +94,8 @@ int streams_open(struct streams *s, enum streams_tty tty, bool is_captured, stru
 	for (int stream = 1; stream < 3; stream++) {
 		if (is_captured && open_output_pipe(s, stream, &s->captured[stream - 1], e) < 0)
 			return -1;
-		if (!is_captured && is_terminal[stream] && reopen_terminal(s, stream, e) < 0)
+		if (!is_captured && is_terminal[stream] &&
+		    reopen_terminal(s, stream, flags, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -133,9 +141,46 @@ void streams_started(struct streams *s, int tty_master_fd)
 	}
 }
 
+static bool is_anonymous_pipe(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
+}
+
+void streams_lend_pipes(struct streams *s, uid_t uid, gid_t gid)
+{
+	for (int stream = 0; stream < 3; stream++) {
+		struct streams_loan *loan = &s->loans[stream];
+		int fd = s->command_fd[stream];
+		char path[32];
+		struct stat st;
+
+		if (s->has_tty || !is_anonymous_pipe(fd) || fstat(fd, &st) < 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		loan->path_fd = open(path, O_PATH | O_CLOEXEC);
+		loan->uid = st.st_uid;
+		loan->gid = st.st_gid;
+		(void)fchown(fd, uid, gid); /* without it only opening by name fails */
+	}
+}
+
+static void return_pipes(struct streams *s)
+{
+	for (int stream = 2; stream >= 0; stream--) {
+		struct streams_loan *loan = &s->loans[stream];
+
+		if (loan->path_fd >= 0)
+			(void)fchownat(loan->path_fd, "", loan->uid, loan->gid, AT_EMPTY_PATH);
+		cleanup_closep(&loan->path_fd);
+	}
+}
+
 void streams_done(struct streams *s)
 {
 	tty_restore(&s->mode);
+	return_pipes(s);
 	for (int stream = 0; stream < 3; stream++)
 		cleanup_closep(&s->owned_fd[stream]);
 	for (unsigned i = 0; i < s->pump_count; i++)

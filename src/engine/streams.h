@@ -8,7 +8,8 @@
  *
  *   a terminal is asked for   the command gets one of its own (sandbox/tty), bytes are copied
  *   stdin is a terminal       the supervisor reads it (and obeys job control), a pipe goes in
- *   stdout, stderr are        the command gets them opened anew for writing only
+ *   stdout, stderr are        the command gets them opened anew for writing only, or a pipe
+ *                             where the sandbox's user could not open /dev/stderr (root callers)
  *   output is captured        pipes into buffers
  */
 #include "base/buf.h"
@@ -17,11 +18,23 @@
 #include "sandbox/tty.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum streams_tty { STREAMS_TTY_AUTO, STREAMS_TTY_ON, STREAMS_TTY_OFF };
 
 #define STREAMS_CAPTURE_MAX_BYTES (16u << 20) /* of each of stdout and stderr */
 #define STREAMS_PUMPS_MAX 3u
+
+/*
+ * A pipe belongs to who made it. So that a root caller's sandbox can open /dev/stderr by name,
+ * its pipes are given to the sandbox's user for the time of the run. The descriptor is O_PATH:
+ * it does not keep the pipe open for readers and writers.
+ */
+struct streams_loan {
+	int path_fd; /* -1: nothing lent */
+	uid_t uid;   /* whose it was */
+	gid_t gid;
+};
 
 struct streams {
 	bool has_tty;
@@ -32,11 +45,20 @@ struct streams {
 	unsigned pump_count;
 	struct buf captured[2]; /* stdout, stderr */
 	struct tty_mode mode;
+	struct streams_loan loans[3];
 };
 
-ERR_CHECKED int streams_open(struct streams *s, enum streams_tty tty, bool is_captured,
+enum streams_flags {
+	STREAMS_CAPTURED = 1 << 0,	/* output into buffers */
+	STREAMS_FOREIGN_USER = 1 << 1, /* the sandbox's user is not the owner of the terminal */
+};
+
+ERR_CHECKED int streams_open(struct streams *s, enum streams_tty tty, unsigned flags,
 			     struct err *e);
 void streams_done(struct streams *s); /* may run twice; restores the terminal */
+
+/* Gives the caller's pipes to the sandbox's user until streams_done(). */
+void streams_lend_pipes(struct streams *s, uid_t uid, gid_t gid);
 
 /* Once the child has its copies: closes ours, so that ends are seen, and starts the terminal. */
 void streams_started(struct streams *s, int tty_master_fd);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "engine/streams.h"
+#include "sandbox/init.h"
 #include "sandbox/native.h"
 #include "sandbox/tty.h"
 
@@ -59,18 +60,26 @@ static void send_signal(const struct loop *l, int number)
 	(void)syscall(SYS_pidfd_send_signal, l->sandbox->pid_fd, number, NULL, 0);
 }
 
+static void send_to_group(const struct loop *l, int number)
+{
+	siginfo_t info = { .si_signo = number, .si_code = SI_QUEUE };
+
+	info.si_value.sival_int = INIT_TO_GROUP;
+	(void)syscall(SYS_pidfd_send_signal, l->sandbox->pid_fd, number, &info, 0);
+}
+
 /* Ctrl-Z: stop the command, give the terminal back, stop, and go on when the shell says so. */
 static void stop_and_go_on(struct loop *l)
 {
 	struct tty_mode *mode = &l->streams->mode;
 	bool was_raw = mode->is_raw;
 
-	send_signal(l, SIGTSTP);
+	send_to_group(l, SIGTSTP);
 	tty_restore(mode);
 	(void)raise(SIGSTOP);
 	if (was_raw)
 		tty_set_raw(mode, STDIN_FILENO);
-	send_signal(l, SIGCONT);
+	send_to_group(l, SIGCONT);
 }
 
 static void on_signal(struct loop *l)
@@ -82,6 +91,8 @@ static void on_signal(struct loop *l)
 			stop_and_go_on(l);
 		else if (info.ssi_signo == SIGWINCH && l->streams->has_tty)
 			tty_copy_size(STDIN_FILENO, l->sandbox->tty_master_fd);
+		else if (info.ssi_code == SI_KERNEL) /* a key of the terminal */
+			send_to_group(l, (int)info.ssi_signo);
 		else
 			send_signal(l, (int)info.ssi_signo);
 	}
@@ -116,8 +127,8 @@ static void on_deadline(struct loop *l)
 	}
 	l->outcome.has_timed_out = true;
 	l->deadline_ms = now_ms() + SUPERVISE_GRACE_MS;
-	send_signal(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
-	send_signal(l, SIGTERM);
+	send_to_group(l, SIGTERM);
+	send_to_group(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
 }
 
 static int time_left_ms(const struct loop *l)

@@ -71,10 +71,12 @@ static int translate(int number)
 
 static void pass_on(pid_t command_pid, const struct signalfd_siginfo *info)
 {
+	bool is_for_group = info->ssi_code == SI_QUEUE && info->ssi_int == INIT_TO_GROUP;
+
 	/* sent from inside: only processes outside have no pid here */
 	if (info->ssi_pid != 0 || info->ssi_signo == SIGCHLD)
 		return;
-	if (kill(-command_pid, translate((int)info->ssi_signo)) < 0)
+	if (!is_for_group || kill(-command_pid, translate((int)info->ssi_signo)) < 0)
 		(void)kill(command_pid, translate((int)info->ssi_signo));
 }
 

@@ -6,11 +6,16 @@
  * the command has ended or the supervisor is gone. When pid 1 ends the kernel kills everything
  * else in the pid namespace, so nothing survives it: not a double fork, not a new session.
  *
+ * A signal whose value is INIT_TO_GROUP goes to the command's whole process group, as one from
+ * a terminal would; any other goes to the command alone, as one from kill would.
+ *
  * It has no capabilities, holds no stream of the caller and cannot be looked into. Signals that
  * processes inside send to it are ignored.
  */
 
 #include "sandbox/watch.h"
+
+#define INIT_TO_GROUP 1
 
 struct command;
 

@@ -109,7 +109,26 @@ static int make_base(int root_fd, const struct policy *p, struct err *e)
 	return mount_make_writable(root_fd, e);
 }
 
-/* Makes the directory above `target` and the place itself, where they are missing. */
+/* Makes root_fd/path where it is missing; the directory above it exists. Returns -errno. */
+static int make_entry(int root_fd, const char *path, bool is_dir)
+{
+	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH);
+	cleanup_fd int parent_fd = -1;
+	const char *name = path_base_name(path);
+	char parent[PATH_MAX];
+
+	if (place_fd >= 0)
+		return 0;
+	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
+	parent_fd = mount_open_in_root(root_fd, parent, O_PATH | O_DIRECTORY);
+	if (parent_fd < 0)
+		return parent_fd;
+	if (!is_dir)
+		return file_create_at(parent_fd, name, 0644, "");
+	return mkdirat(parent_fd, name, 0755) < 0 ? -errno : 0;
+}
+
+/* Makes the directories above `target` and the place itself, where they are missing. */
 static int make_target(int root_fd, const char *target, bool is_dir, struct err *e)
 {
 	char partial[PATH_MAX];
@@ -118,35 +137,21 @@ static int make_target(int root_fd, const char *target, bool is_dir, struct err 
 	if (len >= sizeof(partial))
 		return err_set(e, ERR_INVALID, "target '%s' is too long", target);
 	memcpy(partial, target, len + 1);
-	for (char *p = partial + 1; p <= partial + len; p++) {
-		cleanup_fd int parent_fd = -1;
-		cleanup_fd int place_fd = -1;
-		bool is_last = *p == '\0';
-		char *slash;
+	for (size_t i = 1; i <= len; i++) {
 		int r;
 
-		if (*p != '/' && !is_last)
+		if (target[i] != '/' && target[i] != '\0')
 			continue;
-		*p = '\0';
-		place_fd = mount_open_in_root(root_fd, partial, O_PATH);
-		if (place_fd < 0) {
-			slash = strrchr(partial, '/');
-			*slash = '\0';
-			parent_fd = mount_open_in_root(root_fd, partial, O_PATH | O_DIRECTORY);
-			*slash = '/';
-			if (parent_fd < 0)
-				return err_sys(e, -parent_fd, "find a place for '%s'", target);
-			r = is_last && !is_dir ? file_create_at(parent_fd, slash + 1, 0644, "") :
-			    mkdirat(parent_fd, slash + 1, 0755) < 0 ? -errno :
-								      0;
-			if (r == -EROFS)
-				return err_set(e, ERR_INVALID,
-					       "'%s' cannot be made: it lies in a read-only "
-					       "directory of this machine", target);
-			if (r < 0)
-				return err_sys(e, -r, "create '%s'", target);
-		}
-		*p = is_last ? '\0' : '/';
+		partial[i] = '\0';
+		r = make_entry(root_fd, partial, is_dir || i < len);
+		partial[i] = target[i];
+		if (r == -EROFS)
+			return err_set(e, ERR_INVALID,
+				       "'%s' cannot be made: it lies in a read-only directory of "
+				       "this machine",
+				       target);
+		if (r < 0)
+			return err_sys(e, -r, "make a place for '%s'", target);
 	}
 	return 0;
 }

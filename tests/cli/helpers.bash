@@ -1,0 +1,66 @@
+# Shared by the bats files. The whole suite runs twice: AS=root and AS=user (an id without an
+# account and without any privilege). Binaries are copied to a place that both can reach.
+
+setup_file() {
+	export TOP SHARED AK PROBE
+	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX)
+	chmod 755 "$SHARED"
+	cp "$BUILD/agentkernel" "$BUILD/probe" "$SHARED/"
+	mkdir -m 777 "$SHARED/work"
+	AK=$SHARED/agentkernel
+	PROBE=$SHARED/probe
+}
+
+teardown_file() {
+	rm -rf "$SHARED"
+}
+
+setup() {
+	W=$(mktemp -d "$SHARED/work/XXXXXX")
+	[ "${AS:-root}" = root ] || chown 12345:12345 "$W"
+	cd "$W" || return 1
+}
+
+# Runs a command as the caller of this round.
+as() {
+	if [ "${AS:-root}" = root ]; then
+		env -u SUDO_USER HOME="$W" "$@"
+	else
+		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$W" "$@"
+	fi
+}
+
+ak() {
+	as "$AK" "$@"
+}
+
+# The probe inside a sandbox: probe [run's options] -- ACTION [ARG...]
+probe() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	ak run --mount "$PROBE:/probe:ro" "${options[@]}" /probe "$@"
+}
+
+only_root() {
+	[ "${AS:-root}" = root ] || skip "needs a root caller"
+}
+
+only_user() {
+	[ "${AS:-root}" = user ] || skip "needs an ordinary caller"
+}
+
+# fails_with STATUS WORDS: the last `run` failed for this reason, in one line
+fails_with() {
+	[ "$status" -eq "$1" ] || { echo "status $status, not $1: $output"; return 1; }
+	[[ "$output" == *"$2"* ]] || { echo "no '$2' in: $output"; return 1; }
+	[ "$(wc -l <<<"$output")" -eq 1 ] || { echo "more than a line: $output"; return 1; }
+}
+
+says() {
+	[ "$output" = "$1" ] || { echo "expected: $1"; echo "got: $output"; return 1; }
+}

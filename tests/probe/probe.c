@@ -1,0 +1,634 @@
+/*
+ * probe - a static program that runs inside a sandbox and tries one thing.
+ *
+ *	probe ACTION [ARG...]
+ *
+ * It prints one line, "ok ..." or the name of the errno, and exits 0 either way: what is right
+ * is for the test to say. Each action is a row of the table at the end.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define X32_BIT 0x40000000
+
+static const char *errno_name(int error)
+{
+	static const struct {
+		int error;
+		const char *name;
+	} names[] = {
+		{ EPERM, "EPERM" },
+		{ ENOENT, "ENOENT" },
+		{ ESRCH, "ESRCH" },
+		{ EIO, "EIO" },
+		{ ENXIO, "ENXIO" },
+		{ EBADF, "EBADF" },
+		{ EAGAIN, "EAGAIN" },
+		{ ENOMEM, "ENOMEM" },
+		{ EACCES, "EACCES" },
+		{ EFAULT, "EFAULT" },
+		{ EBUSY, "EBUSY" },
+		{ EEXIST, "EEXIST" },
+		{ ENODEV, "ENODEV" },
+		{ ENOTDIR, "ENOTDIR" },
+		{ EINVAL, "EINVAL" },
+		{ EMFILE, "EMFILE" },
+		{ ENOTTY, "ENOTTY" },
+		{ EFBIG, "EFBIG" },
+		{ ENOSPC, "ENOSPC" },
+		{ EROFS, "EROFS" },
+		{ ENOSYS, "ENOSYS" },
+		{ EAFNOSUPPORT, "EAFNOSUPPORT" },
+		{ EPROTONOSUPPORT, "EPROTONOSUPPORT" },
+		{ ESOCKTNOSUPPORT, "ESOCKTNOSUPPORT" },
+		{ ENETUNREACH, "ENETUNREACH" },
+		{ ECONNREFUSED, "ECONNREFUSED" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].error == error)
+			return names[i].name;
+	return strerror(error);
+}
+
+/* The answer to almost every action: did the call succeed? */
+static void answer(long result)
+{
+	if (result < 0)
+		puts(errno_name(errno));
+	else
+		puts("ok");
+}
+
+static const char *arg(char **argv, int index)
+{
+	if (!argv[index]) {
+		fprintf(stderr, "probe: too few arguments\n");
+		exit(2);
+	}
+	return argv[index];
+}
+
+static int number(char **argv, int index)
+{
+	return (int)strtol(arg(argv, index), NULL, 0);
+}
+
+/* ---- files ---- */
+
+static void try_read(char **argv)
+{
+	char byte;
+	int fd = open(arg(argv, 0), O_RDONLY);
+
+	answer(fd < 0 ? fd : read(fd, &byte, 1));
+}
+
+static void try_write(char **argv)
+{
+	int fd = open(arg(argv, 0), O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+	answer(fd < 0 ? fd : write(fd, "x", 1));
+}
+
+static void try_chmod(char **argv)
+{
+	answer(chmod(arg(argv, 0), (mode_t)number(argv, 1)));
+}
+
+static void try_create_mode(char **argv)
+{
+	answer(open(arg(argv, 0), O_WRONLY | O_CREAT | O_EXCL, number(argv, 1)));
+}
+
+static void try_mknod(char **argv)
+{
+	answer(mknod(arg(argv, 0), S_IFBLK | 0666, (dev_t)0x0fe00));
+}
+
+static void try_fill(char **argv)
+{
+	static char block[1 << 16];
+	int fd = open(arg(argv, 0), O_WRONLY | O_CREAT, 0644);
+	long long total = 0;
+	ssize_t n;
+
+	memset(block, 'x', sizeof(block));
+	while ((n = write(fd, block, sizeof(block))) > 0 && total < (8ll << 30))
+		total += n;
+	printf("%s after %lld MiB\n", n < 0 ? errno_name(errno) : "ok", total >> 20);
+}
+
+static void try_inodes(char **argv)
+{
+	char path[256];
+	int count = 0;
+
+	for (;; count++) {
+		snprintf(path, sizeof(path), "%s/%d", arg(argv, 0), count);
+		if (mkdir(path, 0755) < 0)
+			break;
+	}
+	printf("%s after %d\n", errno_name(errno), count);
+}
+
+/* Leaves a chroot of our own by a kept descriptor, then looks for a file of the host. */
+static void try_chroot_walk(char **argv)
+{
+	int fd = open("/", O_RDONLY | O_DIRECTORY);
+
+	(void)mkdir("/tmp/jail", 0755);
+	if (chroot("/tmp/jail") < 0) {
+		answer(-1);
+		return;
+	}
+	(void)fchdir(fd);
+	for (int i = 0; i < 64; i++)
+		(void)chdir("..");
+	(void)chroot(".");
+	try_read(argv);
+}
+
+/* ---- descriptors and terminals ---- */
+
+static void list_fds(char **argv)
+{
+	(void)argv;
+	printf("ok");
+	for (int fd = 0; fd < 4096; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			printf(" %d", fd);
+	printf("\n");
+}
+
+static void try_tiocsti(char **argv)
+{
+	answer(ioctl(number(argv, 0), TIOCSTI, "x"));
+}
+
+static void try_tiocsti_high(char **argv)
+{
+	answer(syscall(SYS_ioctl, number(argv, 0), 0xdead00000000ul | TIOCSTI, "x"));
+}
+
+static void try_read_fd(char **argv)
+{
+	char byte;
+
+	answer(read(number(argv, 0), &byte, 1));
+}
+
+static void try_reopen(char **argv)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", number(argv, 0));
+	answer(open(path, number(argv, 1) ? O_WRONLY : O_RDONLY | O_NONBLOCK));
+}
+
+static void show_tty(char **argv)
+{
+	struct winsize size = { 0 };
+
+	(void)argv;
+	(void)ioctl(0, TIOCGWINSZ, &size);
+	printf("%s %s %d %dx%d\n", isatty(0) ? "ok" : "ENOTTY", isatty(0) ? ttyname(0) : "-",
+	       tcgetpgrp(0) == getpgrp(), size.ws_col, size.ws_row);
+}
+
+/* ---- namespaces and privileges ---- */
+
+static void try_unshare(char **argv)
+{
+	answer(unshare(number(argv, 0)));
+}
+
+static void try_clone_flags(char **argv)
+{
+	long pid = syscall(SYS_clone, (unsigned long)number(argv, 0) | SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0)
+		_exit(0);
+	answer(pid);
+}
+
+static void try_clone3(char **argv)
+{
+	struct clone_args args = { .flags = (uint64_t)number(argv, 0), .exit_signal = SIGCHLD };
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid == 0)
+		_exit(0);
+	answer(pid);
+}
+
+static void try_setns(char **argv)
+{
+	int fd = open(arg(argv, 0), O_RDONLY);
+
+	answer(fd < 0 ? fd : setns(fd, 0));
+}
+
+static void try_mount(char **argv)
+{
+	answer(mount("none", arg(argv, 0), "tmpfs", 0, NULL));
+}
+
+static void try_remount(char **argv)
+{
+	answer(mount(NULL, arg(argv, 0), NULL, MS_REMOUNT | MS_BIND, NULL));
+}
+
+static void show_caps(char **argv)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	uint64_t bounding = 0, ambient = 0;
+
+	(void)argv;
+	(void)syscall(SYS_capget, &header, data);
+	for (unsigned long cap = 0; cap < 64; cap++) {
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
+			bounding |= 1ull << cap;
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1)
+			ambient |= 1ull << cap;
+	}
+	printf("ok effective=%llx permitted=%llx inheritable=%llx bounding=%llx ambient=%llx "
+	       "nnp=%d\n",
+	       (unsigned long long)data[1].effective << 32 | data[0].effective,
+	       (unsigned long long)data[1].permitted << 32 | data[0].permitted,
+	       (unsigned long long)data[1].inheritable << 32 | data[0].inheritable,
+	       (unsigned long long)bounding, (unsigned long long)ambient,
+	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+}
+
+static void try_setuid(char **argv)
+{
+	answer(setresuid((uid_t)number(argv, 0), (uid_t)number(argv, 0), (uid_t)number(argv, 0)));
+}
+
+static void try_ptrace(char **argv)
+{
+	answer(ptrace(PTRACE_ATTACH, number(argv, 0), 0, 0));
+}
+
+static void try_trace_child(char **argv)
+{
+	pid_t pid = fork();
+
+	(void)argv;
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	answer(ptrace(PTRACE_ATTACH, pid, 0, 0));
+	(void)kill(pid, SIGKILL);
+}
+
+static void try_kill(char **argv)
+{
+	answer(kill(number(argv, 0), number(argv, 1)));
+}
+
+static void try_rlimit(char **argv)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	answer(setrlimit(number(argv, 0), &limit));
+}
+
+static void try_affinity(char **argv)
+{
+	cpu_set_t all;
+
+	(void)argv;
+	memset(&all, 0xff, sizeof(all));
+	answer(sched_setaffinity(0, sizeof(all), &all));
+}
+
+static void show_cpus(char **argv)
+{
+	cpu_set_t set;
+
+	(void)argv;
+	(void)sched_getaffinity(0, sizeof(set), &set);
+	printf("ok %d\n", CPU_COUNT(&set));
+}
+
+/* ---- system calls by name, with arguments that would work where they are allowed ---- */
+
+static void try_syscall(char **argv)
+{
+	const struct {
+		const char *name;
+		long nr, a, b, c, d;
+	} calls[] = {
+		{ "bpf", SYS_bpf, 0, (long)&(uint64_t[16]){ 2, 4, 4, 1 }, 72 },
+		{ "perf_event_open", SYS_perf_event_open, (long)&(uint64_t[32]){ 0x8000000001 }, 0,
+		  -1, -1 },
+		{ "userfaultfd", SYS_userfaultfd, 1 },
+		{ "io_uring_setup", SYS_io_uring_setup, 4, (long)&(char[256]){ 0 } },
+		{ "keyctl", SYS_keyctl, 0, -3, 1 },
+		{ "add_key", SYS_add_key, (long)"user", (long)"k", (long)"v", 1 },
+		{ "pivot_root", SYS_pivot_root, (long)"/tmp", (long)"/tmp" },
+		{ "move_mount", SYS_move_mount, -1, (long)"", -1, (long)"" },
+		{ "open_tree", SYS_open_tree, AT_FDCWD, (long)"/", 1 },
+		{ "fsopen", SYS_fsopen, (long)"tmpfs", 0 },
+		{ "mount_setattr", SYS_mount_setattr, AT_FDCWD, (long)"/usr", 0,
+		  (long)&(uint64_t[4]){ 0 } },
+		{ "umount", SYS_umount2, (long)"/proc", 2 },
+		{ "open_by_handle_at", SYS_open_by_handle_at, AT_FDCWD, (long)&(int[40]){ 8, 1 },
+		  0 },
+		{ "fanotify_init", SYS_fanotify_init, 0, 0 },
+		{ "init_module", SYS_init_module, 0, 0, (long)"" },
+		{ "finit_module", SYS_finit_module, 0, (long)"", 0 },
+		{ "delete_module", SYS_delete_module, (long)"x", 0 },
+		{ "kexec_load", SYS_kexec_load, 0, 0, 0, 0 },
+		{ "reboot", SYS_reboot, 0xfee1dead, 672274793, 0 },
+		{ "swapon", SYS_swapon, (long)"/tmp", 0 },
+		{ "acct", SYS_acct, 0 },
+		{ "syslog", SYS_syslog, 3, (long)&(char[16]){ 0 }, 16 },
+		{ "settimeofday", SYS_settimeofday, (long)&(long[2]){ 1, 1 }, 0 },
+		{ "clock_settime", SYS_clock_settime, 0, (long)&(long[2]){ 1, 1 } },
+		{ "sethostname", SYS_sethostname, (long)"x", 1 },
+		{ "quotactl", SYS_quotactl, 0, 0, 0, 0 },
+		{ "personality", SYS_personality, 0x0400000 },
+		{ "kcmp", SYS_kcmp, 1, 1, 0, 0 },
+		{ "pidfd_getfd", SYS_pidfd_getfd, 0, 0, 0 },
+		{ "process_vm_readv", SYS_process_vm_readv, 1, 0, 0, 0 },
+		{ "memfd_secret", 447, 0 },
+#ifdef SYS_iopl
+		{ "iopl", SYS_iopl, 3 },
+		{ "ioperm", SYS_ioperm, 0, 1, 1 },
+		{ "modify_ldt", SYS_modify_ldt, 0, (long)&(char[16]){ 0 }, 16 },
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (strcmp(calls[i].name, arg(argv, 0)) != 0)
+			continue;
+		answer(syscall(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, calls[i].d));
+		return;
+	}
+	fprintf(stderr, "probe: no call '%s'\n", argv[0]);
+	exit(2);
+}
+
+/* getpid through the x32 numbers */
+static void try_x32(char **argv)
+{
+	(void)argv;
+	answer(syscall(X32_BIT | SYS_getpid));
+}
+
+/* getpid through the 32-bit entry: another architecture to the filter */
+static void try_int80(char **argv)
+{
+	(void)argv;
+#ifdef __x86_64__
+	long result;
+
+	__asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10",
+			 "r11");
+	errno = result < 0 ? (int)-result : 0;
+	answer(result < 0 ? -1 : 0);
+#else
+	puts("ENOSYS");
+#endif
+}
+
+/* ---- network ---- */
+
+static void try_socket(char **argv)
+{
+	answer(socket(number(argv, 0), number(argv, 1), number(argv, 2)));
+}
+
+static void try_connect(char **argv)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_port = htons((uint16_t)number(argv, 1));
+	(void)inet_pton(AF_INET, arg(argv, 0), &address.sin_addr);
+	answer(fd < 0 ? fd : connect(fd, (struct sockaddr *)&address, sizeof(address)));
+}
+
+static void try_unix(char **argv)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const char *name = arg(argv, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	socklen_t len;
+
+	strncpy(address.sun_path, name, sizeof(address.sun_path) - 1);
+	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+	if (name[0] == '@')
+		address.sun_path[0] = '\0';
+	else
+		len++;
+	answer(fd < 0 ? fd : connect(fd, (struct sockaddr *)&address, len));
+}
+
+/* A server and its client in one sandbox. */
+static void try_local_server(char **argv)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int server = socket(AF_INET, SOCK_STREAM, 0);
+	int client = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)argv;
+	if (bind(server, (struct sockaddr *)&address, len) < 0 || listen(server, 1) < 0 ||
+	    getsockname(server, (struct sockaddr *)&address, &len) < 0)
+		answer(-1);
+	else
+		answer(connect(client, (struct sockaddr *)&address, len));
+}
+
+/* ---- appetite ---- */
+
+static void eat_memory(char **argv)
+{
+	size_t size = (size_t)number(argv, 0) << 20;
+	char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (block == MAP_FAILED) {
+		answer(-1);
+		return;
+	}
+	memset(block, 1, size);
+	puts("ok");
+}
+
+/* Many processes, each with a little. */
+static void eat_memory_in_pieces(char **argv)
+{
+	int count = number(argv, 0);
+	size_t size = (size_t)number(argv, 1) << 20;
+
+	for (int i = 0; i < count; i++) {
+		if (fork() != 0)
+			continue;
+		char *block = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memset(block, 1, size);
+		sleep(20);
+		_exit(0);
+	}
+	sleep(20);
+	puts("ok");
+}
+
+static void fork_bomb(char **argv)
+{
+	int count = 0;
+
+	(void)argv;
+	for (; count < 100000; count++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			break;
+		if (pid == 0) {
+			pause();
+			_exit(0);
+		}
+	}
+	printf("%s after %d\n", errno_name(errno), count);
+}
+
+static void burn(char **argv)
+{
+	int count = number(argv, 0);
+
+	for (int i = 1; i < count; i++)
+		if (fork() == 0)
+			break;
+	for (volatile unsigned long i = 0;; i++)
+		continue;
+}
+
+/* Leaves a process that has left the session, the process group and its parent. */
+static void daemonize(char **argv)
+{
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0) {
+			signal(SIGTERM, SIG_IGN);
+			signal(SIGHUP, SIG_IGN);
+			for (int i = 0; i < 600; i++) {
+				int fd = open(arg(argv, 0), O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+				(void)!write(fd, "x", 1);
+				close(fd);
+				usleep(100000);
+			}
+		}
+		_exit(0);
+	}
+	puts("ok");
+	fflush(stdout);
+	if (argv[1])
+		sleep((unsigned)number(argv, 1));
+}
+
+static void ignore_signals(char **argv)
+{
+	for (int s = 1; s < 65; s++)
+		signal(s, SIG_IGN);
+	puts("ok");
+	fflush(stdout);
+	sleep((unsigned)number(argv, 0));
+}
+
+static void die(char **argv)
+{
+	raise(number(argv, 0));
+}
+
+static const struct {
+	const char *name;
+	void (*act)(char **argv);
+} actions[] = {
+	{ "read", try_read },
+	{ "write", try_write },
+	{ "chmod", try_chmod },
+	{ "create-mode", try_create_mode },
+	{ "mknod", try_mknod },
+	{ "fill", try_fill },
+	{ "inodes", try_inodes },
+	{ "chroot-walk", try_chroot_walk },
+	{ "fds", list_fds },
+	{ "tiocsti", try_tiocsti },
+	{ "tiocsti-high", try_tiocsti_high },
+	{ "read-fd", try_read_fd },
+	{ "reopen", try_reopen },
+	{ "tty", show_tty },
+	{ "unshare", try_unshare },
+	{ "clone", try_clone_flags },
+	{ "clone3", try_clone3 },
+	{ "setns", try_setns },
+	{ "mount", try_mount },
+	{ "remount", try_remount },
+	{ "caps", show_caps },
+	{ "setuid", try_setuid },
+	{ "ptrace", try_ptrace },
+	{ "trace-child", try_trace_child },
+	{ "kill", try_kill },
+	{ "rlimit", try_rlimit },
+	{ "affinity", try_affinity },
+	{ "cpus", show_cpus },
+	{ "syscall", try_syscall },
+	{ "x32", try_x32 },
+	{ "int80", try_int80 },
+	{ "socket", try_socket },
+	{ "connect", try_connect },
+	{ "unix", try_unix },
+	{ "local-server", try_local_server },
+	{ "eat", eat_memory },
+	{ "eat-pieces", eat_memory_in_pieces },
+	{ "fork-bomb", fork_bomb },
+	{ "burn", burn },
+	{ "daemonize", daemonize },
+	{ "ignore-signals", ignore_signals },
+	{ "die", die },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(actions[i].name, argv[1]) != 0)
+			continue;
+		actions[i].act(argv + 2);
+		return 0;
+	}
+	fprintf(stderr, "probe: no such action\n");
+	return 2;
+}
