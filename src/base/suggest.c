@@ -35,7 +35,7 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 const char *suggest_nearest(const char *typed, const char *const *words, size_t count)
 {
 	size_t typed_len = strlen(typed);
-	size_t best = typed_len < 4 ? 2 : 3; /* a distance of this or more is not "near" */
+	size_t best = typed_len < 3 ? 2 : 3; /* a distance of this or more is not "near" */
 	const char *nearest = NULL;
 
 	if (typed_len > SUGGEST_WORD_MAX_BYTES)

@@ -10,6 +10,7 @@
 #include "sandbox/seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,17 +21,23 @@
 #include <unistd.h>
 
 #define EXIT_REPORTED 125
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC (1u << 2)
-#endif
+#define COMMAND_REPORT_FD 3
 
-static int place_streams(const struct command *c, struct err *e)
+/*
+ * The streams become 0, 1, 2, the report pipe 3 (closed by exec), and all else is closed, also
+ * what our caller left open in us. Low numbers: --nofile may allow only a few.
+ */
+static int place_descriptors(const struct command *c, int *report_fd, struct err *e)
 {
 	for (int stream = 0; stream < 3; stream++)
 		if (c->stdio_fd[stream] != stream && dup2(c->stdio_fd[stream], stream) < 0)
 			return err_sys(e, errno, "place stream %d", stream);
-	/* also those that our caller left open in us */
-	if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+	if (*report_fd != COMMAND_REPORT_FD) {
+		if (dup3(*report_fd, COMMAND_REPORT_FD, O_CLOEXEC) < 0)
+			return err_sys(e, errno, "place the report pipe");
+		*report_fd = COMMAND_REPORT_FD;
+	}
+	if (syscall(SYS_close_range, COMMAND_REPORT_FD + 1u, ~0u, 0) < 0)
 		return err_sys(e, errno, "close all descriptors but three");
 	return 0;
 }
@@ -156,7 +163,7 @@ void command_exec(const struct command *c, int report_fd)
 	struct err e = { 0 };
 
 	(void)umask(022);
-	if (place_streams(c, &e) == 0 && start_session(c, &e) == 0 &&
+	if (place_descriptors(c, &report_fd, &e) == 0 && start_session(c, &e) == 0 &&
 	    rlimits_apply(c->policy, c->rlimit_flags, &e) == 0) {
 		reset_signals();
 		if (lock_in(c, &e) == 0)

@@ -34,14 +34,18 @@ static int keep_only(const struct init_options *o, struct err *e)
 	return 0;
 }
 
-static int block_signals(int *ret_fd, struct err *e)
+/* Before the command starts: the SIGCHLD of one that ends at once must not be lost. */
+static int block_signals(sigset_t *all, struct err *e)
 {
-	sigset_t all;
-
-	sigfillset(&all);
-	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0)
+	sigfillset(all);
+	if (sigprocmask(SIG_BLOCK, all, NULL) < 0)
 		return err_sys(e, errno, "block signals in init");
-	*ret_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	return 0;
+}
+
+static int open_signals(const sigset_t *all, int *ret_fd, struct err *e)
+{
+	*ret_fd = signalfd(-1, all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (*ret_fd < 0)
 		return err_sys(e, errno, "wait for signals in init");
 	return 0;
@@ -108,24 +112,35 @@ static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_lim
 	}
 }
 
+static int start_command(const struct init_options *o, pid_t *ret_pid, struct err *e)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		command_exec(o->command, o->report_fd);
+	if (pid < 0)
+		return err_sys(e, errno, "start the command");
+	*ret_pid = pid;
+	return 0;
+}
+
 void init_run(const struct init_options *o)
 {
 	struct err e = { 0 };
+	int report_fd = o->report_fd;
 	int signal_fd = -1;
-	pid_t command_pid;
+	pid_t command_pid = 0;
+	sigset_t all;
 
-	command_pid = fork();
-	if (command_pid == 0)
-		command_exec(o->command, o->report_fd);
-	if (command_pid < 0) {
-		(void)err_sys(&e, errno, "start the command");
-		report_failed(o->report_fd, &e);
-		_exit(EXIT_SETUP_FAILED);
-	}
-	if (keep_only(o, &e) < 0 || privs_drop_all(&e) < 0 || block_signals(&signal_fd, &e) < 0) {
-		report_failed(KEPT_REPORT_FD, &e);
-		_exit(EXIT_SETUP_FAILED);
-	}
-	report_ended(KEPT_REPORT_FD, wait_for_end(command_pid, signal_fd, &o->watch));
+	if (block_signals(&all, &e) < 0 || start_command(o, &command_pid, &e) < 0 ||
+	    keep_only(o, &e) < 0)
+		goto out;
+	report_fd = KEPT_REPORT_FD;
+	if (privs_drop_all(&e) < 0 || open_signals(&all, &signal_fd, &e) < 0)
+		goto out;
+	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &o->watch));
 	_exit(0);
+out:
+	report_failed(report_fd, &e);
+	_exit(EXIT_SETUP_FAILED);
 }

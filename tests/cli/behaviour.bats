@@ -159,11 +159,12 @@ $(as id -u)"
 
 @test "the sandbox dies with its supervisor" {
 	as "$AK" run --mount "$PROBE:/probe:ro" --mount "$W:/w" /probe daemonize /w/alive 60 &
+	job=$!
 	for _ in $(seq 100); do [ -s "$W/alive" ] && break; sleep 0.05; done
 	[ -s "$W/alive" ]
 	supervisor=$(pgrep -f "^$AK run --mount $PROBE" -o)
 	kill -KILL "$supervisor"
-	wait || true
+	wait "$job" || true
 	sleep 0.3
 	before=$(stat -c %s "$W/alive")
 	sleep 0.5

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# Limits stop what they should, and say so.
+load helpers
+bats_require_minimum_version 1.5.0
+
+@test "memory: one process is stopped at the limit" {
+	run probe --memory 64M -- eat 200
+	if [ "${AS:-root}" = root ]; then
+		fails_with 137 "ran out of memory: its limit is 64 MiB"
+	else
+		[[ "$output" == ENOMEM || "$output" == *"ran out of memory"* ]]
+	fi
+	run probe --memory 64M -- eat 30
+	says ok
+}
+
+@test "memory: many processes together are stopped at the limit" {
+	start=$(date +%s)
+	run probe --memory 200M -- eat-pieces 20 50
+	[[ "$output" == *"memory"*"limit is 200 MiB"* ]]
+	[ $(($(date +%s) - start)) -lt 15 ]
+}
+
+@test "memory: --json tells" {
+	run probe --json --memory 100M -- eat-pieces 10 50
+	python3 -c 'import json,sys; r=json.loads(sys.argv[1]); assert r["oom"] is True, r' "$output"
+}
+
+@test "memory: files in /tmp and /dev/shm count" {
+	run probe --memory 64M -- fill /tmp/x
+	[[ "$output" == "ENOSPC after 3"[0-9]" MiB" ]]
+	run probe --memory 64M -- fill /dev/shm/x
+	[[ "$output" == "ENOSPC after 3"[0-9]" MiB" ]]
+}
+
+@test "pids: a fork bomb ends at the limit and leaves nothing" {
+	run probe --pids 50 -- fork-bomb
+	says "EAGAIN after 49"
+	run probe -p restrictive -- fork-bomb
+	says "EAGAIN after 127"
+}
+
+@test "disk: bytes and inodes are limited" {
+	run probe --disk 10M -- fill /tmp/x
+	[[ "$output" == "ENOSPC after 9 MiB" || "$output" == "ENOSPC after 10 MiB" ]]
+	run probe --disk 10M -- inodes /tmp
+	[[ "$output" == "ENOSPC after "* ]]
+	run probe --tmpfs /scratch:2M -- fill /scratch/x
+	[[ "$output" == "ENOSPC after "[12]" MiB" ]]
+	run probe --read-only --disk 10M -- fill /tmp/x
+	[[ "$output" == "ENOSPC after "* ]]
+}
+
+@test "nofile and file-size hold" {
+	run ak run --nofile 20 python3 -c '
+import os
+try:
+    while True: last = os.open("/dev/null", 0)
+except OSError as e: print(e.errno, last)'
+	says "24 19"
+	run ak run --file-size 1M sh -c 'head -c 2M /dev/zero >/tmp/x; stat -c %s /tmp/x'
+	[[ "$output" == *1048576* ]]
+}
+
+@test "cpu-time: of all processes together" {
+	start=$(date +%s%N)
+	run probe --cpu-time 500ms -- burn 2
+	fails_with 152 "used up its processor time of 500ms"
+	[ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ]
+}
+
+@test "cpus: a share is enforced or refused" {
+	if [ "${AS:-root}" = root ]; then
+		run ak run --json --cpus 0.2 --timeout 1s sh -c 'while :; do :; done'
+		python3 -c 'import json,sys; r=json.loads(sys.argv[1]); assert r["cpu_ms"] < 600, r' "$output"
+	else
+		run ak run --cpus 0.2 true
+		fails_with 125 "a fraction of a cpu needs a cgroup"
+		run probe --cpus 1 -- cpus
+		says "ok 1"
+		run probe --cpus 1 -- affinity
+		says EPERM
+		run probe -- affinity
+		says ok
+	fi
+}
+
+@test "io: a rate is enforced or refused" {
+	if [ "${AS:-root}" = root ]; then
+		[ -e /sys/dev/block/$(stat -c '%Hd:%Ld' "$W") ] || skip "the test directory is not on a disk"
+		head -c 20M /dev/urandom >"$W/data"
+		sync "$W/data"
+		echo 1 >"$W/x"
+		run ak run --json --io-read 4MB/s --mount "$W:/w:ro" dd if=/w/data of=/dev/null bs=1M iflag=direct
+		python3 -c 'import json,sys; r=json.loads(sys.argv[1]); assert r["exit_code"]==0, r; assert r["duration_ms"] > 3000, r["duration_ms"]' "$output"
+	else
+		run ak run --io-read 1MB/s true
+		fails_with 125 "need a cgroup"
+	fi
+}
+
+@test "the root is read-only where the policy says so" {
+	run ak run --read-only sh -c 'touch /x; touch /etc/x; touch /var/x; touch /tmp/ok && touch ~/ok && echo rest'
+	[[ "$output" == *"rest" ]]
+	[ "$(grep -c 'Read-only' <<<"$output")" -eq 3 ]
+	run ak run sh -c 'touch /x /etc/x /var/x && mkdir /new && echo all'
+	says all
+}
+
+@test "restrictive is not root and has one cpu, 128 pids and 512 MiB" {
+	run ak run -p restrictive id -u
+	says 1000
+	run ak policy show -p restrictive
+	[[ "$output" == *"memory"*"512 MiB"*"--profile"* ]]
+	[[ "$output" == *"pids"*"128"* ]]
+}
+
+@test "policy show names who set each value" {
+	run ak policy show -p restrictive --memory 1G --user root
+	[[ "$output" =~ memory[[:space:]]+1\ GiB[[:space:]]+--memory ]]
+	[[ "$output" =~ user[[:space:]]+0:0[[:space:]]+--user ]]
+	[[ "$output" =~ pids[[:space:]]+128[[:space:]]+--profile ]]
+	[[ "$output" =~ nofile[[:space:]]+no\ limit[[:space:]]+default ]]
+	run ak policy show --json
+	python3 -c 'import json,sys; r=json.loads(sys.argv[1]); assert r["memory"]["value"]=="2 GiB"' "$output"
+}

@@ -1,0 +1,344 @@
+#!/usr/bin/env bats
+# What hostile code tries, and the wall that stops it. A denial inside is checked together with
+# something outside that stays as it was, or with a control: the same act, outside, works.
+load helpers
+bats_require_minimum_version 1.5.0
+
+@test "the host's files have no name inside" {
+	echo canary >"$W/canary"
+	chmod 644 "$W/canary"
+	run probe -- read "$W/canary"
+	says ENOENT
+	run as "$PROBE" read "$W/canary" # control
+	says ok
+	for path in /etc/shadow /root/.bashrc /home /var/log/dpkg.log /sys/kernel "/proc/1/root$W/canary" \
+		"/proc/self/root/../../$W/canary" "/proc/self/cwd/../../..$W/canary"; do
+		run probe -- read "$path"
+		[[ "$output" == ENOENT || "$output" == EACCES || "$output" == *directory* ]]
+	done
+}
+
+@test "this machine's programs cannot be changed" {
+	for path in /usr/bin/env /usr/new /bin/sh /etc/ld.so.cache; do
+		run probe -- write "$path"
+		[[ "$output" == EROFS || "$output" == EACCES ]]
+	done
+}
+
+@test "a chroot of one's own leads nowhere" {
+	echo canary >"$W/canary"
+	run probe -- chroot-walk "$W/canary"
+	says ENOENT
+	run probe -p restrictive -- chroot-walk "$W/canary"
+	says EPERM
+}
+
+@test "nothing can be mounted, unmounted or remounted" {
+	run probe -- mount /tmp
+	says EPERM
+	run probe -- remount /usr
+	says EPERM
+	for call in pivot_root move_mount open_tree fsopen mount_setattr umount; do
+		run probe -- syscall "$call"
+		says EPERM
+	done
+}
+
+@test "no new namespaces, by any call" {
+	for flags in 0x10000000 0x20000 0x20000000 0x40000000 0x8000000 0x4000000 0x2000000; do
+		run probe -- unshare "$flags"
+		says EPERM
+		run probe -- clone "$flags"
+		says EPERM
+		run probe -- clone3 "$flags"
+		says ENOSYS
+	done
+	run probe -- setns /proc/self/ns/net
+	says EPERM
+	run as "$PROBE" unshare 0x10000000 # control
+	says ok
+}
+
+@test "dangerous system calls do not exist" {
+	for call in bpf perf_event_open userfaultfd io_uring_setup keyctl add_key open_by_handle_at \
+		fanotify_init init_module finit_module delete_module kexec_load reboot swapon acct \
+		syslog settimeofday clock_settime sethostname quotactl personality kcmp pidfd_getfd \
+		memfd_secret; do
+		run probe -- syscall "$call"
+		says EPERM
+	done
+	run as "$PROBE" syscall io_uring_setup # control
+	says ok
+	run as "$PROBE" syscall userfaultfd
+	says ok
+}
+
+@test "other architectures' entries are closed" {
+	[ "$(uname -m)" = x86_64 ] || skip "the 32-bit and x32 entries are x86's"
+	run "$PROBE" int80 # control
+	says ok
+	run probe -- int80
+	[ "$status" -eq 159 ] # SIGSYS
+	run probe -- x32
+	says ENOSYS
+}
+
+@test "only ordinary sockets can be made" {
+	run probe -- socket 1 1 0
+	says ok
+	run probe -- socket 2 1 0
+	says ok
+	run probe -- socket 10 2 0
+	says ok
+	run probe -- socket 16 3 0
+	says ok
+	for family in 3 15 17 21 29 31 38 40 44; do # ax25 key packet rds can bluetooth alg vsock xdp
+		run probe -- socket "$family" 2 0
+		says EAFNOSUPPORT
+	done
+	run probe -- socket 16 3 12 # nf_tables
+	says EPROTONOSUPPORT
+	run probe -- socket 2 3 1 # raw
+	says EPERM
+	run probe -- socket 2 1 132 # sctp
+	says EPROTONOSUPPORT
+	run "$PROBE" socket 40 1 0 # control
+	says ok
+}
+
+@test "there is no network" {
+	python3 -c 'import socket,time; s=socket.socket(); s.bind(("127.0.0.1",0)); s.listen(); print(s.getsockname()[1],flush=True); s.settimeout(20)
+try:
+    s.accept(); open("'"$W"'/hit","w").close()
+except OSError: pass' >"$W/port" &
+	server=$!
+	for _ in $(seq 100); do [ -s "$W/port" ] && break; sleep 0.05; done
+	port=$(cat "$W/port")
+	run probe -- connect 127.0.0.1 "$port"
+	says ECONNREFUSED
+	run probe -- connect 192.0.2.1 80
+	says ENETUNREACH
+	[ ! -e "$W/hit" ]
+	run "$PROBE" connect 127.0.0.1 "$port" # control
+	says ok
+	wait "$server"
+	[ -e "$W/hit" ]
+}
+
+@test "abstract and path sockets of the host are out of reach" {
+	python3 -c 'import socket,time
+s=socket.socket(socket.AF_UNIX); s.bind("\0agentkernel-test-'$$'"); s.listen()
+t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'/ready","w").close(); time.sleep(15)' &
+	server=$!
+	for _ in $(seq 100); do [ -e "$W/ready" ] && break; sleep 0.05; done
+	run probe -- unix "@agentkernel-test-$$"
+	says ECONNREFUSED
+	run "$PROBE" unix "@agentkernel-test-$$" # control
+	says ok
+	run probe -- unix "$W/sock"
+	says ENOENT
+	kill "$server"
+}
+
+@test "capabilities are those of package managers, or none" {
+	run probe -- caps
+	says "ok effective=800404fb permitted=800404fb inheritable=0 bounding=800404fb ambient=0 nnp=1"
+	run probe -p restrictive -- caps
+	says "ok effective=0 permitted=0 inheritable=0 bounding=0 ambient=0 nnp=1"
+	run probe -u user -- caps
+	says "ok effective=0 permitted=0 inheritable=0 bounding=0 ambient=0 nnp=1"
+}
+
+@test "root inside is nobody outside" {
+	run ak run sh -c 'id -u; awk "{print \$2}" /proc/self/uid_map'
+	[ "${lines[0]}" = 0 ]
+	if [ "${AS:-root}" = root ]; then
+		[ "${lines[1]}" -ge $((0x70000000)) ]
+	else
+		[ "${lines[1]}" -eq 12345 ]
+	fi
+}
+
+@test "two sandboxes of root never share an id" {
+	only_root
+	ak run sh -c 'awk "{print \$2}" /proc/self/uid_map; exec sleep 3' >"$W/first" &
+	first=$!
+	for _ in $(seq 100); do [ -s "$W/first" ] && break; sleep 0.05; done
+	for _ in $(seq 20); do
+		[ "$(ak run awk '{print $2}' /proc/self/uid_map)" != "$(cat "$W/first")" ]
+	done
+	wait "$first"
+}
+
+@test "only three descriptors come in, whatever the caller has open" {
+	exec 7</etc/passwd 9>"$W/nine"
+	run probe -- fds
+	says "ok 0 1 2"
+	exec 7<&- 9>&-
+}
+
+@test "our own process inside can be neither traced, read nor signalled" {
+	run probe -- ptrace 1
+	says EPERM
+	run probe -- read /proc/1/environ
+	says EACCES
+	run probe -- read /proc/1/exe
+	says EACCES
+	run probe -- write /proc/1/mem
+	[[ "$output" == EROFS || "$output" == EACCES ]]
+	for signal in 1 2 9 15 19; do
+		run probe -- kill 1 "$signal"
+		[ "$status" -eq 0 ] # and we are still here
+	done
+}
+
+@test "debuggers work on the sandbox's own processes, unless restrictive" {
+	run probe -- trace-child
+	says ok
+	run probe -p restrictive -- trace-child
+	says EPERM
+}
+
+@test "the program itself is not changed by what runs in it" {
+	before=$(sha256sum "$AK")
+	run probe -- write /proc/1/exe
+	[[ "$output" == EACCES || "$output" == EROFS ]]
+	run ak run sh -c 'echo x >/proc/self/exe'
+	[ "$status" -ne 0 ]
+	[ "$(sha256sum "$AK")" = "$before" ]
+}
+
+@test "the kernel's knobs are read-only and its secrets masked" {
+	for path in /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /proc/sysrq-trigger \
+		/proc/sys/vm/overcommit_memory /proc/self/oom_score_adj /proc/self/uid_map; do
+		run probe -- write "$path"
+		[[ "$output" == EROFS || "$output" == EACCES || "$output" == ENOENT ]]
+	done
+	run ak run sh -c 'cat /proc/keys /proc/kallsyms /proc/kcore /proc/timer_list 2>/dev/null | wc -c'
+	says 0
+	run ak run ls /sys
+	[ "$status" -ne 0 ]
+}
+
+@test "other processes cannot be seen" {
+	run ak run sh -c 'ls -d /proc/[0-9]* | wc -l'
+	[ "$output" -le 4 ]
+}
+
+@test "devices are the harmless six" {
+	run ak run sh -c 'ls /dev | sort | tr "\n" " "'
+	says "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
+	run probe -- mknod /tmp/disk
+	says EPERM
+	run probe -- read /dev/tty
+	says ENXIO
+}
+
+@test "shared memory and System V IPC are private" {
+	run ak run sh -c 'ls /dev/shm | wc -l; ipcs -m | grep -c 0x || true'
+	says "0
+0"
+}
+
+@test "the environment is clean" {
+	run env SECRET=hunter2 LD_PRELOAD=/x.so "$AK" run env
+	[[ "$output" != *hunter2* && "$output" != *LD_PRELOAD* ]]
+	[[ "$output" == *"PATH="* && "$output" == *"HOME="* ]]
+}
+
+@test "ids cannot be widened" {
+	run probe -p restrictive -- setuid 0
+	[[ "$output" == EPERM || "$output" == EINVAL ]]
+	run probe -- setuid 70000
+	says EINVAL
+	run ak run sh -c 'for f in /usr/bin/su /usr/bin/passwd /usr/bin/sudo; do [ -u $f ] && $f --help; done; id -u; grep NoNewPrivs /proc/self/status'
+	[[ "$output" == *"NoNewPrivs:	1"* ]]
+}
+
+@test "a set-id file cannot be left in a directory of the host" {
+	touch "$W/tool"
+	[ "${AS:-root}" = root ] || chown 12345 "$W/tool"
+	for mode in 04755 02755; do
+		run probe --mount "$W:/w" -- chmod /w/tool "$mode"
+		says EPERM
+		run probe --mount "$W:/w" -- create-mode "/w/new-$mode" "$mode"
+		says EPERM
+	done
+	[ "$(stat -c %a "$W/tool")" = 644 ]
+	run probe --mount "$W:/w" -- chmod /w/tool 0755
+	says ok
+	run probe -- create-mode /tmp/own 04755 # in its own files it may
+	says ok
+}
+
+@test "limits cannot be raised from inside" {
+	for resource in 4 7 6; do # core nofile nproc
+		run probe -- rlimit "$resource"
+		says EPERM
+	done
+}
+
+@test "a read-only mount is read-only and a writable one writes as its owner" {
+	echo old >"$W/file"
+	[ "${AS:-root}" = root ] || chown 12345:12345 "$W/file"
+	run ak run --mount "$W:/w:ro" sh -c 'echo new >/w/file'
+	[ "$status" -ne 0 ]
+	[ "$(cat "$W/file")" = old ]
+	ak run --mount "$W:/w" sh -c 'echo new >/w/file; touch /w/created'
+	[ "$(cat "$W/file")" = new ]
+	[ "$(stat -c %u:%g "$W/created")" = "$(stat -c %u:%g "$W")" ]
+}
+
+@test "root's sandbox writes as the owner of the directory, whoever that is" {
+	only_root
+	chown 4321:4321 "$W"
+	ak run --mount "$W:/w" sh -c 'touch /w/a; mkdir /w/d; stat -c %u /w'
+	[ "$(stat -c %u:%g "$W/a" "$W/d" | sort -u)" = 4321:4321 ]
+}
+
+@test "files of other owners in a mounted directory stay out of reach" {
+	only_root
+	echo secret >"$W/roots"
+	chmod 600 "$W/roots"
+	chown 4321 "$W"
+	run ak run --mount "$W:/w" cat /w/roots
+	[ "$status" -ne 0 ]
+	[[ "$output" != *secret* ]]
+}
+
+@test "a workspace is at its own path, writable, and what the host runs later is protected" {
+	mkdir -p "$W/.git/hooks" "$W/.vscode"
+	echo '[core]' >"$W/.git/config"
+	[ "${AS:-root}" = root ] || chown -R 12345:12345 "$W"
+	run ak run --workspace sh -c 'pwd; touch made; echo evil >.git/hooks/pre-commit; echo evil >>.git/config; touch .vscode/tasks.json; mv .git/hooks .git/h2'
+	[ "${lines[0]}" = "$W" ]
+	[ -e "$W/made" ]
+	[ ! -e "$W/.git/hooks/pre-commit" ] && [ -d "$W/.git/hooks" ]
+	[ "$(cat "$W/.git/config")" = '[core]' ]
+	[ ! -e "$W/.vscode/tasks.json" ]
+}
+
+@test "the permissive profile shows home and environment, but not the keys" {
+	mkdir "$W/home" "$W/home/.ssh" "$W/project"
+	echo key >"$W/home/.ssh/id"
+	echo machine >"$W/home/.netrc"
+	echo plain >"$W/home/notes"
+	[ "${AS:-root}" = root ] || chown -R 12345:12345 "$W/home" "$W/project"
+	cd "$W/project"
+	run as env HOME="$W/home" PLAIN=1 MY_TOKEN=t DATABASE=postgres://u:p@h/ "$AK" run -p permissive \
+		sh -c 'cat ~/.ssh/id ~/.netrc; cat ~/notes; touch ~/x; touch here && echo wrote; env'
+	[[ "$output" == *plain* && "$output" == *wrote* && "$output" == *PLAIN=1* ]]
+	[[ "$output" != *machine* && "$output" != *MY_TOKEN* && "$output" != *postgres://* ]]
+	[[ "$output" != *$'\n'key$'\n'* ]]
+	[ ! -e "$W/home/x" ]
+	[ -e "$W/project/here" ]
+}
+
+@test "the caller's terminal cannot be typed into, read or opened" {
+	script -qec "$(declare -f as ak probe); AK=$AK AS=$AS W=$W PROBE=$PROBE; probe -T -- tiocsti 2 2>/dev/null | cat; probe -T -- tiocsti-high 1; probe -T -- read-fd 2; probe -T -- reopen 2 0; probe -T -- read-fd 1" "$W/typescript" </dev/null >/dev/null
+	! grep -q '^ok' "$W/typescript"
+	[ "$(grep -c -E '^(E(PERM|BADF|ACCES|NOTTY)|a pipe)' "$W/typescript")" -eq 5 ]
+	# control: outside, the same descriptors can be opened and read
+	script -qec "$PROBE reopen 2 0" "$W/control" </dev/null >/dev/null
+	grep -q '^ok' "$W/control"
+}
