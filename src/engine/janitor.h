@@ -16,7 +16,7 @@ struct janitor {
 	pid_t pid; /* 0: none */
 };
 
-/* Call before native_start(), so that init is not the janitor's to keep alive. */
+/* Between cgroup_plan() and cgroup_make(): what is not made yet cannot be missed. */
 ERR_CHECKED int janitor_start(struct janitor *j, struct cgroup *c, struct err *e);
 
 /* The supervisor has removed the cgroups itself. */

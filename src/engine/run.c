@@ -59,8 +59,7 @@ static void session_init(struct session *s)
 		.signal_fd = -1,
 		.started_us = now_us(),
 	};
-	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
-		s->cgroup.parent_fd[i] = s->cgroup.dir_fd[i] = s->cgroup.join_fd[i] = -1;
+	cgroup_init(&s->cgroup);
 }
 
 /* Processes first, then the cgroups they were in, then the guard of the cgroups. */
@@ -94,11 +93,13 @@ static int open_cgroup(struct session *s, const struct policy *p, struct err *e)
 {
 	const char *why = NULL;
 
-	if (cgroup_open(p, &s->cgroup, &why, e) < 0)
+	if (cgroup_plan(p, &s->cgroup, &why, e) < 0)
 		return -1;
 	if (s->cgroup.kind == CGROUP_NONE)
 		return cgroup_needs(p) ? check_without_cgroup(p, why, e) : 0;
-	return janitor_start(&s->janitor, &s->cgroup, e);
+	if (janitor_start(&s->janitor, &s->cgroup, e) < 0)
+		return -1;
+	return cgroup_make(&s->cgroup, p, e);
 }
 
 static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct err *e)
@@ -267,10 +268,10 @@ const char *run_limits_by(const struct policy *p)
 
 	if (cgroup_needs(p) == 0)
 		return "nothing to limit";
-	if (cgroup_open(p, &c, &why, &ignored) < 0)
-		return "refused";
+	if (cgroup_plan(p, &c, &why, &ignored) < 0)
+		return "nothing: this host's cgroups cannot be read";
 	kind = c.kind;
-	cgroup_remove(&c);
+	cgroup_release(&c);
 	return kind == CGROUP_V2 ? "cgroup v2" :
 	       kind == CGROUP_V1 ? "cgroup v1" :
 				   "rlimits and watching (no cgroup may be created)";

@@ -62,8 +62,9 @@ unsigned cgroup_needs(const struct policy *p)
 	return needs;
 }
 
-static void init_fds(struct cgroup *c)
+void cgroup_init(struct cgroup *c)
 {
+	c->kind = CGROUP_NONE;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
 		c->parent_fd[i] = c->dir_fd[i] = c->join_fd[i] = -1;
 }
@@ -224,21 +225,10 @@ static int set_limits(const struct cgroup *c, const struct policy *p, struct err
 {
 	if (set_memory(c, p, e) < 0 || set_pids(c, p, e) < 0)
 		return -1;
-	if (set_cpu(c, p, e) < 0 || set_io(c, p, e) < 0)
-		return -1;
-	return 0;
+	return set_cpu(c, p, e) < 0 ? -1 : set_io(c, p, e);
 }
 
-/* ---- making the groups ---- */
-
-static int make_group(struct cgroup *c, enum cgroup_controller controller, int parent_fd)
-{
-	if (mkdirat(parent_fd, c->name, 0755) < 0)
-		return -errno;
-	c->parent_fd[controller] = fcntl(parent_fd, F_DUPFD_CLOEXEC, 0);
-	c->dir_fd[controller] = openat(parent_fd, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return c->dir_fd[controller] < 0 ? -errno : 0;
-}
+/* ---- finding the place ---- */
 
 /* Own group first; the top of the hierarchy where that path is not visible (a container). */
 static int open_v1_parent(const char *self, const char *controller)
@@ -256,23 +246,14 @@ static int open_v1_parent(const char *self, const char *controller)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int open_v1(struct cgroup *c, unsigned needs, const char *self)
+static int plan_v1(struct cgroup *c, unsigned needs, const char *self)
 {
 	c->kind = CGROUP_V1;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-		cleanup_fd int parent_fd = -1;
-		int r;
-
 		if (!(needs & 1u << i))
 			continue;
-		parent_fd = open_v1_parent(self, controller_name[i].v1);
-		if (parent_fd < 0)
-			return -errno;
-		r = make_group(c, i, parent_fd);
-		if (r < 0)
-			return r;
-		c->join_fd[i] = openat(c->dir_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
-		if (c->join_fd[i] < 0)
+		c->parent_fd[i] = open_v1_parent(self, controller_name[i].v1);
+		if (c->parent_fd[i] < 0 || faccessat(c->parent_fd[i], ".", W_OK, AT_EACCESS) < 0)
 			return -errno;
 	}
 	return 0;
@@ -288,11 +269,12 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-static bool has_v2_controllers(int dir_fd, unsigned needs)
+/* Would a new group below parent_fd have the controllers? */
+static bool gives_v2_controllers(int parent_fd, unsigned needs)
 {
 	char list[VALUE_MAX_BYTES];
 
-	if (file_read_line(dir_fd, "cgroup.controllers", list, sizeof(list)) < 0)
+	if (file_read_line(parent_fd, "cgroup.subtree_control", list, sizeof(list)) < 0)
 		return false;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
 		if (needs & 1u << i && !has_word(list, controller_name[i].v2))
@@ -308,51 +290,43 @@ static void enable_v2_controllers(int parent_fd, unsigned needs)
 		if (!(needs & 1u << i))
 			continue;
 		(void)snprintf(value, sizeof(value), "+%s", controller_name[i].v2);
-		/* one at a time; has_v2_controllers() tells whether it helped */
+		/* one at a time; gives_v2_controllers() tells whether it helped */
 		(void)file_write_at(parent_fd, "cgroup.subtree_control", value);
 	}
 }
 
-static int open_v2_below(struct cgroup *c, unsigned needs, const char *parent_path)
+static int plan_v2_below(struct cgroup *c, unsigned needs, const char *parent_path)
 {
 	cleanup_fd int parent_fd = open(parent_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r;
 
 	if (parent_fd < 0)
 		return -errno;
-	/* moving a process needs this file of the common ancestor, even when born there */
-	if (faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
+	/* being born in a group below needs this file too: it is the common ancestor's */
+	if (faccessat(parent_fd, ".", W_OK, AT_EACCESS) < 0 ||
+	    faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return -errno;
-	r = make_group(c, 0, parent_fd);
-	if (r < 0)
-		return r;
-	if (!has_v2_controllers(c->dir_fd[0], needs))
+	if (!gives_v2_controllers(parent_fd, needs))
 		enable_v2_controllers(parent_fd, needs);
-	if (!has_v2_controllers(c->dir_fd[0], needs))
+	if (!gives_v2_controllers(parent_fd, needs))
 		return -EOPNOTSUPP;
-	for (unsigned i = 1; i < CGROUP_CONTROLLER_COUNT; i++)
-		c->dir_fd[i] = c->dir_fd[0];
+	c->kind = CGROUP_V2;
+	c->parent_fd[0] = take_fd(&parent_fd);
 	return 0;
 }
 
-static int open_v2(struct cgroup *c, unsigned needs, const char *mount, const char *self)
+static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 {
-	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS) + 32];
-	char *slash;
+	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS)];
 	int r;
 
 	if (!find_own_path(self, "", own, sizeof(own)))
 		return -ENOENT;
-	c->kind = CGROUP_V2;
-	(void)snprintf(path, sizeof(path), "%s%s", mount, own);
-	r = open_v2_below(c, needs, path);
+	(void)snprintf(path, sizeof(path), CGROUP_FS "%s", own);
+	r = plan_v2_below(c, needs, path);
 	if (r == 0 || strcmp(own, "/") == 0)
 		return r;
-	cgroup_remove(c);
-	c->kind = CGROUP_V2;
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	return open_v2_below(c, needs, path);
+	*strrchr(path, '/') = '\0';
+	return plan_v2_below(c, needs, path);
 }
 
 static const char *why_not(int error)
@@ -364,7 +338,7 @@ static const char *why_not(int error)
 	return "this host has no usable cgroup hierarchy";
 }
 
-int cgroup_open(const struct policy *p, struct cgroup *ret, const char **ret_why, struct err *e)
+int cgroup_plan(const struct policy *p, struct cgroup *ret, const char **ret_why, struct err *e)
 {
 	struct cgroup c = { .kind = CGROUP_NONE };
 	unsigned needs = cgroup_needs(p);
@@ -372,9 +346,9 @@ int cgroup_open(const struct policy *p, struct cgroup *ret, const char **ret_why
 	size_t self_len = 0;
 	int r;
 
-	init_fds(&c);
+	cgroup_init(&c);
+	cgroup_init(ret);
 	*ret_why = NULL;
-	*ret = c;
 	if (needs == 0)
 		return 0;
 	r = file_read_at(AT_FDCWD, "/proc/self/cgroup", SELF_MAX_BYTES, &self, &self_len);
@@ -382,20 +356,47 @@ int cgroup_open(const struct policy *p, struct cgroup *ret, const char **ret_why
 		return err_sys(e, -r, "read /proc/self/cgroup");
 	if (choose_name(&c, e) < 0)
 		return -1;
-	if (is_v2_mount(CGROUP_FS))
-		r = open_v2(&c, needs, CGROUP_FS, self);
-	else
-		r = open_v1(&c, needs, self);
+	r = is_v2_mount(CGROUP_FS) ? plan_v2(&c, needs, self) : plan_v1(&c, needs, self);
 	if (r < 0) {
-		cgroup_remove(&c);
+		cgroup_release(&c);
 		*ret_why = why_not(r);
 		return 0;
 	}
-	if (set_limits(&c, p, e) < 0) {
-		cgroup_remove(&c);
+	*ret = c;
+	return 0;
+}
+
+/* ---- making the groups ---- */
+
+static int make_group(struct cgroup *c, unsigned i, struct err *e)
+{
+	if (mkdirat(c->parent_fd[i], c->name, 0755) < 0)
+		return err_sys(e, errno, "create a cgroup");
+	c->dir_fd[i] = openat(c->parent_fd[i], c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dir_fd[i] < 0)
+		return err_sys(e, errno, "open the cgroup");
+	if (c->kind == CGROUP_V2)
+		return 0;
+	c->join_fd[i] = openat(c->dir_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
+	if (c->join_fd[i] < 0)
+		return err_sys(e, errno, "open the cgroup's list of tasks");
+	return 0;
+}
+
+int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
+{
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		if (c->parent_fd[i] < 0 || make_group(c, i, e) == 0)
+			continue;
+		cgroup_remove(c);
 		return -1;
 	}
-	*ret = c;
+	for (unsigned i = 1; c->kind == CGROUP_V2 && i < CGROUP_CONTROLLER_COUNT; i++)
+		c->dir_fd[i] = c->dir_fd[0];
+	if (set_limits(c, p, e) < 0) {
+		cgroup_remove(c);
+		return -1;
+	}
 	return 0;
 }
 

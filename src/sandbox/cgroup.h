@@ -2,9 +2,10 @@
 /*
  * cgroup - limits on a whole sandbox, whichever hierarchy this host has.
  *
- * cgroup_open() finds out what the policy needs (a memory limit needs the memory controller)
- * and makes one group per hierarchy: a single one on v2, one per controller on v1. Where the
- * caller may not make groups, kind is CGROUP_NONE and the caller decides what that means.
+ * cgroup_plan() finds out what the policy needs (a memory limit needs the memory controller)
+ * and where it can be had; cgroup_make() makes one group per hierarchy: a single one on v2, one
+ * per controller on v1. Where the caller may not make groups, kind is CGROUP_NONE and the caller
+ * decides what that means.
  *
  * The group is made next to or below the caller's own, so the caller's limits still hold.
  */
@@ -31,21 +32,28 @@ enum cgroup_controller {
 struct cgroup {
 	enum cgroup_kind kind;
 	char name[CGROUP_NAME_MAX_BYTES];
-	/* v1: one per controller in use, -1 otherwise. v2: all the same, in [0]. */
+	/* v1: one per controller in use, -1 otherwise. v2: only [0]. */
 	int parent_fd[CGROUP_CONTROLLER_COUNT];
-	int dir_fd[CGROUP_CONTROLLER_COUNT];
+	int dir_fd[CGROUP_CONTROLLER_COUNT]; /* -1 until made; v2: all the same as [0] */
 	int join_fd[CGROUP_CONTROLLER_COUNT]; /* v1: its `tasks` file, for the child */
 };
+
+/* "None": no groups, no descriptors. */
+void cgroup_init(struct cgroup *c);
 
 /* The controllers that the policy's limits need, as bits. */
 unsigned cgroup_needs(const struct policy *p);
 
 /*
- * Makes the groups and sets the limits. CGROUP_NONE, and success, when this caller may not make
- * them; `ret_why` then says why (static text).
+ * Finds where the groups can be made and chooses their name, but makes nothing yet: whoever
+ * cleans up after a crash must know both first. CGROUP_NONE, and success, when this caller may
+ * not make them; `ret_why` then says why (static text).
  */
-ERR_CHECKED int cgroup_open(const struct policy *p, struct cgroup *ret, const char **ret_why,
+ERR_CHECKED int cgroup_plan(const struct policy *p, struct cgroup *ret, const char **ret_why,
 			    struct err *e);
+
+/* Makes the groups and sets the limits. On failure nothing is left. */
+ERR_CHECKED int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e);
 
 /* The child, v1: joins all groups. On v2 the child is born in its group. */
 ERR_CHECKED int cgroup_join(const struct cgroup *c, struct err *e);
@@ -56,7 +64,7 @@ int cgroup_clone_fd(const struct cgroup *c);
 /* Closes the descriptors and keeps the groups: for a child that has joined. */
 void cgroup_release(struct cgroup *c);
 
-/* Removes the groups; their processes must be dead. Waits a moment for the kernel. */
+/* Removes the groups, made or not; their processes must be dead. Waits a moment for the kernel. */
 void cgroup_remove(struct cgroup *c);
 
 struct cgroup_usage {
