@@ -1,19 +1,32 @@
 /* janitor - removes a killed supervisor's cgroups; see janitor.h. */
 #include "engine/janitor.h"
 
+#include "base/mem.h"
 #include "sandbox/cgroup.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define STACK_BYTES 16384
+
+/* The only memory that the janitor uses; the supervisor does not touch it while both live. */
+struct janitor_memory {
+	struct cgroup cgroup; /* descriptors keep their numbers in the janitor's own table */
+	int supervisor_fd;
+	_Alignas(16) char stack[STACK_BYTES];
+};
+
 /* A pidfd becomes readable when its process ends, whoever that process is to us. */
-static _Noreturn void janitor_main(struct cgroup *c, int supervisor_fd)
+static int janitor_main(void *memory)
 {
-	struct pollfd polled = { .fd = supervisor_fd, .events = POLLIN };
+	struct janitor_memory *m = memory;
+	struct pollfd polled = { .fd = m->supervisor_fd, .events = POLLIN };
 	sigset_t all;
 
 	sigfillset(&all);
@@ -21,22 +34,23 @@ static _Noreturn void janitor_main(struct cgroup *c, int supervisor_fd)
 	(void)setsid();
 	for (int stream = 0; stream < 3; stream++)
 		(void)close(stream); /* a reader of the caller's output must see its end */
-	while (poll(&polled, 1, -1) < 0 && errno == EINTR)
+	while (poll(&polled, 1, -1) < 0)
 		continue;
-	cgroup_remove(c);
+	cgroup_remove(&m->cgroup);
 	_exit(0);
 }
 
-int janitor_start(struct janitor *j, struct cgroup *c, struct err *e)
+int janitor_start(struct janitor *j, const struct cgroup *c, struct err *e)
 {
-	int supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	struct janitor_memory *m = mem_alloc(sizeof(*m));
 
-	if (supervisor_fd < 0)
+	j->memory = m;
+	m->cgroup = *c;
+	m->supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (m->supervisor_fd < 0)
 		return err_sys(e, errno, "open a descriptor of this process");
-	j->pid = fork();
-	if (j->pid == 0)
-		janitor_main(c, supervisor_fd);
-	(void)close(supervisor_fd);
+	j->pid = clone(janitor_main, m->stack + STACK_BYTES, CLONE_VM | SIGCHLD, m);
+	(void)close(m->supervisor_fd);
 	if (j->pid < 0) {
 		j->pid = 0;
 		return err_sys(e, errno, "start the janitor");
@@ -46,10 +60,13 @@ int janitor_start(struct janitor *j, struct cgroup *c, struct err *e)
 
 void janitor_dismiss(struct janitor *j)
 {
-	if (j->pid == 0)
-		return;
-	(void)kill(j->pid, SIGKILL); /* our child, not yet waited for: the pid is still its own */
-	while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
-	j->pid = 0;
+	if (j->pid > 0) {
+		/* our child, not yet waited for: the pid is still its own */
+		(void)kill(j->pid, SIGKILL);
+		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+		j->pid = 0;
+	}
+	free(j->memory);
+	j->memory = NULL;
 }

@@ -5,6 +5,9 @@
  * Everything else of a sandbox goes away with its processes; a cgroup is a directory that
  * stays. The janitor is a small process in a session of its own that waits for the end of its
  * supervisor and does nothing at all when the supervisor has cleaned up itself.
+ *
+ * It shares the supervisor's memory (but not its descriptors), since copying it would be the
+ * dearest part of starting it; it reads only what was laid down for it and has its own stack.
  */
 #include "base/err.h"
 
@@ -14,10 +17,11 @@ struct cgroup;
 
 struct janitor {
 	pid_t pid; /* 0: none */
+	struct janitor_memory *memory;
 };
 
 /* Between cgroup_plan() and cgroup_make(): what is not made yet cannot be missed. */
-ERR_CHECKED int janitor_start(struct janitor *j, struct cgroup *c, struct err *e);
+ERR_CHECKED int janitor_start(struct janitor *j, const struct cgroup *c, struct err *e);
 
 /* The supervisor has removed the cgroups itself. */
 void janitor_dismiss(struct janitor *j);

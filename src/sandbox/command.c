@@ -56,7 +56,7 @@ static void reset_signals(void)
 {
 	sigset_t none;
 
-	for (int number = 1; number < NSIG; number++)
+	for (int number = 1; number < SIGSYS + 1; number++)
 		(void)signal(number, SIG_DFL); /* fails for SIGKILL and SIGSTOP, as it should */
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);

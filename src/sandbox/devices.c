@@ -24,14 +24,12 @@ static const struct {
 static int bind_node(int host_dev_fd, int dev_fd, const char *name, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
-	cleanup_fd int place_fd = -1;
 
 	if (mount_open_tree(host_dev_fd, name, 0, &tree_fd, e) < 0)
 		return err_wrap(e, "/dev/%s", name);
-	place_fd = openat(dev_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-	if (place_fd < 0)
+	if (mknodat(dev_fd, name, S_IFREG | 0644, 0) < 0)
 		return err_sys(e, errno, "create /dev/%s", name);
-	return mount_attach(tree_fd, place_fd, name, e);
+	return mount_attach_own(tree_fd, dev_fd, name, e);
 }
 
 static int mount_terminals(int dev_fd, struct err *e)
@@ -43,7 +41,7 @@ static int mount_terminals(int dev_fd, struct err *e)
 		return err_sys(e, errno, "create /dev/pts");
 	if (mount_new("devpts", options, MOUNT_DEVICES | MOUNT_NO_EXEC, &pts_fd, e) < 0)
 		return err_wrap(e, "/dev/pts");
-	return mount_attach_at(pts_fd, dev_fd, "pts", e);
+	return mount_attach_own(pts_fd, dev_fd, "pts", e);
 }
 
 int devices_fill(int root_fd, struct err *e)

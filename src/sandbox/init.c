@@ -112,9 +112,13 @@ static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_lim
 	}
 }
 
+/*
+ * vfork, not fork: copying even our small address space costs more than the steps to exec. The
+ * child borrows this stack until then and command_exec() never returns into it.
+ */
 static int start_command(const struct init_options *o, pid_t *ret_pid, struct err *e)
 {
-	pid_t pid = fork();
+	pid_t pid = vfork();
 
 	if (pid == 0)
 		command_exec(o->command, o->report_fd);

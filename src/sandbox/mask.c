@@ -2,7 +2,6 @@
 #include "sandbox/mask.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "sandbox/mount.h"
 
 #include <errno.h>
@@ -15,12 +14,33 @@
 
 int mask_begin(int root_fd, struct err *e)
 {
-	int r = file_create_at(root_fd, EMPTY_FILE, 0444, "");
-
-	if (r < 0)
-		return err_sys(e, -r, "create an empty file for masks");
+	if (mknodat(root_fd, EMPTY_FILE, S_IFREG | 0444, 0) < 0)
+		return err_sys(e, errno, "create an empty file for masks");
 	if (mkdirat(root_fd, EMPTY_DIR, 0555) < 0)
 		return err_sys(e, errno, "create an empty directory for masks");
+	return 0;
+}
+
+static int open_empty(int root_fd, const char *name, int *ret_fd, struct err *e)
+{
+	cleanup_fd int empty_fd = -1;
+
+	if (mount_open_tree(root_fd, name, 0, &empty_fd, e) < 0)
+		return -1;
+	if (mount_restrict(empty_fd, MOUNT_READ_ONLY | MOUNT_NO_EXEC, e) < 0)
+		return -1;
+	*ret_fd = take_fd(&empty_fd);
+	return 0;
+}
+
+int mask_own_file(int root_fd, const char *name, struct err *e)
+{
+	cleanup_fd int empty_fd = -1;
+
+	if (open_empty(root_fd, EMPTY_FILE, &empty_fd, e) < 0)
+		return -1;
+	if (mount_attach_own(empty_fd, root_fd, name, e) < 0)
+		return e->sys == ENOENT ? 0 : -1;
 	return 0;
 }
 
@@ -43,10 +63,7 @@ int mask_path(int root_fd, const char *path, struct err *e)
 		return err_sys(e, -target_fd, "find '%s' to mask it", path);
 	if (fstat(target_fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s' to mask it", path);
-	if (mount_open_tree(root_fd, S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE, 0, &empty_fd,
-			    e) < 0)
-		return -1;
-	if (mount_restrict(empty_fd, MOUNT_READ_ONLY | MOUNT_NO_EXEC, e) < 0)
+	if (open_empty(root_fd, S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE, &empty_fd, e) < 0)
 		return -1;
 	return mount_attach(empty_fd, target_fd, path, e);
 }

@@ -11,5 +11,11 @@
 ERR_CHECKED int mask_begin(int root_fd, struct err *e);
 ERR_CHECKED int mask_end(int root_fd, struct err *e);
 
+/*
+ * Hides the plain file root_fd/name, looked up plainly: only where no one else could have made
+ * links. A name that is not there is fine.
+ */
+ERR_CHECKED int mask_own_file(int root_fd, const char *name, struct err *e);
+
 /* Hides root_fd/path, symlinks followed inside the root. A path that is not there is fine. */
 ERR_CHECKED int mask_path(int root_fd, const char *path, struct err *e);

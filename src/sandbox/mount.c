@@ -142,6 +142,13 @@ int mount_attach(int tree_fd, int target_fd, const char *name, struct err *e)
 	return 0;
 }
 
+int mount_attach_own(int tree_fd, int dir_fd, const char *name, struct err *e)
+{
+	if (syscall(SYS_move_mount, tree_fd, "", dir_fd, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_sys(e, errno, "mount '%s'", name);
+	return 0;
+}
+
 int mount_open_in_root(int root_fd, const char *path, int flags)
 {
 	const struct open_how how = {

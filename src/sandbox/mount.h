@@ -44,6 +44,12 @@ ERR_CHECKED int mount_new_tmpfs(uint64_t size_bytes, const char *mode, int *ret_
 /* Attaches a detached tree at target_fd itself. */
 ERR_CHECKED int mount_attach(int tree_fd, int target_fd, const char *name, struct err *e);
 
+/*
+ * As above, at dir_fd/name, looked up plainly: only for directories that we have just made and
+ * nobody else could have touched.
+ */
+ERR_CHECKED int mount_attach_own(int tree_fd, int dir_fd, const char *name, struct err *e);
+
 /* As above, at root_fd/path, which is resolved beneath the root. */
 ERR_CHECKED int mount_attach_at(int tree_fd, int root_fd, const char *path, struct err *e);
 

@@ -7,10 +7,11 @@
 
 #include <errno.h>
 
-static const char *const masked[] = {
-	"proc/kcore", "proc/keys", "proc/key-users", "proc/kallsyms", "proc/timer_list",
-	"proc/sysrq-trigger",
-};
+/*
+ * Readable by anyone. What only the host's root may open (kcore, timer_list, sysrq-trigger) is
+ * closed already: nobody inside is the host's root.
+ */
+static const char *const masked[] = { "proc/keys", "proc/key-users", "proc/kallsyms" };
 
 int procfs_mount(int root_fd, struct err *e)
 {
@@ -27,10 +28,10 @@ int procfs_mount(int root_fd, struct err *e)
 				       "/proc are masked, as inside a container");
 		return err_wrap(e, "/proc");
 	}
-	if (mount_attach_at(proc_fd, root_fd, "proc", e) < 0)
+	if (mount_attach_own(proc_fd, root_fd, "proc", e) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT_OF(masked); i++)
-		if (mask_path(root_fd, masked[i], e) < 0)
+		if (mask_own_file(root_fd, masked[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -92,7 +92,7 @@ static int bind_programs(int root_fd, const char *name, struct err *e)
 		return -1;
 	if (mkdirat(root_fd, name, 0755) < 0)
 		return err_sys(e, errno, "create %s", path);
-	return mount_attach_at(tree_fd, root_fd, name, e);
+	return mount_attach_own(tree_fd, root_fd, name, e);
 }
 
 static int make_base(int root_fd, const struct policy *p, struct err *e)
