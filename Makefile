@@ -118,10 +118,10 @@ $(BUILD)/unit-objects/%.o: src/%.c $(SECCOMP_BPF) Makefile
 	@echo '  CC   $< (unit)'
 	$(Q)$(CC) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/unit/%: tests/unit/%.c $(UNIT_OBJECTS)
+$(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $< $(UNIT_OBJECTS) -lcmocka
+	$(Q)$(CC) $(UNIT_FLAGS) -Itests/unit -o $@ $< $(UNIT_OBJECTS) -lcmocka
 
 $(PROBE): $(wildcard tests/probe/*.c) $(KERNEL_HEADERS)/.done
 	@mkdir -p $(@D)

@@ -18,13 +18,13 @@ teardown_file() {
 
 setup() {
 	W=$(mktemp -d "$SHARED/work/XXXXXX")
-	[ "${AS:-root}" = root ] || chown 12345:12345 "$W"
+	[ "${AS:-root}" != user ] || chown 12345:12345 "$W"
 	cd "$W" || return 1
 }
 
-# Runs a command as the caller of this round.
+# Runs a command as the caller of this round. AS=self: as whoever runs the tests.
 as() {
-	if [ "${AS:-root}" = root ]; then
+	if [ "${AS:-root}" != user ]; then
 		env -u SUDO_USER HOME="$W" "$@"
 	else
 		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$W" "$@"
@@ -51,7 +51,7 @@ only_root() {
 }
 
 only_user() {
-	[ "${AS:-root}" = user ] || skip "needs an ordinary caller"
+	[ "${AS:-root}" != root ] || skip "needs an ordinary caller"
 }
 
 # fails_with STATUS WORDS: the last `run` failed for this reason, in one line

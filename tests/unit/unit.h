@@ -1,0 +1,12 @@
+#pragma once
+/* unit - what every unit test includes: cmocka, and a test row named after its function. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
