@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,6 +23,8 @@
 
 #define EXIT_REPORTED 125
 #define COMMAND_REPORT_FD 3
+#define SIGNAL_LAST 64
+#define SIGACTION_BYTES 64 /* at least as large as the kernel's on any architecture */
 
 /*
  * The streams become 0, 1, 2, the report pipe 3 (closed by exec), and all else is closed, also
@@ -51,15 +54,18 @@ static int start_session(const struct command *c, struct err *e)
 	return 0;
 }
 
-/* Defined, not inherited: a caller that ignores SIGPIPE must not make the command ignore it. */
+/*
+ * Defined, not inherited: a caller that ignores SIGPIPE must not make the command ignore it. By
+ * number, since the C library keeps a few signals to itself that a caller may have ignored too.
+ */
 static void reset_signals(void)
 {
-	sigset_t none;
+	static const char default_action[SIGACTION_BYTES]; /* the kernel's struct, all zero */
+	static const uint64_t none;
 
-	for (int number = 1; number < SIGSYS + 1; number++)
-		(void)signal(number, SIG_DFL); /* fails for SIGKILL and SIGSTOP, as it should */
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int number = 1; number <= SIGNAL_LAST; number++)
+		(void)syscall(SYS_rt_sigaction, number, default_action, NULL, sizeof(none));
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 }
 
 static int enter_workdir(const struct policy *p, struct err *e)
