@@ -351,12 +351,11 @@ int cgroup_plan(const struct policy *p, struct cgroup *ret, const char **ret_why
 	*ret_why = NULL;
 	if (needs == 0)
 		return 0;
-	r = file_read_at(AT_FDCWD, "/proc/self/cgroup", SELF_MAX_BYTES, &self, &self_len);
-	if (r < 0)
-		return err_sys(e, -r, "read /proc/self/cgroup");
 	if (choose_name(&c, e) < 0)
 		return -1;
-	r = is_v2_mount(CGROUP_FS) ? plan_v2(&c, needs, self) : plan_v1(&c, needs, self);
+	r = file_read_at(AT_FDCWD, "/proc/self/cgroup", SELF_MAX_BYTES, &self, &self_len);
+	if (r == 0)
+		r = is_v2_mount(CGROUP_FS) ? plan_v2(&c, needs, self) : plan_v1(&c, needs, self);
 	if (r < 0) {
 		cgroup_release(&c);
 		*ret_why = why_not(r);
