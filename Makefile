@@ -21,6 +21,7 @@ Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+.SECONDARY: # keep the unit tests' objects
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
 	-Wpointer-arith -Wundef -Wimplicit-fallthrough -Wno-missing-field-initializers \
