@@ -12,10 +12,10 @@
 VERSION := 0.1.0
 PREFIX ?= /usr/local
 DESTDIR ?=
-BUILD ?= build
+SAN ?=
+BUILD := build$(if $(filter 1,$(SAN)),/san)
 CC := gcc
 MUSL_CC := musl-gcc
-SAN ?=
 V ?=
 Q := $(if $(V),,@)
 
@@ -39,7 +39,6 @@ LAUNCHER_CC := $(CC)
 LAUNCHER_FLAGS := $(COMMON_FLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
 LAUNCHER_LDFLAGS := -fsanitize=address,undefined
-BUILD := build/san
 else
 LAUNCHER_CC := $(MUSL_CC)
 LAUNCHER_FLAGS := $(COMMON_FLAGS) -O2 $(HARDENING) -isystem $(KERNEL_HEADERS) \

@@ -1,4 +1,4 @@
-/* hostfiles - the files of this machine that a sandbox will see; see hostfiles.h. */
+/* hostfiles - the places that a policy puts into a sandbox's root; see hostfiles.h. */
 #include "engine/hostfiles.h"
 
 #include "base/cleanup.h"
@@ -13,84 +13,128 @@
 #include <unistd.h>
 
 /*
- * A detached copy whose owner is the sandbox's user. Files of other owners keep an id that
- * nobody inside has.
+ * A detached copy whose owner is the sandbox's user. Files of other owners, and file systems
+ * mounted below, keep ids that nobody inside has.
  */
-static int open_mapped(struct rootfs_mount *m, const struct stat *st, const struct idmap *map,
-		       struct err *e)
+static int open_mapped(struct rootfs_place *place, int source_fd, const struct stat *st,
+		       const struct idmap *map, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
 	cleanup_fd int userns_fd = -1;
+	struct err mapping = { 0 };
 
-	if (mount_open_tree(AT_FDCWD, m->source, MOUNT_RECURSIVE, &tree_fd, e) < 0)
+	if (mount_open_tree(source_fd, "", MOUNT_RECURSIVE, &tree_fd, e) < 0)
 		return -1;
 	if (idmap_open_owner_ns(map, st->st_uid, st->st_gid, &userns_fd, e) < 0)
 		return -1;
-	if (mount_set_idmap(tree_fd, userns_fd, e) < 0) {
-		/* read-only, world-readable files serve without it; a writer would find no owner */
-		if (!m->is_read_only)
+	if (mount_set_idmap(tree_fd, userns_fd, &mapping) < 0) {
+		if (mapping.sys != EINVAL) {
+			*e = mapping;
+			return -1;
+		}
+		/* world-readable files serve without it; a writer would find no owner */
+		if (!place->is_read_only)
 			return err_set(e, ERR_UNSUPPORTED,
 				       "'%s' lies on a file system that cannot map owners, which "
 				       "root's sandboxes need to write there (add :ro, or call as an "
 				       "ordinary user)",
-				       m->source);
+				       place->source);
 	}
-	m->tree_fd = take_fd(&tree_fd);
+	place->tree_fd = take_fd(&tree_fd);
 	return 0;
 }
 
-static int add(struct hostfiles *h, const char *source, const char *target, bool is_read_only,
-	       const char *origin, const struct idmap *map, struct err *e)
+static int open_checked(const struct rootfs_place *place, int *ret_fd, struct stat *ret_st,
+			struct err *e)
 {
-	struct rootfs_mount *m = &h->mounts[h->count];
-	struct stat st;
+	cleanup_fd int fd = open(place->source, O_PATH | O_CLOEXEC);
 
-	if (stat(source, &st) < 0) {
-		if (errno == ENOENT)
-			return err_set(e, ERR_NOT_FOUND, "%s: '%s' does not exist", origin, source);
-		return err_sys(e, errno, "%s: look at '%s'", origin, source);
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "'%s' does not exist", place->source);
+	if (fd < 0 || fstat(fd, ret_st) < 0)
+		return err_sys(e, errno, "open '%s'", place->source);
+	if (access(place->source, R_OK | (S_ISDIR(ret_st->st_mode) ? X_OK : 0)) < 0)
+		return err_sys(e, errno, "read '%s'", place->source);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* `place` has its source, target and is_read_only; the rest is found out here. */
+static int add_host(struct hostfiles *h, struct rootfs_place place, const struct idmap *map,
+		    struct err *e)
+{
+	cleanup_fd int source_fd = -1;
+	struct stat st = { 0 };
+
+	place.kind = ROOTFS_HOST;
+	place.tree_fd = -1;
+	if (open_checked(&place, &source_fd, &st, e) < 0)
+		return -1;
+	place.device = st.st_dev;
+	place.inode = st.st_ino;
+	place.is_dir = S_ISDIR(st.st_mode);
+	if (map->is_range && open_mapped(&place, source_fd, &st, map, e) < 0)
+		return -1;
+	h->places[h->count++] = place;
+	return 0;
+}
+
+static int add_all(struct hostfiles *h, const struct policy *p, const struct idmap *map,
+		   struct err *e)
+{
+	const struct rootfs_place home = { .source = p->home, .target = p->home,
+					   .is_read_only = true };
+	const struct rootfs_place workspace = { .source = p->workspace, .target = p->workspace };
+
+	/* the working directory may be the home itself: then it is a workspace */
+	if (p->home && !(p->workspace && strcmp(p->home, p->workspace) == 0) &&
+	    add_host(h, home, map, e) < 0)
+		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
+	if (p->workspace && add_host(h, workspace, map, e) < 0)
+		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
+	for (unsigned i = 0; i < p->mount_count; i++) {
+		const struct policy_mount *m = &p->mounts[i];
+		const struct rootfs_place mount = { .source = m->source, .target = m->target,
+						    .is_read_only = m->is_read_only };
+
+		if (add_host(h, mount, map, e) < 0)
+			return err_wrap(e, "%s", p->origin[POLICY_MOUNT]);
 	}
-	if (access(source, R_OK | (S_ISDIR(st.st_mode) ? X_OK : 0)) < 0)
-		return err_sys(e, errno, "%s: read '%s'", origin, source);
-	*m = (struct rootfs_mount){
-		.source = source,
-		.target = target,
-		.tree_fd = -1,
-		.is_dir = S_ISDIR(st.st_mode),
-		.is_read_only = is_read_only,
-	};
-	h->count++;
-	if (map->is_range && open_mapped(m, &st, map, e) < 0)
-		return err_wrap(e, "%s", origin);
+	for (unsigned i = 0; i < p->tmpfs_count; i++)
+		h->places[h->count++] = (struct rootfs_place){
+			.kind = ROOTFS_TMPFS,
+			.target = p->tmpfs[i].target,
+			.tree_fd = -1,
+			.size_bytes = p->tmpfs[i].size_bytes ? p->tmpfs[i].size_bytes :
+							       p->disk_bytes,
+		};
 	return 0;
 }
 
 static int by_target(const void *a, const void *b)
 {
-	return strcmp(((const struct rootfs_mount *)a)->target,
-		      ((const struct rootfs_mount *)b)->target);
+	return strcmp(((const struct rootfs_place *)a)->target,
+		      ((const struct rootfs_place *)b)->target);
 }
 
 int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct idmap *map,
 		   struct err *e)
 {
 	h->count = 0;
-	if (p->home && add(h, p->home, p->home, true, "home", map, e) < 0)
+	if (add_all(h, p, map, e) < 0)
 		return -1;
-	if (p->workspace && add(h, p->workspace, p->workspace, false, "workspace", map, e) < 0)
-		return -1;
-	for (unsigned i = 0; i < p->mount_count; i++)
-		if (add(h, p->mounts[i].source, p->mounts[i].target, p->mounts[i].is_read_only,
-			"--mount", map, e) < 0)
-			return -1;
 	/* a parent's name is the beginning of its children's and sorts before them */
-	qsort(h->mounts, h->count, sizeof(h->mounts[0]), by_target);
+	qsort(h->places, h->count, sizeof(h->places[0]), by_target);
+	for (unsigned i = 1; i < h->count; i++)
+		if (strcmp(h->places[i - 1].target, h->places[i].target) == 0)
+			return err_set(e, ERR_INVALID, "two things would be mounted at '%s'",
+				       h->places[i].target);
 	return 0;
 }
 
 void hostfiles_done(struct hostfiles *h)
 {
 	for (unsigned i = 0; i < h->count; i++)
-		cleanup_closep(&h->mounts[i].tree_fd);
+		cleanup_closep(&h->places[i].tree_fd);
 	h->count = 0;
 }

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * hostfiles - the files and directories of this machine that a sandbox will see: the home, the
- * workspace and the mounts of a policy, checked and put in order.
+ * hostfiles - the places that a policy puts into a sandbox's root: the home, the workspace, the
+ * mounts and the tmpfs directories, checked and put in order.
  *
  * Root callers' sandboxes have ids of their own, to which the owner of such a directory is
  * mapped; the mounts are made here, while this process may still open them. Ordinary callers
- * are the owner inside too: their child opens the paths itself.
+ * are the owner inside too: their child opens the paths itself, in its own mount namespace, and
+ * compares what it finds with what was checked here.
  */
 #include "base/err.h"
 #include "policy/policy.h"
@@ -13,10 +14,10 @@
 
 struct idmap;
 
-#define HOSTFILES_MAX (POLICY_MOUNTS_MAX + 2u) /* and the home, and the workspace */
+#define HOSTFILES_MAX (POLICY_MOUNTS_MAX + POLICY_TMPFS_MAX + 2u) /* home and workspace */
 
 struct hostfiles {
-	struct rootfs_mount mounts[HOSTFILES_MAX]; /* parents before children */
+	struct rootfs_place places[HOSTFILES_MAX]; /* parents before children */
 	unsigned count;
 };
 

@@ -15,7 +15,10 @@
 
 #define STACK_BYTES 16384
 
-/* The only memory that the janitor uses; the supervisor does not touch it while both live. */
+/*
+ * What the janitor uses; the supervisor does not touch it while both live. The one other thing
+ * they share is errno: the janitor makes no call that can fail until the supervisor is dead.
+ */
 struct janitor_memory {
 	struct cgroup cgroup; /* descriptors keep their numbers in the janitor's own table */
 	int supervisor_fd;
@@ -43,18 +46,20 @@ static int janitor_main(void *memory)
 int janitor_start(struct janitor *j, const struct cgroup *c, struct err *e)
 {
 	struct janitor_memory *m = mem_alloc(sizeof(*m));
+	pid_t pid;
+	int sys;
 
 	j->memory = m;
 	m->cgroup = *c;
 	m->supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (m->supervisor_fd < 0)
 		return err_sys(e, errno, "open a descriptor of this process");
-	j->pid = clone(janitor_main, m->stack + STACK_BYTES, CLONE_VM | SIGCHLD, m);
+	pid = clone(janitor_main, m->stack + STACK_BYTES, CLONE_VM | SIGCHLD, m);
+	sys = errno;
 	(void)close(m->supervisor_fd);
-	if (j->pid < 0) {
-		j->pid = 0;
-		return err_sys(e, errno, "start the janitor");
-	}
+	if (pid < 0)
+		return err_sys(e, sys, "start the janitor");
+	j->pid = pid;
 	return 0;
 }
 

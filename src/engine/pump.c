@@ -1,4 +1,4 @@
-/* pump - copies bytes without blocking; see pump.h. */
+/* pump - copies bytes from one descriptor to another; see pump.h. */
 #include "engine/pump.h"
 
 #include "base/cleanup.h"
@@ -8,9 +8,33 @@
 
 #define TERMINAL_EOF '\x04'
 
+void pump_init(struct pump *p, int from_fd, int to_fd, unsigned flags)
+{
+	p->from_fd = from_fd;
+	p->to_fd = to_fd;
+	p->to_buf = NULL;
+	p->flags = flags;
+	p->start = p->len = 0;
+}
+
+void pump_done(struct pump *p)
+{
+	if (p->flags & PUMP_OWNS_FROM)
+		cleanup_closep(&p->from_fd);
+	if (p->flags & PUMP_OWNS_TO)
+		cleanup_closep(&p->to_fd);
+	p->from_fd = p->to_fd = -1;
+	p->len = 0;
+}
+
 bool pump_is_open(const struct pump *p)
 {
 	return p->from_fd >= 0 || p->len > 0;
+}
+
+bool pump_has_lost_reader(const struct pump *p)
+{
+	return p->from_fd >= 0 && p->to_fd < 0 && !p->to_buf;
 }
 
 struct pollfd pump_poll(const struct pump *p)
@@ -20,14 +44,11 @@ struct pollfd pump_poll(const struct pump *p)
 	return (struct pollfd){ .fd = p->from_fd, .events = POLLIN };
 }
 
-static void end(struct pump *p)
+static void on_end_of_input(struct pump *p)
 {
-	if (p->flags & PUMP_EOF_IS_BYTE && p->from_fd >= 0)
+	if (p->flags & PUMP_EOF_IS_BYTE && p->to_fd >= 0)
 		(void)!write(p->to_fd, &(char){ TERMINAL_EOF }, 1);
-	if (p->flags & PUMP_CLOSES_TO)
-		cleanup_closep(&p->to_fd);
-	p->from_fd = -1;
-	p->len = 0;
+	pump_done(p);
 }
 
 static void on_readable(struct pump *p)
@@ -37,15 +58,28 @@ static void on_readable(struct pump *p)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) { /* a terminal whose other side is closed says EIO */
-		end(p);
+		on_end_of_input(p);
 		return;
 	}
-	if (p->to_buf) {
+	if (p->to_buf)
 		buf_add(p->to_buf, p->piece, (size_t)n);
+	if (p->to_fd < 0)
 		return;
-	}
 	p->start = 0;
 	p->len = (size_t)n;
+}
+
+/* Where the source is ours, closing it tells the writer (SIGPIPE); else we go on and drop. */
+static void on_lost_reader(struct pump *p)
+{
+	if (p->flags & PUMP_OWNS_FROM) {
+		pump_done(p);
+		return;
+	}
+	if (p->flags & PUMP_OWNS_TO)
+		cleanup_closep(&p->to_fd);
+	p->to_fd = -1;
+	p->len = 0;
 }
 
 static void on_writable(struct pump *p)
@@ -54,8 +88,8 @@ static void on_writable(struct pump *p)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n < 0) { /* nobody reads any more */
-		end(p);
+	if (n < 0) {
+		on_lost_reader(p);
 		return;
 	}
 	p->start += (size_t)n;
@@ -70,13 +104,13 @@ void pump_on_ready(struct pump *p)
 		on_readable(p);
 }
 
-void pump_drain(struct pump *p)
+void pump_drain(struct pump *p, int stop_fd, int wait_ms)
 {
 	while (pump_is_open(p)) {
-		struct pollfd polled = pump_poll(p);
+		struct pollfd polled[] = { pump_poll(p), { .fd = stop_fd, .events = POLLIN } };
 
-		/* a reader that does not read must not hold up the end: it has had its time */
-		if (poll(&polled, 1, p->len > 0 ? 1000 : 0) <= 0)
+		/* what the dead writer has left is there at once */
+		if (poll(polled, 2, p->len > 0 ? wait_ms : 0) <= 0 || !polled[0].revents)
 			return;
 		pump_on_ready(p);
 	}

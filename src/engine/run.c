@@ -9,7 +9,6 @@
 #include "engine/run.h"
 
 #include "base/cleanup.h"
-#include "base/parse.h"
 #include "engine/hostfiles.h"
 #include "engine/janitor.h"
 #include "engine/supervise.h"
@@ -28,6 +27,7 @@
 
 #define EXIT_TIMED_OUT 124
 #define EXIT_SIGNAL_BASE 128
+#define DRAIN_AFTER_DEADLINE_MS 1000
 
 struct session {
 	struct idmap idmap;
@@ -53,12 +53,11 @@ static void session_init(struct session *s)
 {
 	*s = (struct session){
 		.idmap = { .lock_fd = -1 },
-		.sandbox = { .pid_fd = -1, .report_fd = -1, .lifeline_fd = -1, .tty_master_fd = -1 },
-		.streams = { .owned_fd = { -1, -1, -1 },
-			     .loans = { { .path_fd = -1 }, { .path_fd = -1 }, { .path_fd = -1 } } },
 		.signal_fd = -1,
 		.started_us = now_us(),
 	};
+	native_init(&s->sandbox);
+	streams_init(&s->streams);
 	cgroup_init(&s->cgroup);
 }
 
@@ -164,8 +163,9 @@ static int start(struct session *s, const struct run_options *o, struct err *e)
 		},
 		.idmap = &s->idmap,
 		.cgroup = &s->cgroup,
-		.rootfs = { .policy = p, .mounts = s->files.mounts, .mount_count = s->files.count },
-		.watch = { .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
+		.rootfs = { .policy = p, .places = s->files.places, .place_count = s->files.count },
+		.watch = { .policy = p,
+			   .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
 			   .cpu_ms = p->cpu_time_ms },
 	};
 	const char *term = NULL;
@@ -221,9 +221,10 @@ static void finish(struct session *s, const struct supervise_outcome *outcome, s
 {
 	struct cgroup_usage usage;
 
-	native_end(&s->sandbox);
+	native_stop(&s->sandbox);
 	for (unsigned i = 0; i < s->streams.pump_count; i++)
-		pump_drain(&s->streams.pumps[i]);
+		pump_drain(&s->streams.pumps[i], s->signal_fd,
+			   outcome->has_timed_out ? DRAIN_AFTER_DEADLINE_MS : -1);
 	cgroup_get_usage(&s->cgroup, &usage);
 	r->duration_ms = (now_us() - s->started_us) / 1000;
 	r->cpu_ms = s->sandbox.cpu_us / 1000;

@@ -2,6 +2,7 @@
 #include "engine/streams.h"
 
 #include "base/cleanup.h"
+#include "sandbox/idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +18,32 @@ static struct pump *add_pump(struct streams *s, int from_fd, int to_fd, unsigned
 {
 	struct pump *p = &s->pumps[s->pump_count++];
 
-	p->from_fd = from_fd;
-	p->to_fd = to_fd;
-	p->to_buf = NULL;
-	p->flags = flags;
-	p->start = p->len = 0;
+	pump_init(p, from_fd, to_fd, flags);
 	return p;
+}
+
+/*
+ * A descriptor of our own to write to a terminal without blocking; the mode of the caller's
+ * is shared with the caller and stays. -1 where it may not be opened (after su), or is none.
+ */
+static int open_nonblocking(int stream)
+{
+	char path[32];
+
+	if (!isatty(stream))
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", stream);
+	return open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* To the caller's stream, through a descriptor of our own where that can be had. */
+static struct pump *add_output_pump(struct streams *s, int from_fd, int stream, unsigned flags)
+{
+	int own_fd = open_nonblocking(stream);
+
+	if (own_fd >= 0)
+		return add_pump(s, from_fd, own_fd, flags | PUMP_OWNS_TO);
+	return add_pump(s, from_fd, stream, flags);
 }
 
 static void give(struct streams *s, int stream, int fd)
@@ -39,7 +60,10 @@ static int open_output_pipe(struct streams *s, int stream, struct buf *to_buf, s
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe for stream %d", stream);
 	give(s, stream, ends[1]);
-	add_pump(s, ends[0], to_buf ? -1 : stream, 0)->to_buf = to_buf;
+	if (to_buf)
+		add_pump(s, ends[0], -1, PUMP_OWNS_FROM)->to_buf = to_buf;
+	else
+		(void)add_output_pump(s, ends[0], stream, PUMP_OWNS_FROM);
 	return 0;
 }
 
@@ -50,7 +74,7 @@ static int open_input_pipe(struct streams *s, struct err *e)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe for stdin");
 	give(s, STDIN_FILENO, ends[0]);
-	(void)add_pump(s, STDIN_FILENO, ends[1], PUMP_CLOSES_TO);
+	(void)add_pump(s, STDIN_FILENO, ends[1], PUMP_OWNS_TO);
 	return 0;
 }
 
@@ -69,22 +93,28 @@ static int reopen_terminal(struct streams *s, int stream, unsigned flags, struct
 	return 0;
 }
 
-int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct err *e)
+void streams_init(struct streams *s)
 {
-	bool is_captured = flags & STREAMS_CAPTURED;
-	bool is_terminal[3];
-
+	s->has_tty = s->is_captured = false;
 	s->pump_count = 0;
-	s->is_captured = is_captured;
 	s->mode.is_raw = false;
 	for (int stream = 0; stream < 3; stream++) {
-		is_terminal[stream] = isatty(stream);
 		s->command_fd[stream] = stream;
 		s->owned_fd[stream] = -1;
 		s->loans[stream].path_fd = -1;
 	}
 	for (int i = 0; i < 2; i++)
 		buf_init(&s->captured[i], STREAMS_CAPTURE_MAX_BYTES);
+}
+
+int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct err *e)
+{
+	bool is_captured = flags & STREAMS_CAPTURED;
+	bool is_terminal[3];
+
+	s->is_captured = is_captured;
+	for (int stream = 0; stream < 3; stream++)
+		is_terminal[stream] = isatty(stream);
 	s->has_tty = tty == STREAMS_TTY_ON ||
 		     (tty == STREAMS_TTY_AUTO && is_terminal[0] && is_terminal[1] && !is_captured);
 	if (s->has_tty)
@@ -108,11 +138,12 @@ static void start_terminal(struct streams *s, int master_fd)
 
 	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
 	tty_set_raw(&s->mode, STDIN_FILENO);
+	(void)fcntl(master_fd, F_SETFL, O_RDWR | O_NONBLOCK);
 	(void)add_pump(s, STDIN_FILENO, master_fd, flags);
 	if (s->is_captured)
 		add_pump(s, master_fd, -1, 0)->to_buf = &s->captured[0];
 	else
-		(void)add_pump(s, master_fd, STDOUT_FILENO, 0);
+		(void)add_output_pump(s, master_fd, STDOUT_FILENO, 0);
 }
 
 void streams_started(struct streams *s, int tty_master_fd)
@@ -158,11 +189,15 @@ void streams_lend_pipes(struct streams *s, uid_t uid, gid_t gid)
 
 		if (s->has_tty || !is_anonymous_pipe(fd) || fstat(fd, &st) < 0)
 			continue;
+		/* lent already, by a run beside us or for another stream */
+		if (st.st_uid >= IDMAP_FIRST_ID)
+			continue;
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		loan->path_fd = open(path, O_PATH | O_CLOEXEC);
 		loan->uid = st.st_uid;
 		loan->gid = st.st_gid;
-		(void)fchown(fd, uid, gid); /* without it only opening by name fails */
+		if (loan->path_fd >= 0)
+			(void)fchown(fd, uid, gid); /* without it only opening by name fails */
 	}
 }
 
@@ -184,8 +219,7 @@ void streams_done(struct streams *s)
 	for (int stream = 0; stream < 3; stream++)
 		cleanup_closep(&s->owned_fd[stream]);
 	for (unsigned i = 0; i < s->pump_count; i++)
-		if (!s->has_tty && s->pumps[i].from_fd > STDERR_FILENO)
-			cleanup_closep(&s->pumps[i].from_fd);
+		pump_done(&s->pumps[i]);
 	for (int i = 0; i < 2; i++)
 		buf_done(&s->captured[i]);
 	s->pump_count = 0;

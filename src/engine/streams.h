@@ -53,6 +53,7 @@ enum streams_flags {
 	STREAMS_FOREIGN_USER = 1 << 1, /* the sandbox's user is not the owner of the terminal */
 };
 
+void streams_init(struct streams *s); /* "nothing opened" */
 ERR_CHECKED int streams_open(struct streams *s, enum streams_tty tty, unsigned flags,
 			     struct err *e);
 void streams_done(struct streams *s); /* may run twice; restores the terminal */

@@ -8,6 +8,7 @@
 #include "sandbox/tty.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -19,13 +20,19 @@ static const int passed_on[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH,
 };
 
-enum { SLOT_REPORT, SLOT_SIGNAL, SLOT_FIRST_PUMP, SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX };
+enum {
+	SLOT_REPORT,
+	SLOT_SIGNAL,
+	SLOT_FIRST_PUMP,
+	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX
+};
 
 struct loop {
 	struct native_sandbox *sandbox;
 	struct streams *streams;
 	int signal_fd;
 	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
+	bool has_hung_up;     /* the caller's terminal is gone, and the command was told */
 	struct supervise_outcome outcome;
 	bool is_over;
 };
@@ -41,6 +48,7 @@ static uint64_t now_ms(void)
 int supervise_hold_signals(int *ret_signal_fd, struct err *e)
 {
 	sigset_t set;
+	int fd;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < COUNT_OF(passed_on); i++)
@@ -49,9 +57,10 @@ int supervise_hold_signals(int *ret_signal_fd, struct err *e)
 		return err_sys(e, errno, "hold back signals");
 	/* writing to a reader that is gone is an error we handle, not an end */
 	(void)signal(SIGPIPE, SIG_IGN);
-	*ret_signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (*ret_signal_fd < 0)
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
 		return err_sys(e, errno, "wait for signals");
+	*ret_signal_fd = fd;
 	return 0;
 }
 
@@ -121,7 +130,7 @@ static int on_report(struct loop *l, struct err *e)
 static void on_deadline(struct loop *l)
 {
 	if (l->outcome.has_timed_out) {
-		(void)send_signal(l, SIGKILL);
+		send_signal(l, SIGKILL);
 		l->is_over = true;
 		return;
 	}
@@ -139,7 +148,19 @@ static int time_left_ms(const struct loop *l)
 		return -1;
 	if (l->deadline_ms <= now)
 		return 0;
-	return l->deadline_ms - now > 3600000 ? 3600000 : (int)(l->deadline_ms - now);
+	return l->deadline_ms - now > INT_MAX ? INT_MAX : (int)(l->deadline_ms - now);
+}
+
+/* As a terminal does when its line is cut. */
+static void hang_up_if_lost(struct loop *l)
+{
+	for (unsigned i = 0; i < l->streams->pump_count && !l->has_hung_up; i++) {
+		if (!l->streams->has_tty || !pump_has_lost_reader(&l->streams->pumps[i]))
+			continue;
+		l->has_hung_up = true;
+		send_to_group(l, SIGHUP);
+		send_to_group(l, SIGCONT);
+	}
 }
 
 static int turn(struct loop *l, struct err *e)
@@ -157,6 +178,7 @@ static int turn(struct loop *l, struct err *e)
 	for (unsigned i = 0; i < pumps; i++)
 		if (polled[SLOT_FIRST_PUMP + i].revents)
 			pump_on_ready(&l->streams->pumps[i]);
+	hang_up_if_lost(l);
 	if (polled[SLOT_SIGNAL].revents)
 		on_signal(l);
 	if (polled[SLOT_REPORT].revents)

@@ -38,14 +38,36 @@ const char *const credential_home[] = {
 };
 const size_t credential_home_count = COUNT_OF(credential_home);
 
-const char *const credential_protected[] = {
+const struct credential_protected credential_protected[] = {
 	/* run by git, on the host, at the next commit or status */
-	".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".gitmodules",
+	{ ".git", .is_pinned_only = true },
+	{ ".git/hooks" },
+	{ ".git/config" },
+	{ ".git/config.worktree" },
+	{ ".git/info", .is_pinned_only = true },
+	{ ".git/info/attributes" },
+	{ ".gitmodules" },
 	/* obeyed by agents and editors */
-	".claude", ".mcp.json", ".codex", ".gemini", ".opencode", ".cursor", ".vscode", ".idea",
-	".zed", ".devcontainer", "agentkernel.toml",
+	{ ".claude" },
+	{ ".mcp.json" },
+	{ ".codex" },
+	{ ".gemini" },
+	{ ".opencode" },
+	{ ".cursor" },
+	{ ".vscode" },
+	{ ".idea" },
+	{ ".zed" },
+	{ ".devcontainer" },
+	{ "agentkernel.toml" },
 	/* run by shells and tools that look into the directory they start in */
-	".envrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv",
-	".husky", ".pre-commit-config.yaml",
+	{ ".envrc" },
+	{ ".bashrc" },
+	{ ".bash_profile" },
+	{ ".profile" },
+	{ ".zshrc" },
+	{ ".zprofile" },
+	{ ".zshenv" },
+	{ ".husky" },
+	{ ".pre-commit-config.yaml" },
 };
 const size_t credential_protected_count = COUNT_OF(credential_protected);

@@ -5,10 +5,15 @@
  * In a home directory: where programs keep keys, tokens, cookies and histories; they are
  * masked. In a workspace: what a program outside would run or obey later; read-only inside.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 extern const char *const credential_home[]; /* relative to the home directory */
 extern const size_t credential_home_count;
 
-extern const char *const credential_protected[]; /* relative to the workspace */
+struct credential_protected {
+	const char *path;    /* relative to the workspace */
+	bool is_pinned_only; /* writable, but cannot be moved aside to make another in its place */
+};
+extern const struct credential_protected credential_protected[];
 extern const size_t credential_protected_count;

@@ -4,6 +4,7 @@
  *
  * Rate limits apply to whole disks: a partition is looked up in /sys and stands for its disk.
  */
+#include "base/err.h"
 
 #define BLOCKDEV_MAX 16u
 #define BLOCKDEV_NAME_MAX_BYTES 24u
@@ -13,5 +14,8 @@ struct blockdev_list {
 	unsigned count;
 };
 
-/* Adds the disk under `path`; nothing when there is none (tmpfs, a network file system). */
-void blockdev_add(struct blockdev_list *list, const char *path);
+/*
+ * Adds the disk under `path`. Files in memory have none and add nothing; a path whose disk
+ * cannot be told (btrfs, network file systems) is an error, since its limit would not hold.
+ */
+ERR_CHECKED int blockdev_add(struct blockdev_list *list, const char *path, struct err *e);

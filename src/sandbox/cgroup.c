@@ -2,9 +2,8 @@
  * cgroup - limits on a whole sandbox; see cgroup.h.
  *
  * Theory of operation. Everything is relative to a parent directory that is found once: on v1
- * the caller's own group in each hierarchy, on v2 the first of {own group, its parent} in which
- * a child gets the controllers (v2 forbids processes beside children that have controllers, so
- * the own group works only at the root). Limits are rows: controller, file on v1, file on v2.
+ * the caller's own group in each hierarchy; on v2 the parent of the caller's own group, since v2
+ * forbids processes beside children that have controllers everywhere but at the root.
  *
  * Joining is the child's act. On v1 it writes "0" to `tasks` through a descriptor that the
  * parent opened: the permission check uses the opener, and unlike `cgroup.procs` or a write by
@@ -120,10 +119,16 @@ static bool is_v2_mount(const char *path)
 
 /* ---- limits ---- */
 
+/* On v2 one group has all controllers. */
+static int limit_fd(const struct cgroup *c, enum cgroup_controller controller)
+{
+	return c->dir_fd[c->kind == CGROUP_V2 ? 0 : controller];
+}
+
 static int write_limit(const struct cgroup *c, enum cgroup_controller controller, const char *file,
 		       const char *value, struct err *e)
 {
-	int r = file_write_at(c->dir_fd[controller], file, value);
+	int r = file_write_at(limit_fd(c, controller), file, value);
 
 	if (r < 0)
 		return err_sys(e, -r, "set cgroup limit %s to %s", file, value);
@@ -134,6 +139,7 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 {
 	bool is_v2 = c->kind == CGROUP_V2;
 	char value[VALUE_MAX_BYTES];
+	int r;
 
 	if (!p->memory_bytes)
 		return 0;
@@ -141,10 +147,12 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 	if (write_limit(c, CGROUP_MEMORY, is_v2 ? "memory.max" : "memory.limit_in_bytes", value,
 			e) < 0)
 		return -1;
-	/* No swap beside it. The files are missing where the kernel accounts no swap. */
-	(void)file_write_at(c->dir_fd[CGROUP_MEMORY],
-			    is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
-			    is_v2 ? "0" : value);
+	/* No swap beside it. The file is missing where the kernel accounts no swap. */
+	r = file_write_at(limit_fd(c, CGROUP_MEMORY),
+			  is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
+			  is_v2 ? "0" : value);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "limit swap to none");
 	return 0;
 }
 
@@ -200,21 +208,28 @@ static int set_io_of(const struct cgroup *c, const struct policy *p, const char 
 	return 0;
 }
 
-/* On every disk that holds something the sandbox sees. */
+/* Every disk that holds something the sandbox sees. */
+static int find_disks(const struct policy *p, struct blockdev_list *disks, struct err *e)
+{
+	const char *const paths[] = { "/usr", "/opt", "/nix", "/etc", p->workspace, p->home };
+
+	for (size_t i = 0; i < COUNT_OF(paths); i++)
+		if (paths[i] && blockdev_add(disks, paths[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (blockdev_add(disks, p->mounts[i].source, e) < 0)
+			return -1;
+	return 0;
+}
+
 static int set_io(const struct cgroup *c, const struct policy *p, struct err *e)
 {
 	struct blockdev_list disks = { 0 };
 
 	if (!p->io_read_bytes_per_s && !p->io_write_bytes_per_s)
 		return 0;
-	blockdev_add(&disks, "/usr");
-	if (p->workspace)
-		blockdev_add(&disks, p->workspace);
-	for (unsigned i = 0; i < p->mount_count; i++)
-		blockdev_add(&disks, p->mounts[i].source);
-	if (disks.count == 0)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "--io-read and --io-write: none of the sandbox's files lies on a disk");
+	if (find_disks(p, &disks, e) < 0)
+		return -1;
 	for (unsigned i = 0; i < disks.count; i++)
 		if (set_io_of(c, p, disks.device[i], e) < 0)
 			return -1;
@@ -269,12 +284,12 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Would a new group below parent_fd have the controllers? */
-static bool gives_v2_controllers(int parent_fd, unsigned needs)
+/* `file` of the group at dir_fd names all controllers that are needed. */
+static bool lists_v2_controllers(int dir_fd, const char *file, unsigned needs)
 {
 	char list[VALUE_MAX_BYTES];
 
-	if (file_read_line(parent_fd, "cgroup.subtree_control", list, sizeof(list)) < 0)
+	if (file_read_line(dir_fd, file, list, sizeof(list)) < 0)
 		return false;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
 		if (needs & 1u << i && !has_word(list, controller_name[i].v2))
@@ -282,51 +297,61 @@ static bool gives_v2_controllers(int parent_fd, unsigned needs)
 	return true;
 }
 
-static void enable_v2_controllers(int parent_fd, unsigned needs)
+/* Only the real root has no type; it alone may have processes beside children. */
+static bool is_v2_root(int dir_fd)
 {
-	char value[VALUE_MAX_BYTES];
-
-	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-		if (!(needs & 1u << i))
-			continue;
-		(void)snprintf(value, sizeof(value), "+%s", controller_name[i].v2);
-		/* one at a time; gives_v2_controllers() tells whether it helped */
-		(void)file_write_at(parent_fd, "cgroup.subtree_control", value);
-	}
+	return faccessat(dir_fd, "cgroup.type", F_OK, 0) < 0;
 }
 
-static int plan_v2_below(struct cgroup *c, unsigned needs, const char *parent_path)
+/* The group beside our own: below the same parent, or below the root if we are there. */
+static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 {
-	cleanup_fd int parent_fd = open(parent_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS)];
+	cleanup_fd int parent_fd = -1;
+	bool is_own;
 
+	if (!find_own_path(self, "", own, sizeof(own)))
+		return -ENOENT;
+	is_own = strcmp(own, "/") == 0;
+	(void)snprintf(path, sizeof(path), CGROUP_FS "%s", own);
+	if (!is_own)
+		*strrchr(path, '/') = '\0';
+	parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent_fd < 0)
 		return -errno;
 	/* being born in a group below needs this file too: it is the common ancestor's */
 	if (faccessat(parent_fd, ".", W_OK, AT_EACCESS) < 0 ||
 	    faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return -errno;
-	if (!gives_v2_controllers(parent_fd, needs))
-		enable_v2_controllers(parent_fd, needs);
-	if (!gives_v2_controllers(parent_fd, needs))
+	if (!lists_v2_controllers(parent_fd, "cgroup.controllers", needs))
+		return -EOPNOTSUPP;
+	if (!lists_v2_controllers(parent_fd, "cgroup.subtree_control", needs) && is_own &&
+	    !is_v2_root(parent_fd))
 		return -EOPNOTSUPP;
 	c->kind = CGROUP_V2;
 	c->parent_fd[0] = take_fd(&parent_fd);
 	return 0;
 }
 
-static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
+/* Hands the parent's controllers down to the groups below it, where that is not done yet. */
+static int enable_v2_controllers(int parent_fd, unsigned needs, struct err *e)
 {
-	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS)];
-	int r;
+	char value[VALUE_MAX_BYTES];
 
-	if (!find_own_path(self, "", own, sizeof(own)))
-		return -ENOENT;
-	(void)snprintf(path, sizeof(path), CGROUP_FS "%s", own);
-	r = plan_v2_below(c, needs, path);
-	if (r == 0 || strcmp(own, "/") == 0)
-		return r;
-	*strrchr(path, '/') = '\0';
-	return plan_v2_below(c, needs, path);
+	if (lists_v2_controllers(parent_fd, "cgroup.subtree_control", needs))
+		return 0;
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		int r;
+
+		if (!(needs & 1u << i))
+			continue;
+		(void)snprintf(value, sizeof(value), "+%s", controller_name[i].v2);
+		r = file_write_at(parent_fd, "cgroup.subtree_control", value);
+		if (r < 0)
+			return err_sys(e, -r, "hand the %s cgroup controller down",
+				       controller_name[i].v2);
+	}
+	return 0;
 }
 
 static const char *why_not(int error)
@@ -384,14 +409,16 @@ static int make_group(struct cgroup *c, unsigned i, struct err *e)
 
 int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 {
+	if (c->kind == CGROUP_V2 && enable_v2_controllers(c->parent_fd[0], cgroup_needs(p), e) < 0) {
+		cgroup_release(c);
+		return -1;
+	}
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		if (c->parent_fd[i] < 0 || make_group(c, i, e) == 0)
 			continue;
 		cgroup_remove(c);
 		return -1;
 	}
-	for (unsigned i = 1; c->kind == CGROUP_V2 && i < CGROUP_CONTROLLER_COUNT; i++)
-		c->dir_fd[i] = c->dir_fd[0];
 	if (set_limits(c, p, e) < 0) {
 		cgroup_remove(c);
 		return -1;
@@ -415,8 +442,6 @@ int cgroup_clone_fd(const struct cgroup *c)
 void cgroup_release(struct cgroup *c)
 {
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-		if (c->kind == CGROUP_V2 && i > 0)
-			c->dir_fd[i] = -1; /* the same one as [0] */
 		cleanup_closep(&c->parent_fd[i]);
 		cleanup_closep(&c->dir_fd[i]);
 		cleanup_closep(&c->join_fd[i]);
@@ -467,7 +492,7 @@ static bool read_value(int dir_fd, const char *file, const char *key, uint64_t *
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 {
 	bool is_v2 = c->kind == CGROUP_V2;
-	int memory_fd = c->dir_fd[CGROUP_MEMORY];
+	int memory_fd = limit_fd(c, CGROUP_MEMORY);
 
 	*ret = (struct cgroup_usage){ 0 };
 	if (c->kind == CGROUP_NONE)

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,14 +148,21 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 	return 0;
 }
 
-/* A process that does nothing but hold a new user namespace open until it is killed. */
+/*
+ * A process that does nothing but hold a new user namespace open until it is killed, by us or,
+ * should we be killed first, by the kernel.
+ */
 static pid_t start_holder(struct err *e)
 {
+	pid_t parent = getpid();
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid < 0)
 		return err_sys(e, errno, "create a user namespace for a mount");
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (syscall(SYS_getppid) != parent)
+			_exit(0);
 		for (;;)
 			(void)pause();
 	}

@@ -45,9 +45,11 @@ static int block_signals(sigset_t *all, struct err *e)
 
 static int open_signals(const sigset_t *all, int *ret_fd, struct err *e)
 {
-	*ret_fd = signalfd(-1, all, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (*ret_fd < 0)
+	int fd = signalfd(-1, all, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	if (fd < 0)
 		return err_sys(e, errno, "wait for signals in init");
+	*ret_fd = fd;
 	return 0;
 }
 
@@ -140,7 +142,7 @@ void init_run(const struct init_options *o)
 	    keep_only(o, &e) < 0)
 		goto out;
 	report_fd = KEPT_REPORT_FD;
-	if (privs_drop_all(&e) < 0 || open_signals(&all, &signal_fd, &e) < 0)
+	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 || open_signals(&all, &signal_fd, &e) < 0)
 		goto out;
 	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &o->watch));
 	_exit(0);

@@ -9,7 +9,7 @@
  * A signal whose value is INIT_TO_GROUP goes to the command's whole process group, as one from
  * a terminal would; any other goes to the command alone, as one from kill would.
  *
- * It has no capabilities, holds no stream of the caller and cannot be looked into. Signals that
+ * It has no capabilities (but one where it watches memory), holds no stream of the caller and cannot be looked into. Signals that
  * processes inside send to it are ignored.
  */
 

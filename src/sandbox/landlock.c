@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "policy/policy.h"
+#include "sandbox/rootfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,11 +115,11 @@ static int allow_streams(int ruleset_fd, uint64_t handled, struct err *e)
 static int allow_writable_places(int ruleset_fd, const struct policy *p, uint64_t all,
 				 struct err *e)
 {
-	static const char *const places[] = { "/tmp", "/var/tmp", "/run", "/dev" };
-
-	for (size_t i = 0; i < COUNT_OF(places); i++)
-		if (allow_path(ruleset_fd, places[i], all, e) < 0)
+	for (const char *const *path = rootfs_always_writable; *path; path++)
+		if (allow_path(ruleset_fd, *path, all, e) < 0)
 			return -1;
+	if (allow_path(ruleset_fd, "/dev", all, e) < 0)
+		return -1;
 	if (!p->home && allow_path(ruleset_fd, p->home_dir, all, e) < 0)
 		return -1;
 	if (p->workspace && allow_path(ruleset_fd, p->workspace, all, e) < 0)

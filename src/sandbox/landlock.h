@@ -4,7 +4,8 @@
  *
  * A file is usable only if it lies beneath the sandbox's root (or is one of the three streams
  * that the caller passed), whatever descriptor or mount might still lead elsewhere; mounting is
- * over for good; and abstract sockets and signals do not cross to processes outside.
+ * over for good; and, where the kernel has the scopes (ABI 6), abstract sockets and signals do
+ * not cross to processes outside.
  */
 #include "base/err.h"
 

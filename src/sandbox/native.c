@@ -2,7 +2,6 @@
 #include "sandbox/native.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "sandbox/init.h"
 #include "sandbox/loopback.h"
 #include "sandbox/privs.h"
@@ -14,13 +13,14 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOTHING_STARTED { .pid_fd = -1, .report_fd = -1, .lifeline_fd = -1, .tty_master_fd = -1 }
 #define HOST_NAME "sandbox"
 #define EXIT_SETUP_FAILED 125
 
@@ -101,6 +101,16 @@ static int build_walls(const struct native_plan *plan, const struct links *l, st
 	return privs_hide(e);
 }
 
+/* A security module may allow the namespaces and then forbid what they are for. */
+static void hint_at_doctor(struct err *e)
+{
+	size_t len = strlen(e->msg);
+
+	if (e->sys == EPERM || e->sys == EACCES)
+		(void)snprintf(e->msg + len, sizeof(e->msg) - len,
+			       " ('agentkernel doctor' shows what to change)");
+}
+
 static _Noreturn void child_main(const struct native_plan *plan, struct links *l)
 {
 	struct command command = plan->command;
@@ -116,8 +126,10 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 
 	/* our copy of the supervisor's end would keep the lifeline open for ever */
 	cleanup_closep(&l->lifeline[WRITE_END]);
-	if (build_walls(plan, l, &e) < 0)
+	if (build_walls(plan, l, &e) < 0) {
+		hint_at_doctor(&e);
 		goto out;
+	}
 	if (command.has_tty) {
 		if (tty_open_inside(l->tty[CHILD_END], &slave_fd, &e) < 0)
 			goto out;
@@ -187,8 +199,9 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 int native_start(const struct native_plan *plan, struct native_sandbox *ret, struct err *e)
 {
 	CLEANUP(links_done) struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	CLEANUP(native_end) struct native_sandbox s = NOTHING_STARTED;
+	CLEANUP(native_end) struct native_sandbox s;
 
+	native_init(&s);
 	if (links_open(&l, plan->command.has_tty, e) < 0)
 		return -1;
 	if (clone_child(plan, &s.pid_fd, &s.pid, e) < 0)
@@ -213,7 +226,7 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 		return -1;
 	}
 	*ret = s;
-	s = (struct native_sandbox)NOTHING_STARTED;
+	native_init(&s);
 	return 0;
 }
 
@@ -222,18 +235,33 @@ static uint64_t microseconds(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-void native_end(struct native_sandbox *s)
+void native_init(struct native_sandbox *s)
+{
+	*s = (struct native_sandbox){
+		.pid_fd = -1,
+		.report_fd = -1,
+		.lifeline_fd = -1,
+		.tty_master_fd = -1,
+	};
+}
+
+void native_stop(struct native_sandbox *s)
 {
 	struct rusage usage = { 0 };
 
-	if (s->pid_fd >= 0) {
-		(void)syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0);
-		while (wait4(s->pid, NULL, 0, &usage) < 0 && errno == EINTR)
-			continue;
-		s->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);
-		s->peak_process_bytes = (uint64_t)usage.ru_maxrss * 1024;
-	}
+	if (s->pid_fd < 0)
+		return;
+	(void)syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0);
+	while (wait4(s->pid, NULL, 0, &usage) < 0 && errno == EINTR)
+		continue;
+	s->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);
+	s->peak_process_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	cleanup_closep(&s->pid_fd);
+}
+
+void native_end(struct native_sandbox *s)
+{
+	native_stop(s);
 	cleanup_closep(&s->report_fd);
 	cleanup_closep(&s->lifeline_fd);
 	cleanup_closep(&s->tty_master_fd);

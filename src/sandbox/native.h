@@ -32,7 +32,7 @@ struct native_sandbox {
 	int lifeline_fd;   /* closing it ends the sandbox */
 	int tty_master_fd; /* -1 without a terminal */
 
-	/* after native_end(): what init and all it has reaped have used */
+	/* after native_stop(): what init and all it has reaped have used */
 	uint64_t cpu_us;
 	uint64_t peak_process_bytes; /* of the largest process */
 };
@@ -40,5 +40,10 @@ struct native_sandbox {
 ERR_CHECKED int native_start(const struct native_plan *plan, struct native_sandbox *ret,
 			     struct err *e);
 
-/* Kills whatever is left, waits for it, closes the descriptors. May run twice. */
+void native_init(struct native_sandbox *s); /* "nothing started" */
+
+/* Kills whatever is left and waits for it; what it has written can still be read. */
+void native_stop(struct native_sandbox *s);
+
+/* Stops, and closes the descriptors. Both may run twice. */
 void native_end(struct native_sandbox *s);

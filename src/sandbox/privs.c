@@ -1,8 +1,6 @@
 /* privs - ids, capabilities, keys; see privs.h. */
 #include "sandbox/privs.h"
 
-#include "base/cleanup.h"
-
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
@@ -10,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define CAPABILITIES_MAX 64
 #define CAP_BIT(cap) (1ull << (cap))
 
 static const uint64_t package_manager_set =
@@ -35,7 +34,7 @@ int privs_fresh_keyring(struct err *e)
 /* EINVAL marks the end of what this kernel knows. */
 static int drop_bounding(uint64_t keep, struct err *e)
 {
-	for (unsigned cap = 0; cap < 64; cap++) {
+	for (unsigned cap = 0; cap < CAPABILITIES_MAX; cap++) {
 		if (keep & CAP_BIT(cap))
 			continue;
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
@@ -81,9 +80,9 @@ int privs_drop(const struct privs_options *o, struct err *e)
 	return 0;
 }
 
-int privs_drop_all(struct err *e)
+int privs_drop_init(unsigned flags, struct err *e)
 {
-	if (set_capabilities(0, e) < 0)
+	if (set_capabilities(flags & PRIVS_WATCHES ? CAP_BIT(CAP_SYS_PTRACE) : 0, e) < 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up new privileges");

@@ -24,5 +24,9 @@ struct privs_options {
 };
 ERR_CHECKED int privs_drop(const struct privs_options *o, struct err *e);
 
-/* For init, which needs none at all. */
-ERR_CHECKED int privs_drop_all(struct err *e);
+enum privs_init_flags {
+	PRIVS_WATCHES = 1 << 0, /* init looks at the memory of processes that have capabilities */
+};
+
+/* For init, which otherwise needs none at all. */
+ERR_CHECKED int privs_drop_init(unsigned flags, struct err *e);

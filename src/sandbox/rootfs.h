@@ -9,22 +9,40 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 struct policy;
 
-/* A file or directory of the host that the policy makes visible. */
-struct rootfs_mount {
-	const char *source; /* host path; borrowed */
+enum rootfs_kind {
+	ROOTFS_HOST,  /* a file or directory of the host */
+	ROOTFS_TMPFS, /* an empty directory in memory */
+};
+
+/* Something that the policy puts into the root. */
+struct rootfs_place {
+	enum rootfs_kind kind;
 	const char *target; /* absolute, inside; borrowed */
+
+	/* ROOTFS_HOST */
+	const char *source; /* host path; borrowed */
 	int tree_fd;	    /* detached tree made by a root caller; -1: open `source` here */
+	dev_t device;	    /* what `source` was when it was checked; another is refused */
+	ino_t inode;
 	bool is_dir;
 	bool is_read_only;
+
+	/* ROOTFS_TMPFS */
+	uint64_t size_bytes;
 };
 
 struct rootfs_options {
 	const struct policy *policy;
-	const struct rootfs_mount *mounts; /* parents before children */
-	unsigned mount_count;
+	const struct rootfs_place *places; /* parents before children */
+	unsigned place_count;
 };
+
+/* Writable also where the root is not; the home directory is one more. Ended by NULL. */
+extern const char *const rootfs_always_writable[];
 
 ERR_CHECKED int rootfs_enter(const struct rootfs_options *o, struct err *e);

@@ -1,13 +1,17 @@
 /*
  * watch - limits that init checks by looking; see watch.h.
  *
- * Memory: first a cheap sum over all processes (resident less shared pages, plus what the
- * sandbox's tmpfs holds). It counts pages that forked processes still share once for each, so
- * only when it exceeds the limit is the exact, slower sum taken (proportional set sizes).
+ * Memory is what the processes hold (anonymous and shared pages) and what lies in the sandbox's
+ * tmpfs directories. A mapped file of a tmpfs is both, so of shared pages and files only the
+ * larger counts. First a cheap sum is taken, which counts pages that forked processes still
+ * share once for each; only when it exceeds the limit comes the exact, slower one (proportional
+ * set sizes, for which init keeps CAP_SYS_PTRACE).
  */
 #include "sandbox/watch.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
+#include "policy/policy.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,103 +25,136 @@
 #include <unistd.h>
 
 #define INTERVAL_MS 50
-#define LINE_MAX_BYTES 1024
+#define PATH_MAX_BYTES 64
+#define FILE_MAX_BYTES 16384
 
 int watch_interval_ms(const struct watch_limits *w)
 {
 	return w->memory_bytes || w->cpu_ms ? INTERVAL_MS : -1;
 }
 
-typedef uint64_t measure_fn(int proc_fd, const char *pid);
+struct usage {
+	uint64_t anonymous_bytes;
+	uint64_t shared_bytes;
+	uint64_t cpu_ms;
+};
 
-static uint64_t private_bytes(int proc_fd, const char *pid)
+typedef void measure_fn(int proc_fd, const char *pid, struct usage *total);
+
+/* The number after "\nNAME" in `text`, in bytes; the files give KiB. */
+static uint64_t field_bytes(const char *text, const char *name)
 {
-	uint64_t size, resident, shared;
-	char path[64], line[LINE_MAX_BYTES];
+	const char *field = strstr(text, name);
 
-	(void)snprintf(path, sizeof(path), "%s/statm", pid);
-	if (file_read_line(proc_fd, path, line, sizeof(line)) < 0)
-		return 0; /* gone meanwhile */
-	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &size, &resident, &shared) != 3)
-		return 0;
-	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return field ? strtoull(field + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-/* Falls back to the cheap number for a process that may not be looked into. */
-static uint64_t proportional_bytes(int proc_fd, const char *pid)
+static bool read_proc(int proc_fd, const char *pid, const char *file, char **ret_text)
 {
-	char path[64], *text = NULL;
-	const char *field;
-	uint64_t kib = 0;
+	char path[PATH_MAX_BYTES];
 	size_t len = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/smaps_rollup", pid);
-	if (file_read_at(proc_fd, path, 16384, &text, &len) < 0)
-		return private_bytes(proc_fd, pid);
-	field = strstr(text, "\nPss_Anon:");
-	if (field)
-		kib = strtoull(field + strlen("\nPss_Anon:"), NULL, 10);
-	free(text);
-	return kib * 1024;
+	(void)snprintf(path, sizeof(path), "%s/%s", pid, file);
+	return file_read_at(proc_fd, path, FILE_MAX_BYTES, ret_text, &len) == 0;
+}
+
+static void add_resident(int proc_fd, const char *pid, struct usage *total)
+{
+	cleanup_free char *text = NULL;
+
+	if (!read_proc(proc_fd, pid, "status", &text))
+		return; /* gone meanwhile */
+	total->anonymous_bytes += field_bytes(text, "\nRssAnon:");
+	total->shared_bytes += field_bytes(text, "\nRssShmem:");
+}
+
+static void add_proportional(int proc_fd, const char *pid, struct usage *total)
+{
+	cleanup_free char *text = NULL;
+
+	if (!read_proc(proc_fd, pid, "smaps_rollup", &text)) {
+		add_resident(proc_fd, pid, total);
+		return;
+	}
+	total->anonymous_bytes += field_bytes(text, "\nPss_Anon:");
+	total->shared_bytes += field_bytes(text, "\nPss_Shmem:");
 }
 
 /* User and system time of a process and of the children it has waited for. */
-static uint64_t cpu_ms(int proc_fd, const char *pid)
+static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 {
 	uint64_t user, system, child_user, child_system;
-	char path[64], line[LINE_MAX_BYTES];
+	cleanup_free char *text = NULL;
 	const char *after_name;
 
-	(void)snprintf(path, sizeof(path), "%s/stat", pid);
-	if (file_read_line(proc_fd, path, line, sizeof(line)) < 0)
-		return 0;
-	after_name = strrchr(line, ')'); /* the name may hold anything, also ')' */
+	if (!read_proc(proc_fd, pid, "stat", &text))
+		return;
+	after_name = strrchr(text, ')'); /* the name may hold anything, also ')' */
 	if (!after_name ||
 	    sscanf(after_name + 1,
 		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
 		   " %" SCNu64,
 		   &user, &system, &child_user, &child_system) != 4)
-		return 0;
-	return (user + system + child_user + child_system) * 1000 /
-	       (uint64_t)sysconf(_SC_CLK_TCK);
+		return;
+	total->cpu_ms += (user + system + child_user + child_system) * 1000 /
+			 (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static uint64_t sum(measure_fn *measure)
+/* Over all processes but init itself. */
+static struct usage sum(measure_fn *measure)
 {
+	struct usage total = { 0 };
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	uint64_t total = 0;
 
 	if (!proc)
-		return 0;
+		return total;
 	while ((entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    strcmp(entry->d_name, "1") != 0)
-			total += measure(dirfd(proc), entry->d_name);
+			measure(dirfd(proc), entry->d_name, &total);
 	(void)closedir(proc);
 	return total;
 }
 
-static uint64_t tmpfs_bytes(void)
+static uint64_t used_bytes(const char *path)
 {
 	struct statvfs fs;
 
-	if (statvfs("/", &fs) < 0)
+	if (statvfs(path, &fs) < 0)
 		return 0;
 	return (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
 }
 
-static bool is_over_memory(uint64_t limit)
+static uint64_t files_bytes(const struct policy *p)
 {
-	uint64_t files = tmpfs_bytes();
+	uint64_t total = used_bytes("/");
 
-	return sum(private_bytes) + files > limit && sum(proportional_bytes) + files > limit;
+	for (unsigned i = 0; i < p->tmpfs_count; i++)
+		total += used_bytes(p->tmpfs[i].target);
+	return total;
+}
+
+static bool is_over(const struct usage *u, uint64_t files, uint64_t limit)
+{
+	return u->anonymous_bytes + (u->shared_bytes > files ? u->shared_bytes : files) > limit;
+}
+
+static bool is_over_memory(const struct watch_limits *w)
+{
+	uint64_t files = files_bytes(w->policy);
+	struct usage usage = sum(add_resident);
+
+	if (!is_over(&usage, files, w->memory_bytes))
+		return false;
+	usage = sum(add_proportional);
+	return is_over(&usage, files, w->memory_bytes);
 }
 
 static bool is_over_cpu(uint64_t limit_ms)
 {
+	uint64_t total = sum(add_cpu).cpu_ms;
 	struct rusage reaped;
-	uint64_t total = sum(cpu_ms);
 
 	if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
 		total += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000 +
@@ -127,7 +164,7 @@ static bool is_over_cpu(uint64_t limit_ms)
 
 enum report_limit watch_check(const struct watch_limits *w)
 {
-	if (w->memory_bytes && is_over_memory(w->memory_bytes))
+	if (w->memory_bytes && is_over_memory(w))
 		return REPORT_LIMIT_MEMORY;
 	if (w->cpu_ms && is_over_cpu(w->cpu_ms))
 		return REPORT_LIMIT_CPU_TIME;

@@ -10,8 +10,11 @@
 
 #include <stdint.h>
 
+struct policy;
+
 struct watch_limits {
-	uint64_t memory_bytes; /* 0: do not watch */
+	const struct policy *policy; /* whose tmpfs directories count as memory */
+	uint64_t memory_bytes;	     /* 0: do not watch */
 	uint64_t cpu_ms;       /* 0: do not watch */
 };
 
