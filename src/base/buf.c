@@ -73,11 +73,3 @@ const char *buf_text(const struct buf *b)
 {
 	return b->bytes ? b->bytes : "";
 }
-
-char *buf_take(struct buf *b)
-{
-	char *text = b->bytes ? b->bytes : mem_dup("");
-
-	*b = (struct buf){ .max = b->max };
-	return text;
-}

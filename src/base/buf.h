@@ -3,7 +3,7 @@
  * buf - a growing byte buffer with a maximum given at birth.
  *
  * Appending past the maximum keeps what fits, drops the rest and remembers that it did
- * (is_cut): a caller that must not lose bytes checks buf_is_cut() once at the end. The bytes
+ * (is_cut): a caller that must not lose bytes looks at it once at the end. The bytes
  * are always followed by a NUL that does not count, so text can be read as a string.
  */
 #include <stdbool.h>
@@ -27,6 +27,5 @@ void buf_add_text(struct buf *b, const char *text);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 const char *buf_text(const struct buf *b); /* "" when empty; valid until the next append */
-char *buf_take(struct buf *b);		   /* the text, now the caller's; the buffer is empty */
 
 #define cleanup_buf CLEANUP(buf_done)

@@ -89,30 +89,31 @@ static int read_milli(const char **text, const char *what, const char *whole, ui
 	return 0;
 }
 
-/* value is in thousandths of `factor`; true when the product does not fit. */
-static bool scale_overflows(uint64_t value, uint64_t factor, uint64_t *ret)
+/* value is in thousandths of `factor`; false when the product does not fit or is no whole one. */
+static bool scale(uint64_t value, uint64_t factor, uint64_t *ret)
 {
-	__extension__ unsigned __int128 wide = (unsigned __int128)value * factor / MILLI;
+	__extension__ unsigned __int128 wide = (unsigned __int128)value * factor;
 
-	*ret = (uint64_t)wide;
-	return wide > UINT64_MAX;
+	*ret = (uint64_t)(wide / MILLI);
+	return wide % MILLI == 0 && wide / MILLI <= UINT64_MAX;
 }
 
-static int parse_with_unit(const char *text, const char *number, size_t len, const char *what,
-			   uint64_t min, uint64_t max, uint64_t *ret, struct err *e)
+/* The first `len` bytes of `text` are the number and its unit. */
+static int parse_with_unit(const char *text, size_t len, const char *what, uint64_t min,
+			   uint64_t max, uint64_t *ret, struct err *e)
 {
 	char low[PARSE_FORMAT_MAX_BYTES], high[PARSE_FORMAT_MAX_BYTES];
 	const struct unit *unit;
-	const char *end = number;
+	const char *end = text;
 	uint64_t value = 0;
 
 	if (read_milli(&end, what, text, &value, e) < 0)
 		return -1;
-	unit = find_unit(byte_unit, COUNT_OF(byte_unit), end, len - (size_t)(end - number));
+	unit = find_unit(byte_unit, COUNT_OF(byte_unit), end, len - (size_t)(end - text));
 	if (!unit)
 		return err_set(e, ERR_INVALID, "%s '%s' has an unknown unit (use K, M, G or T)",
 			       what, text);
-	if (scale_overflows(value, unit->factor, &value) || value > max || value < min)
+	if (!scale(value, unit->factor, &value) || value > max || value < min)
 		return err_set(e, ERR_INVALID, "%s '%s' is outside %s to %s", what, text,
 			       parse_format_bytes(min, low), parse_format_bytes(max, high));
 	*ret = value;
@@ -121,7 +122,7 @@ static int parse_with_unit(const char *text, const char *number, size_t len, con
 
 int parse_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct err *e)
 {
-	return parse_with_unit(text, text, strlen(text), "size", min, max, ret, e);
+	return parse_with_unit(text, strlen(text), "size", min, max, ret, e);
 }
 
 int parse_rate(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct err *e)
@@ -130,13 +131,14 @@ int parse_rate(const char *text, uint64_t min, uint64_t max, uint64_t *ret, stru
 
 	if (len > 2 && strcasecmp(text + len - 2, "/s") == 0)
 		len -= 2;
-	return parse_with_unit(text, text, len, "rate", min, max, ret, e);
+	return parse_with_unit(text, len, "rate", min, max, ret, e);
 }
 
 /* One "number unit" pair of a duration, added to *total. */
 static int add_duration_part(const char **text, const char *whole, uint64_t *total, struct err *e)
 {
 	const struct unit *unit;
+	const char *start = *text;
 	const char *name;
 	uint64_t value = 0;
 	uint64_t part;
@@ -147,12 +149,14 @@ static int add_duration_part(const char **text, const char *whole, uint64_t *tot
 	while (**text && (**text < '0' || **text > '9'))
 		(*text)++;
 	unit = find_unit(duration_unit, COUNT_OF(duration_unit), name, (size_t)(*text - name));
-	if (!unit)
+	/* "30" is seconds; in "1h30" nobody knows */
+	if (!unit || (unit == &duration_unit[0] && start != whole))
 		return err_set(e, ERR_INVALID,
 			       "duration '%s' has an unknown unit (use ms, s, m, h or d)", whole);
-	if (scale_overflows(value, unit->factor, &part) ||
-	    __builtin_add_overflow(*total, part, total))
-		return err_set(e, ERR_INVALID, "duration '%s' is too large", whole);
+	if (!scale(value, unit->factor, &part) || __builtin_add_overflow(*total, part, total))
+		return err_set(e, ERR_INVALID,
+			       "duration '%s' is too large, or no whole number of milliseconds",
+			       whole);
 	return 0;
 }
 

@@ -32,6 +32,6 @@ ERR_CHECKED int parse_milli(const char *text, uint64_t min, uint64_t max, uint64
 
 #define PARSE_FORMAT_MAX_BYTES 32
 
-/* The other way, for people: "2 GiB", "1.5 GiB", "250 ms", "1m30s". Returns `out`. */
+/* The other way, for people, shortened: "2 GiB", "1.5 GiB", "250ms", "1m30s". Returns `out`. */
 const char *parse_format_bytes(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES]);
 const char *parse_format_duration(uint64_t ms, char out[PARSE_FORMAT_MAX_BYTES]);

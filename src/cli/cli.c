@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,14 +38,29 @@ static const int exit_status[] = {
 };
 static_assert(COUNT_OF(exit_status) == ERR_CODE_COUNT, "an error code has no exit status");
 
-static int print_error(const struct err *e)
+void cli_say(const char *fmt, ...)
 {
+	struct err words = { 0 };
 	char line[ERR_MESSAGE_MAX_BYTES + 32];
-	int len = snprintf(line, sizeof(line), "agentkernel: %s\n", e->msg);
+	va_list args;
+	int len;
 
+	va_start(args, fmt);
+	(void)vsnprintf(words.msg, sizeof(words.msg), fmt, args);
+	va_end(args);
+	err_sanitize(&words);
+	len = snprintf(line, sizeof(line), "agentkernel: %s\n", words.msg);
 	/* one write, so that lines of several processes do not mix */
 	(void)file_write_all(STDERR_FILENO, line, (size_t)len);
-	return exit_status[e->code];
+}
+
+int cli_print(const struct buf *out, struct err *e)
+{
+	int r = file_write_all(STDOUT_FILENO, out->bytes, out->len);
+
+	if (r < 0)
+		return err_sys(e, -r, "write the output");
+	return 0;
 }
 
 /* How many words of argv are the name of command `c`; 0: it is another. */
@@ -76,24 +92,36 @@ static const struct cli_command *find_command(char **argv, int *ret_words)
 	return NULL;
 }
 
-static int unknown_command(const char *word, struct err *e)
+/* "policy shwo": the first word is one of ours, the second is not. */
+static const char *rest_of_group(const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		if (strncmp((*c)->name, word, len) == 0 && (*c)->name[len] == ' ')
+			return (*c)->name;
+	return NULL;
+}
+
+static int unknown_command(char **argv, struct err *e)
 {
 	const char *names[COMMANDS_MAX];
-	const char *nearest;
+	const char *nearest = rest_of_group(argv[0]);
 	size_t count = 0;
 
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		names[count++] = (*c)->name;
-	nearest = suggest_nearest(word, names, count);
+	if (!nearest)
+		nearest = suggest_nearest(argv[0], names, count);
 	if (nearest)
-		return err_set(e, ERR_INVALID, "unknown command '%s', did you mean '%s'?", word,
-			       nearest);
-	return err_set(e, ERR_INVALID, "unknown command '%s' (see agentkernel help)", word);
+		return err_set(e, ERR_INVALID, "unknown command '%s%s%s', did you mean '%s'?",
+			       argv[0], argv[1] ? " " : "", argv[1] ? argv[1] : "", nearest);
+	return err_set(e, ERR_INVALID, "unknown command '%s' (see agentkernel help)", argv[0]);
 }
 
-static bool asks_for_help(char **argv)
+static bool is_help(const char *word)
 {
-	return argv[0] && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
 void cli_format_help(const struct cli_command *c, struct buf *out)
@@ -115,24 +143,24 @@ void cli_format_help(const struct cli_command *c, struct buf *out)
 
 static int run_command_line(const struct cli_context *context, char **argv, struct err *e)
 {
+	static char *no_arguments[] = { NULL };
 	const struct cli_command *c;
 	cleanup_buf struct buf help;
 	int words = 0;
 	int status = 0;
 
 	buf_init(&help, BUF_TEXT_MAX_BYTES);
-	if (!argv[0] || asks_for_help(argv))
-		return cmd_help.run(context, (char *[]){ NULL }, &status, e) < 0 ? -1 : status;
+	if (!argv[0] || is_help(argv[0]))
+		return cmd_help.run(context, no_arguments, &status, e) < 0 ? -1 : status;
 	if (strcmp(argv[0], "--version") == 0)
-		return cmd_version.run(context, (char *[]){ NULL }, &status, e) < 0 ? -1 : status;
+		return cmd_version.run(context, no_arguments, &status, e) < 0 ? -1 : status;
 	c = find_command(argv, &words);
 	if (!c)
-		return unknown_command(argv[0], e);
-	if (!asks_for_help(argv + words))
+		return unknown_command(argv, e);
+	if (!opts_ask_for_help(c->options, argv + words))
 		return c->run(context, argv + words, &status, e) < 0 ? -1 : status;
 	cli_format_help(c, &help);
-	(void)file_write_all(STDOUT_FILENO, help.bytes, help.len);
-	return 0;
+	return cli_print(&help, e);
 }
 
 int cli_main(char **argv, char **environ_list)
@@ -141,5 +169,8 @@ int cli_main(char **argv, char **environ_list)
 	struct err e = { 0 };
 	int status = run_command_line(&context, argv + (argv[0] != NULL), &e);
 
-	return status < 0 ? print_error(&e) : status;
+	if (status >= 0)
+		return status;
+	cli_say("%s", e.msg);
+	return exit_status[e.code];
 }

@@ -37,3 +37,10 @@ int cli_main(char **argv, char **environ_list);
 extern const struct cli_command *const cli_commands[];
 
 void cli_format_help(const struct cli_command *c, struct buf *out);
+
+/* The command's output, to stdout; a full disk or a closed pipe is a failure like any other. */
+struct buf;
+ERR_CHECKED int cli_print(const struct buf *out, struct err *e);
+
+/* A line of our own on stderr, with the prefix, control characters made harmless. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -5,11 +5,9 @@
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "cli/commands.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const char *const examples[] = {
 	"agentkernel completion bash > /etc/bash_completion.d/agentkernel",
@@ -25,6 +23,19 @@ static void add_first_words(struct buf *out)
 	}
 }
 
+/* Commands of two words: the first has only the second to follow. */
+static void add_second_words(struct buf *out)
+{
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		const char *second = strchr((*c)->name, ' ');
+
+		if (second)
+			buf_addf(out,
+				 "\t\t%.*s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n",
+				 (int)(second - (*c)->name), (*c)->name, second + 1);
+	}
+}
+
 static void format_bash(struct buf *out)
 {
 	buf_add_text(out, "# bash completion for agentkernel\n_agentkernel()\n{\n"
@@ -32,6 +43,10 @@ static void format_bash(struct buf *out)
 			  "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W \"");
 	add_first_words(out);
 	buf_add_text(out, "\" -- \"$word\"))\n\t\treturn\n\tfi\n"
+			  "\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+			  "\t\tcase \"${COMP_WORDS[1]}\" in\n");
+	add_second_words(out);
+	buf_add_text(out, "\t\tesac\n\tfi\n"
 			  "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n");
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
 		buf_addf(out, "\t'%s'%s) options='", (*c)->name,
@@ -128,9 +143,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	else
 		return err_set(e, ERR_INVALID, "no completion for '%s' (use bash, zsh or fish)",
 			       argv[0]);
-	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
 	*ret_status = 0;
-	return 0;
+	return cli_print(&out, e);
 }
 
 const struct cli_command cmd_completion = {

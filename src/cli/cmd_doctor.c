@@ -1,14 +1,12 @@
 /* cmd_doctor - agentkernel doctor: what this host can do, and what mends what it cannot. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "engine/doctor.h"
 
 #include <assert.h>
-#include <unistd.h>
 
 struct doctor_options {
 	bool is_json;
@@ -24,7 +22,6 @@ static const char *const state_name[] = {
 	[DOCTOR_OK] = "ok",
 	[DOCTOR_WEAKER] = "weaker",
 	[DOCTOR_MISSING] = "MISSING",
-	[DOCTOR_NOTE] = "note",
 };
 static_assert(COUNT_OF(state_name) == DOCTOR_STATE_COUNT, "a state has no name");
 
@@ -48,7 +45,8 @@ static void format_json(const struct doctor_finding *findings, size_t count, str
 	struct json j;
 
 	json_init(&j, out);
-	json_open_array(&j, NULL);
+	json_open_object(&j, NULL);
+	json_open_array(&j, "walls");
 	for (size_t i = 0; i < count; i++) {
 		json_open_object(&j, NULL);
 		json_add_text(&j, "wall", findings[i].wall);
@@ -58,6 +56,7 @@ static void format_json(const struct doctor_finding *findings, size_t count, str
 		json_close_object(&j);
 	}
 	json_close_array(&j);
+	json_close_object(&j);
 	buf_add_text(out, "\n");
 }
 
@@ -81,12 +80,11 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		format_json(findings, count, &out);
 	else
 		format_table(findings, count, &out);
-	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
 	*ret_status = 0;
 	for (size_t i = 0; i < count; i++)
 		if (findings[i].state == DOCTOR_MISSING)
 			*ret_status = 1;
-	return 0;
+	return cli_print(&out, e);
 }
 
 const struct cli_command cmd_doctor = {

@@ -1,11 +1,9 @@
 /* cmd_help - agentkernel help: the list of commands, one command's page, the man page. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "cli/commands.h"
 
 #include <string.h>
-#include <unistd.h>
 
 struct help_options {
 	bool is_man;
@@ -59,7 +57,7 @@ static void format_man_options(const struct opts_table *t, struct buf *out)
 		add_roff(out, o->name);
 		buf_add_text(out, "\\fR");
 		if (o->value)
-			buf_addf(out, o->kind == OPT_DIR_SETTING ? "[=\\fI%s\\fR]" : " \\fI%s\\fR",
+			buf_addf(out, o->kind == OPT_DIR_SETTING ? " [\\fI%s\\fR]" : " \\fI%s\\fR",
 				 o->value);
 		buf_add_text(out, "\n");
 		add_roff(out, o->help);
@@ -140,9 +138,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 				       argv[used]);
 		cli_format_help(c, &out);
 	}
-	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
 	*ret_status = 0;
-	return 0;
+	return cli_print(&out, e);
 }
 
 const struct cli_command cmd_help = {

@@ -1,14 +1,11 @@
 /* cmd_policy_show - agentkernel policy show: what the given options would allow, and why. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "engine/run.h"
-
-#include <unistd.h>
 
 static const char *const examples[] = {
 	"agentkernel policy show -p restrictive --memory 1G",
@@ -56,29 +53,21 @@ static void format_json(const struct policy *p, struct buf *out)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings settings = { 0 };
-	CLEANUP(policy_done) struct policy policy = { 0 };
+	CLEANUP(request_done) struct request request = { 0 };
 	cleanup_buf struct buf out;
-	struct request request = { 0 };
-	char cwd[REQUEST_PATH_MAX_BYTES];
-	struct policy_caller caller;
-	int used = 0;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (opts_parse(&request_policy_options, argv, &request, &settings, &used, e) < 0)
+	if (request_read(&request_policy_options, argv, context->environ_list, &request, e) < 0)
 		return -1;
-	if (argv[used])
-		return err_set(e, ERR_INVALID, "'%s' is not an option of policy show", argv[used]);
-	request_caller(context->environ_list, cwd, &caller);
-	if (policy_resolve(settings.list, settings.count, &caller, &policy, e) < 0)
-		return -1;
-	if (request.is_json)
-		format_json(&policy, &out);
+	if (argv[request.used])
+		return err_set(e, ERR_INVALID, "'%s' is not an option of policy show",
+			       argv[request.used]);
+	if (request.flags.is_json)
+		format_json(&request.policy, &out);
 	else
-		format_table(&policy, &out);
-	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
+		format_table(&request.policy, &out);
 	*ret_status = 0;
-	return 0;
+	return cli_print(&out, e);
 }
 
 const struct cli_command cmd_policy_show = {

@@ -1,24 +1,19 @@
 /* cmd_run - agentkernel run: one command in a fresh sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "engine/run.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <unistd.h>
-
 static const char *const examples[] = {
 	"agentkernel run python3 -c 'print(6*7)'",
 	"a script, with this machine's python3, seeing nothing of yours",
 	"agentkernel run --workspace sh -c 'make && make test'",
 	"build the project in this directory; nothing else of yours is visible",
-	"agentkernel run -p restrictive --timeout 10s ./untrusted",
-	"small limits, read-only root, ten seconds at most",
+	"agentkernel run -p restrictive --timeout 10s -v ./untrusted:/untrusted:ro /untrusted",
+	"a program of unknown intent: read-only root, small limits, ten seconds at most",
 	"agentkernel run --mount ./data:/data:ro --memory 4G sort /data/big",
 	"one directory of yours, read-only, and more memory than usual",
 	NULL,
@@ -28,17 +23,6 @@ static const char *const examples[] = {
 #define JSON_MAX_BYTES (13u * STREAMS_CAPTURE_MAX_BYTES)
 
 
-__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
-{
-	char text[ERR_MESSAGE_MAX_BYTES];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	(void)dprintf(STDERR_FILENO, "agentkernel: %s\n", text);
-}
-
 /* The command's status tells the rest; these three would look like crashes of its own. */
 static void explain_end(const struct run_result *r, const struct policy *p)
 {
@@ -46,28 +30,28 @@ static void explain_end(const struct run_result *r, const struct policy *p)
 
 	switch (r->end) {
 	case RUN_TIMED_OUT:
-		say("the command was ended after %s (--timeout)",
+		cli_say("the command was ended after %s (--timeout)",
 		    parse_format_duration(p->timeout_ms, amount));
 		break;
 	case RUN_OUT_OF_CPU:
-		say("the command used up its processor time of %s (--cpu-time)",
+		cli_say("the command used up its processor time of %s (--cpu-time)",
 		    parse_format_duration(p->cpu_time_ms, amount));
 		break;
 	case RUN_OUT_OF_MEMORY:
-		say("the command ran out of memory: its limit is %s (raise it with --memory)",
+		cli_say("the command ran out of memory: its limit is %s (raise it with --memory)",
 		    parse_format_bytes(p->memory_bytes, amount));
 		break;
 	case RUN_EXITED:
 	case RUN_SIGNALLED:
 		if (r->has_oom)
-			say("a process inside was killed for lack of memory: the limit is %s (raise "
+			cli_say("a process inside was killed for lack of memory: the limit is %s (raise "
 			    "it with --memory)",
 			    parse_format_bytes(p->memory_bytes, amount));
 		break;
 	}
 }
 
-static void print_json(const struct run_result *r)
+static int print_json(const struct run_result *r, struct err *e)
 {
 	cleanup_buf struct buf out;
 	struct json j;
@@ -93,41 +77,39 @@ static void print_json(const struct run_result *r)
 	json_add_text(&j, "backend", "native");
 	json_close_object(&j);
 	buf_add_text(&out, "\n");
-	(void)file_write_all(STDOUT_FILENO, out.bytes, out.len);
+	return cli_print(&out, e);
+}
+
+static int choose_tty(const struct request_flags *f, enum streams_tty *ret, struct err *e)
+{
+	if (f->has_tty && f->has_no_tty)
+		return err_set(e, ERR_INVALID, "--tty and --no-tty exclude each other");
+	*ret = f->has_tty    ? STREAMS_TTY_ON :
+	       f->has_no_tty ? STREAMS_TTY_OFF :
+			       STREAMS_TTY_AUTO;
+	return 0;
 }
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings settings = { 0 };
-	CLEANUP(policy_done) struct policy policy = { 0 };
+	CLEANUP(request_done) struct request request = { 0 };
 	CLEANUP(run_result_done) struct run_result result = { 0 };
-	struct request request = { 0 };
-	struct run_options options = { .policy = &policy };
-	char cwd[REQUEST_PATH_MAX_BYTES];
-	struct policy_caller caller;
-	int used = 0;
+	struct run_options options = { .policy = &request.policy, .caller = &request.caller };
 
-	if (opts_parse(&request_options, argv, &request, &settings, &used, e) < 0)
+	if (request_read(&request_options, argv, context->environ_list, &request, e) < 0)
 		return -1;
-	if (!argv[used])
+	if (!argv[request.used])
 		return err_set(e, ERR_INVALID, "no command to run: agentkernel run [options] COMMAND");
-	if (request.has_tty && request.has_no_tty)
-		return err_set(e, ERR_INVALID, "--tty and --no-tty exclude each other");
-	request_caller(context->environ_list, cwd, &caller);
-	if (policy_resolve(settings.list, settings.count, &caller, &policy, e) < 0)
+	if (choose_tty(&request.flags, &options.tty, e) < 0)
 		return -1;
-	options.caller = &caller;
-	options.argv = argv + used;
-	options.is_captured = request.is_json;
-	options.tty = request.has_tty ? STREAMS_TTY_ON :
-		      request.has_no_tty ? STREAMS_TTY_OFF :
-					   STREAMS_TTY_AUTO;
+	options.argv = argv + request.used;
+	options.is_captured = request.flags.is_json;
 	if (run_command(&options, &result, e) < 0)
 		return -1;
-	if (request.is_json)
-		print_json(&result);
-	else
-		explain_end(&result, &policy);
+	if (!request.flags.is_json)
+		explain_end(&result, &request.policy);
+	else if (print_json(&result, e) < 0)
+		return -1;
 	*ret_status = result.exit_code;
 	return 0;
 }

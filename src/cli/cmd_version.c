@@ -1,7 +1,7 @@
 /* cmd_version - agentkernel version. */
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "cli/commands.h"
-
-#include <stdio.h>
 
 #ifndef AGENTKERNEL_VERSION
 #error "the build passes AGENTKERNEL_VERSION"
@@ -9,12 +9,15 @@
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
+	cleanup_buf struct buf out;
+
 	(void)context;
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (argv[0])
 		return err_set(e, ERR_INVALID, "version takes no argument, not '%s'", argv[0]);
-	printf("agentkernel %s\n", AGENTKERNEL_VERSION);
-	*ret_status = fflush(stdout) == 0 ? 0 : CLI_EXIT_FAILED;
-	return 0;
+	buf_add_text(&out, "agentkernel " AGENTKERNEL_VERSION "\n");
+	*ret_status = 0;
+	return cli_print(&out, e);
 }
 
 const struct cli_command cmd_version = {

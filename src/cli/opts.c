@@ -41,18 +41,33 @@ static const char *keep(struct opts_settings *s, char *text)
 	return text;
 }
 
-static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,
-		       struct err *e)
+static int add_setting_from(struct opts_settings *s, enum policy_field field, const char *text,
+			    const char *origin, struct err *e)
 {
 	if (s->count == OPTS_SETTINGS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u options", OPTS_SETTINGS_MAX);
 	s->list = mem_grow(s->list, s->count + 1, sizeof(*s->list));
 	s->list[s->count++] = (struct policy_setting){
-		.field = o->field,
+		.field = field,
 		.text = text,
-		.origin = keep(s, mem_format("--%s", o->name)),
+		.origin = origin,
 	};
 	return 0;
+}
+
+static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,
+		       struct err *e)
+{
+	return add_setting_from(s, o->field, text, keep(s, mem_format("--%s", o->name)), e);
+}
+
+/* Carriage returns at the end of lines, as some editors leave them, are not part of a value. */
+static void cut_line_end(char *line)
+{
+	size_t len = strlen(line);
+
+	if (len > 0 && line[len - 1] == '\r')
+		line[len - 1] = '\0';
 }
 
 /* Lines of NAME=value; blank lines and lines that start with '#' are skipped. */
@@ -62,10 +77,12 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 	size_t len = 0;
 	char *text = NULL;
 	char *rest, *line;
+	unsigned number = 0;
 	int r = file_read_at(AT_FDCWD, path, OPTS_FILE_MAX_BYTES, &text, &len);
 
 	if (r == -EFBIG)
-		return err_set(e, ERR_LIMIT, "--%s: '%s' is larger than 1 MiB", o->name, path);
+		return err_set(e, ERR_LIMIT, "--%s: '%s' is larger than %u bytes", o->name, path,
+			       OPTS_FILE_MAX_BYTES);
 	if (r < 0)
 		return err_sys(e, -r, "--%s: read '%s'", o->name, path);
 	(void)keep(s, text);
@@ -73,11 +90,14 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 		return err_set(e, ERR_INVALID, "--%s: '%s' is not a text file", o->name, path);
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
-		line[strcspn(line, "\r")] = '\0';
+		number++;
+		cut_line_end(line);
 		line += strspn(line, " \t");
 		if (*line == '\0' || *line == '#')
 			continue;
-		if (add_setting(s, o, line, e) < 0)
+		if (add_setting_from(s, o->field, line,
+				     keep(s, mem_format("--%s %s:%u", o->name, path, number)),
+				     e) < 0)
 			return -1;
 	}
 	return 0;
@@ -115,12 +135,11 @@ static int unknown_option(const struct opts_table *t, const char *word, struct e
 	return err_set(e, ERR_INVALID, "unknown option '%s' (see --help)", typed);
 }
 
-static bool looks_like_directory(const char *word)
+static bool is_directory(const char *word)
 {
 	struct stat st;
 
-	return word && (word[0] == '/' || word[0] == '.') && stat(word, &st) == 0 &&
-	       S_ISDIR(st.st_mode);
+	return word && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* The value of option `o`: after "=", or the rest of a letter's word, or the next word. */
@@ -137,7 +156,7 @@ static int take_value(struct parser *p, const struct opt *o, const char *attache
 		*ret = attached;
 	} else if (o->kind == OPT_DIR_SETTING) {
 		/* a directory cannot be the command: taking it is never a mistake */
-		*ret = looks_like_directory(p->argv[p->at]) ? p->argv[p->at++] : "";
+		*ret = is_directory(p->argv[p->at]) ? p->argv[p->at++] : "";
 	} else if (p->argv[p->at]) {
 		*ret = p->argv[p->at++];
 	} else {
@@ -187,7 +206,7 @@ static int parse_letters(struct parser *p, const char *word, struct err *e)
 
 		if (!o)
 			return err_set(e, ERR_INVALID, "unknown option '-%c' (see --help)", *letter);
-		if (o->value && o->kind != OPT_DIR_SETTING)
+		if (o->value)
 			return apply(p, o, letter[1] ? letter + 1 : NULL, e);
 		if (apply(p, o, NULL, e) < 0)
 			return -1;
@@ -215,12 +234,40 @@ int opts_parse(const struct opts_table *table, char **argv, void *out,
 	return 0;
 }
 
+/* Does the word at argv[0] take the one after it as its value? */
+static bool takes_next(const struct opts_table *t, char **argv)
+{
+	const char *word = argv[0];
+	const struct opt *o;
+
+	if (word[1] == '-')
+		o = strchr(word, '=') ? NULL : find_long(t, word + 2, strlen(word + 2));
+	else
+		o = word[2] ? NULL : find_letter(t, word[1]);
+	if (!o || !o->value)
+		return false;
+	return o->kind != OPT_DIR_SETTING || is_directory(argv[1]);
+}
+
+bool opts_ask_for_help(const struct opts_table *table, char **argv)
+{
+	static const struct opts_table none = { 0 };
+
+	for (; argv[0] && argv[0][0] == '-' && argv[0][1] && strcmp(argv[0], "--") != 0; argv++) {
+		if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
+			return true;
+		if (takes_next(table ? table : &none, argv) && argv[1])
+			argv++;
+	}
+	return false;
+}
+
 void opts_format_help(const struct opts_table *table, struct buf *out)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct opt *o = &table->rows[i];
 		char left[NAME_MAX_BYTES];
-		const char *value_mark = o->kind == OPT_DIR_SETTING ? "[=" : " ";
+		const char *value_mark = o->kind == OPT_DIR_SETTING ? " [" : " ";
 
 		if (o->group)
 			buf_addf(out, "%s%s:\n", i ? "\n" : "", o->group);

@@ -17,7 +17,7 @@ enum opt_kind {
 	OPT_TEXT,	  /* sets the const char * at .offset */
 	OPT_SETTING,	  /* adds a policy setting for .field */
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
-	OPT_DIR_SETTING,  /* as OPT_SETTING; the value is optional and must look like a directory */
+	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is a directory */
 };
 
 struct opt {
@@ -55,6 +55,9 @@ struct opts_table {
  */
 ERR_CHECKED int opts_parse(const struct opts_table *table, char **argv, void *out,
 			   struct opts_settings *settings, int *ret_used, struct err *e);
+
+/* Is --help or -h among our own options? `table` may be NULL. */
+bool opts_ask_for_help(const struct opts_table *table, char **argv);
 
 struct buf;
 void opts_format_help(const struct opts_table *table, struct buf *out);

@@ -24,7 +24,8 @@ static const struct opt rows[] = {
 
 	{ "What it sees", "mount", 'v', "SRC[:DST][:ro]", "show a file or directory of the host",
 	  SETTING(POLICY_MOUNT) },
-	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory", SETTING(POLICY_TMPFS) },
+	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory (size: as --disk)",
+	  SETTING(POLICY_TMPFS) },
 	{ NULL, "workspace", 0, "DIR",
 	  "the directory (default: this one) at its own path, writable, and start there",
 	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE },
@@ -53,11 +54,11 @@ static const struct opt rows[] = {
 	  SETTING(POLICY_ACCEPT_MISSING) },
 
 	{ "Output and terminal", "json", 0, NULL, "print one machine-readable object",
-	  .kind = OPT_FLAG, .offset = offsetof(struct request, is_json) },
+	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_json) },
 	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
-	  .kind = OPT_FLAG, .offset = offsetof(struct request, has_tty) },
+	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, has_tty) },
 	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
-	  .offset = offsetof(struct request, has_no_tty) },
+	  .offset = offsetof(struct request_flags, has_no_tty) },
 };
 
 /* Only a command that runs something has a terminal: the last two rows. */
@@ -66,14 +67,28 @@ static const struct opt rows[] = {
 const struct opts_table request_options = { rows, COUNT_OF(rows) };
 const struct opts_table request_policy_options = { rows, COUNT_OF(rows) - TERMINAL_ROWS };
 
-void request_caller(char *const *environ_list, char cwd[REQUEST_PATH_MAX_BYTES],
-		    struct policy_caller *ret)
+static void find_caller(char *const *environ_list, struct request *r)
 {
-	*ret = (struct policy_caller){
-		.cwd = getcwd(cwd, REQUEST_PATH_MAX_BYTES),
+	r->caller = (struct policy_caller){
+		.cwd = getcwd(r->cwd, sizeof(r->cwd)),
 		.home = environment_get(environ_list, "HOME"),
 		.environ_list = environ_list,
 	};
-	if (ret->home && ret->home[0] != '/')
-		ret->home = NULL;
+	if (r->caller.home && r->caller.home[0] != '/')
+		r->caller.home = NULL;
+}
+
+int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
+		 struct request *r, struct err *e)
+{
+	if (opts_parse(table, argv, &r->flags, &r->settings, &r->used, e) < 0)
+		return -1;
+	find_caller(environ_list, r);
+	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
+}
+
+void request_done(struct request *r)
+{
+	policy_done(&r->policy);
+	opts_settings_done(&r->settings);
 }

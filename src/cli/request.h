@@ -5,7 +5,7 @@
 #include "cli/opts.h"
 #include "policy/policy.h"
 
-struct request {
+struct request_flags {
 	bool has_tty;
 	bool has_no_tty;
 	bool is_json;
@@ -16,6 +16,16 @@ extern const struct opts_table request_policy_options; /* the same, less the ter
 
 #define REQUEST_PATH_MAX_BYTES 4096u
 
-/* Who we are to the policy. The struct borrows from `cwd` and the environment. */
-void request_caller(char *const *environ_list, char cwd[REQUEST_PATH_MAX_BYTES],
-		    struct policy_caller *ret);
+struct request {
+	struct request_flags flags;
+	struct opts_settings settings;
+	struct policy_caller caller; /* borrows from .cwd and the environment */
+	struct policy policy;
+	int used; /* how many words of argv were options */
+	char cwd[REQUEST_PATH_MAX_BYTES];
+};
+
+/* Options -> settings -> policy. Nothing has touched the system when this fails. */
+ERR_CHECKED int request_read(const struct opts_table *table, char **argv,
+			     char *const *environ_list, struct request *r, struct err *e);
+void request_done(struct request *r); /* also after failure, and on a zeroed struct */

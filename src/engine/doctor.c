@@ -11,6 +11,7 @@
 #include "sandbox/loopback.h"
 #include "sandbox/mount.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -93,7 +94,7 @@ static void check_user_namespace(struct doctor_finding *f)
 	int error = try_in_namespaces(CLONE_NEWUSER, act_nothing);
 
 	if (error == 0)
-		set(f, DOCTOR_OK, "root inside is nobody outside", "");
+		set(f, DOCTOR_OK, "root inside has no power outside", "");
 	else
 		set(f, DOCTOR_MISSING, strerror(error), userns_fix());
 }
@@ -193,15 +194,6 @@ static void check_ids(struct doctor_finding *f)
 		set(f, DOCTOR_OK, "one id inside: your own, under another name", "");
 }
 
-static void check_setuid_helpers(struct doctor_finding *f)
-{
-	if (access("/usr/bin/newuidmap", X_OK) == 0 && access("/usr/bin/newgidmap", X_OK) == 0)
-		set(f, DOCTOR_NOTE, "newuidmap is there", "");
-	else
-		set(f, DOCTOR_NOTE, "newuidmap is not there; the host image does not need it",
-		    "sudo apt-get install uidmap");
-}
-
 size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 {
 	static const struct {
@@ -216,9 +208,9 @@ size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 		{ "limits", check_limits },
 		{ "landlock", check_landlock },
 		{ "seccomp", check_seccomp },
-		{ "newuidmap", check_setuid_helpers },
 	};
 
+	static_assert(COUNT_OF(checks) <= DOCTOR_FINDINGS_MAX, "no room for a finding");
 	for (size_t i = 0; i < COUNT_OF(checks); i++) {
 		ret[i] = (struct doctor_finding){ .wall = checks[i].wall };
 		checks[i].check(&ret[i]);

@@ -2,16 +2,15 @@
 /*
  * doctor - which walls this host can build for this caller, and what to do about the others.
  *
- * Each check tries the thing itself, in a child that ends at once; settings of the system are
- * read only to explain a failure and to name the command that mends it.
+ * Each check tries or asks the kernel for the thing itself; settings of the system are read only
+ * to explain a failure and to name the command that mends it.
  */
 #include <stddef.h>
 
 enum doctor_state {
 	DOCTOR_OK,
 	DOCTOR_WEAKER,	/* works in a lesser form, which .detail names */
-	DOCTOR_MISSING, /* sandboxes cannot run */
-	DOCTOR_NOTE,	/* not a wall; good to know */
+	DOCTOR_MISSING, /* sandboxes refuse to run */
 
 	DOCTOR_STATE_COUNT
 };

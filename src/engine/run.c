@@ -79,12 +79,14 @@ static int check_without_cgroup(const struct policy *p, const char *why, struct 
 {
 	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "--io-read and --io-write need a cgroup, and %s ('agentkernel doctor' "
-			       "shows what to change)", why);
+			       "%s: a rate for disks needs a cgroup, and %s ('agentkernel doctor' "
+			       "shows what to change)",
+			       p->origin[p->io_read_bytes_per_s ? POLICY_IO_READ : POLICY_IO_WRITE],
+			       why);
 	if (p->cpus_milli % 1000 != 0)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "a fraction of a cpu needs a cgroup, and %s (use a whole number for "
-			       "--cpus)", why);
+			       "%s: a fraction of a cpu needs a cgroup, and %s (use a whole number)",
+			       p->origin[POLICY_CPUS], why);
 	return 0;
 }
 
@@ -116,7 +118,7 @@ static unsigned choose_filter(const struct policy *p, bool is_pinned)
 	unsigned variant = 0;
 
 	if (!p->may_trace)
-		variant |= SECCOMP_NO_TRACE;
+		variant |= SECCOMP_STRICT;
 	if (policy_has_host_writes(p))
 		variant |= SECCOMP_NO_SET_ID;
 	if (is_pinned)

@@ -11,12 +11,12 @@
 /* A variable whose name holds one of these (in any case) does not go inside by itself. */
 static const char *const secret_part[] = {
 	"TOKEN",   "SECRET",	"PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY",
-	"APIKEY",  "ACCESS_KEY", "PRIVATE",  "AUTH",  "COOKIE",	    "DATABASE_URL", "_DSN",
-	"CONNECTION_STRING",
+	"APIKEY",  "ACCESS_KEY", "PRIVATE",  "_AUTH_", "AUTHORIZATION", "COOKIE",
+	"DATABASE_URL", "_DSN", "CONNECTION_STRING",
 };
 
 /* ... or ends in one of these. */
-static const char *const secret_end[] = { "_KEY", "_PASS", "_PWD", "_PAT", "_JWT" };
+static const char *const secret_end[] = { "_KEY", "_PASS", "_PWD", "_PAT", "_JWT", "_AUTH" };
 
 /* These lead to services of the host: sockets, displays, other sessions. */
 static const char *const host_service[] = {
@@ -38,8 +38,12 @@ static bool has_password_in_address(const char *value)
 		const char *rest = scheme + 3;
 		size_t user_len = strcspn(rest, "/@: \t");
 
-		if (rest[user_len] == ':' && rest[user_len + 1 + strcspn(rest + user_len + 1, "/@")] == '@')
-			return true;
+		if (rest[user_len] == ':') {
+			const char *password = rest + user_len + 1;
+
+			if (password[strcspn(password, "/@")] == '@')
+				return true;
+		}
 		scheme = strstr(rest, "://");
 	}
 	return false;
@@ -122,11 +126,6 @@ void environment_free(char **list)
 	for (char **v = list; v && *v; v++)
 		free(*v);
 	free(list);
-}
-
-void environment_freep(char ***list)
-{
-	environment_free(*list);
 }
 
 const char *environment_get(char *const *list, const char *name)

@@ -5,8 +5,6 @@
  * Always made anew: a few fixed ones, then (permissive profile) the caller's, less what looks
  * like a secret or points at a service of the host, then the ones asked for by name.
  */
-#include "base/err.h"
-
 #include <stdbool.h>
 
 struct policy;
@@ -18,7 +16,6 @@ struct policy_caller;
 char **environment_build(const struct policy *p, const struct policy_caller *caller,
 			 const char *term);
 void environment_free(char **list);
-void environment_freep(char ***list);
 
 /* The value in such a list, or NULL. */
 const char *environment_get(char *const *list, const char *name);

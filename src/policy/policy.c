@@ -35,11 +35,11 @@ struct field {
 	enum value_kind kind;
 	size_t offset; /* of a uint64_t, for every kind but VALUE_OWN_READER */
 	uint64_t min, max;
-	read_fn *read; /* NULL: only presets set it */
+	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
 
-static read_fn read_accept_missing, read_backend, read_env, read_image, read_mount, read_network, read_profile,
-	read_read_only, read_tmpfs, read_user, read_workdir, read_workspace;
+static read_fn read_accept_missing, read_backend, read_env, read_image, read_mount, read_network,
+	read_profile, read_read_only, read_tmpfs, read_user, read_workdir, read_workspace;
 
 #define NUMBER(kind_, member, min_, max_)                                                          \
 	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
@@ -50,6 +50,7 @@ static const struct field fields[] = {
 	[POLICY_BACKEND] = { "backend", .read = read_backend },
 	[POLICY_USER] = { "user", .read = read_user },
 	[POLICY_CAPABILITIES] = { "capabilities" },
+	[POLICY_TRACE] = { "trace" },
 	[POLICY_READ_ONLY] = { "read-only", .read = read_read_only },
 	[POLICY_NETWORK] = { "network", .read = read_network },
 	[POLICY_WORKSPACE] = { "workspace", .read = read_workspace },
@@ -141,7 +142,7 @@ static int use_workspace(struct resolver *r, const char *dir, struct err *e)
 static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
 {
 	static const enum policy_field preset[] = {
-		POLICY_PROFILE,	    POLICY_USER, POLICY_CAPABILITIES, POLICY_READ_ONLY,
+		POLICY_PROFILE,	    POLICY_USER, POLICY_CAPABILITIES, POLICY_TRACE, POLICY_READ_ONLY,
 		POLICY_WORKSPACE,   POLICY_HOME, POLICY_WORKDIR,      POLICY_ENVIRONMENT,
 		POLICY_MEMORY,	    POLICY_CPUS, POLICY_PIDS,
 	};
@@ -322,8 +323,9 @@ static int read_env(struct resolver *r, const struct policy_setting *s, struct e
 	size_t name_len = strcspn(s->text, "=");
 	const char *entry = s->text;
 
-	if (name_len == 0)
-		return err_set(e, ERR_INVALID, "'%s' has no name before '='", s->text);
+	if (name_len == 0 || strcspn(s->text, " \t") < name_len)
+		return err_set(e, ERR_INVALID, "'%s' does not start with a name (use NAME=VALUE)",
+			       s->text);
 	if (p->env_count == POLICY_ENV_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u variables", POLICY_ENV_MAX);
 	if (s->text[name_len] == '\0') {
@@ -344,6 +346,7 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	const struct field *f = &fields[s->field];
 	int ok;
 
+	assert(f->read || f->kind != VALUE_OWN_READER);
 	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) :
 					   read_number(r->policy, f, s->text, e);
 	if (ok < 0)
@@ -365,6 +368,8 @@ static void derive(struct policy *p)
 		p->has_capabilities = false;
 		p->origin[POLICY_CAPABILITIES] = p->origin[POLICY_USER];
 	}
+	if (p->nofile_count == 0)
+		p->nofile_count = POLICY_NOFILE_DEFAULT;
 	if (p->disk_bytes == 0) {
 		p->disk_bytes = p->memory_bytes ? p->memory_bytes / 2 : POLICY_DISK_DEFAULT_BYTES;
 		p->origin[POLICY_DISK] = p->memory_bytes ? "half of memory" : ORIGIN_DEFAULT;
@@ -409,6 +414,11 @@ void policy_done(struct policy *p)
 	free(p->workdir);
 	free(p->home_dir);
 	*p = (struct policy){ 0 };
+}
+
+bool policy_is_default(const struct policy *p, enum policy_field field)
+{
+	return strcmp(p->origin[field], ORIGIN_DEFAULT) == 0;
 }
 
 bool policy_has_host_writes(const struct policy *p)
@@ -494,6 +504,9 @@ void policy_format_field(const struct policy *p, enum policy_field field, struct
 		break;
 	case POLICY_CAPABILITIES:
 		buf_add_text(out, p->has_capabilities ? "package managers' set" : "none");
+		break;
+	case POLICY_TRACE:
+		buf_add_text(out, p->may_trace ? "own processes" : "no");
 		break;
 	case POLICY_READ_ONLY:
 		buf_add_text(out, p->is_read_only ? "yes" : "no");

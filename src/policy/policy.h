@@ -23,6 +23,7 @@ enum policy_field {
 	POLICY_BACKEND,
 	POLICY_USER,
 	POLICY_CAPABILITIES,
+	POLICY_TRACE,
 	POLICY_READ_ONLY,
 	POLICY_NETWORK,
 	POLICY_WORKSPACE,
@@ -57,6 +58,7 @@ enum policy_field {
 #define POLICY_DISK_MAX_BYTES (1ull << 46)
 #define POLICY_NOFILE_MIN 8ull
 #define POLICY_NOFILE_MAX (1ull << 20)
+#define POLICY_NOFILE_DEFAULT (1ull << 16)
 #define POLICY_FILE_SIZE_MIN_BYTES 1ull
 #define POLICY_FILE_SIZE_MAX_BYTES (1ull << 62)
 #define POLICY_IO_MIN_BYTES_PER_S (64ull << 10)
@@ -80,7 +82,7 @@ struct policy_mount {
 
 struct policy_tmpfs {
 	char *target;
-	uint64_t size_bytes; /* 0: share the sandbox's disk limit */
+	uint64_t size_bytes; /* 0: as large again as the disk limit */
 };
 
 struct policy {
@@ -108,7 +110,7 @@ struct policy {
 	uint64_t cpus_milli;
 	uint64_t pids_count;
 	uint64_t disk_bytes; /* never 0 */
-	uint64_t nofile_count;
+	uint64_t nofile_count; /* never 0; a lower hard limit of the caller's wins by default */
 	uint64_t file_size_bytes;
 	uint64_t io_read_bytes_per_s;
 	uint64_t io_write_bytes_per_s;
@@ -127,7 +129,7 @@ struct policy_caller {
 
 struct policy_setting {
 	enum policy_field field;
-	const char *text;   /* as typed; "" for a switch that is on, "false" for one that is off */
+	const char *text;   /* as typed; "true" or "false" for a switch */
 	const char *origin; /* "--memory"; lives as long as the policy */
 };
 
@@ -140,6 +142,9 @@ void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
 const char *policy_field_name(enum policy_field field);
 struct buf;
 void policy_format_field(const struct policy *p, enum policy_field field, struct buf *out);
+
+/* Nobody asked for this value: neither an option nor a preset. */
+bool policy_is_default(const struct policy *p, enum policy_field field);
 
 /* Host files are writable inside: set-id bits must then be refused (they would work outside). */
 bool policy_has_host_writes(const struct policy *p);

@@ -9,7 +9,6 @@
 static const struct profile profiles[] = {
 	[PROFILE_RESTRICTIVE] = {
 		.name = "restrictive",
-		.summary = "read-only root, not root inside, small limits",
 		.is_read_only = true,
 		.memory_bytes = 512 * MIB,
 		.cpus_milli = 1000,
@@ -17,7 +16,6 @@ static const struct profile profiles[] = {
 	},
 	[PROFILE_MODERATE] = {
 		.name = "moderate",
-		.summary = "private writable root, root inside, nothing of yours visible",
 		.runs_as_root = true,
 		.may_trace = true,
 		.memory_bytes = 2048 * MIB,
@@ -25,7 +23,6 @@ static const struct profile profiles[] = {
 	},
 	[PROFILE_PERMISSIVE] = {
 		.name = "permissive",
-		.summary = "your working directory, home (read-only) and environment, less secrets",
 		.has_workspace = true,
 		.has_home = true,
 		.passes_env = true,

@@ -19,7 +19,6 @@ enum profile_id {
 
 struct profile {
 	const char *name;
-	const char *summary;
 	bool has_workspace; /* the working directory, read-write at its own path */
 	bool has_home;	    /* the caller's home, read-only, credential files masked */
 	bool passes_env;    /* the caller's environment, minus what looks like a secret */

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "policy/policy.h"
 #include "sandbox/blockdev.h"
+#include "sandbox/rlimits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,6 @@
 #define CGROUP_FS "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
-#define INIT_COUNT 1 /* our own pid 1 counts as a process of the sandbox */
 #define SELF_MAX_BYTES 16384u
 #define VALUE_MAX_BYTES 128u
 #define REMOVE_TRIES 200u
@@ -162,7 +162,7 @@ static int set_pids(const struct cgroup *c, const struct policy *p, struct err *
 
 	if (!p->pids_count)
 		return 0;
-	(void)snprintf(value, sizeof(value), "%" PRIu64, p->pids_count + INIT_COUNT);
+	(void)snprintf(value, sizeof(value), "%" PRIu64, p->pids_count + RLIMITS_INIT_COUNT);
 	return write_limit(c, CGROUP_PIDS, "pids.max", value, e);
 }
 

@@ -109,7 +109,10 @@ static int explain(const char *path, int error, struct err *e)
 		if (access(path, F_OK) == 0)
 			return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
 				       "'%s' needs an interpreter or loader that is not there", path);
-		return err_set(e, ERR_COMMAND_NOT_FOUND, "no command '%s' inside the sandbox", path);
+		return err_set(e, ERR_COMMAND_NOT_FOUND,
+			       "no command '%s' inside the sandbox, where only what --mount and "
+			       "--workspace show of your files exists",
+			       path);
 	}
 	if (is_directory(path))
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is a directory", path);
@@ -123,45 +126,57 @@ static int explain(const char *path, int error, struct err *e)
 	return -1;
 }
 
-/* Tries one directory of PATH; the errno of a failure that is worth telling stays in *worst. */
-static void try_in(const struct command *c, const char *dir, size_t dir_len, int *worst)
+/* What a search through PATH has met: the first file that is there and cannot be run. */
+struct search {
+	int error; /* 0: nothing yet */
+	char path[PATH_MAX];
+};
+
+static void try_in(const struct command *c, const char *dir, size_t dir_len, struct search *s)
 {
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%.*s%s%s", (int)dir_len, dir, dir_len ? "/" : "./",
 			 c->argv[0]);
+	int error;
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return;
 	(void)execve(path, c->argv, c->envp);
-	if (errno != ENOENT && errno != ENOTDIR && *worst == ENOENT && !is_directory(path))
-		*worst = errno;
+	error = errno;
+	if (s->error == 0 && access(path, F_OK) == 0 && !is_directory(path)) {
+		s->error = error;
+		memcpy(s->path, path, (size_t)n + 1);
+	}
+}
+
+static int search_and_exec(const struct command *c, struct err *e)
+{
+	const char *dirs = environment_get(c->envp, "PATH");
+	struct search s = { 0 };
+
+	if (!dirs)
+		dirs = ENVIRONMENT_PATH;
+	for (;;) {
+		size_t len = strcspn(dirs, ":");
+
+		try_in(c, dirs, len, &s);
+		if (dirs[len] == '\0')
+			break;
+		dirs += len + 1;
+	}
+	if (s.error)
+		return explain(s.path, s.error, e);
+	return err_set(e, ERR_COMMAND_NOT_FOUND, "no command '%s' inside the sandbox", c->argv[0]);
 }
 
 static int exec_program(const struct command *c, struct err *e)
 {
-	const char *search = environment_get(c->envp, "PATH");
-	int worst = ENOENT;
-
-	if (strchr(c->argv[0], '/')) {
-		(void)execve(c->argv[0], c->argv, c->envp);
-		return explain(c->argv[0], errno, e);
-	}
-	if (!search)
-		search = ENVIRONMENT_PATH;
 	if (c->argv[0][0] == '\0')
 		return err_set(e, ERR_COMMAND_NOT_FOUND, "the command is empty");
-	for (;;) {
-		size_t len = strcspn(search, ":");
-
-		try_in(c, search, len, &worst);
-		if (search[len] == '\0')
-			break;
-		search += len + 1;
-	}
-	if (worst == ENOENT)
-		return err_set(e, ERR_COMMAND_NOT_FOUND, "no command '%s' inside the sandbox",
-			       c->argv[0]);
-	return explain(c->argv[0], worst, e);
+	if (!strchr(c->argv[0], '/'))
+		return search_and_exec(c, e);
+	(void)execve(c->argv[0], c->argv, c->envp);
+	return explain(c->argv[0], errno, e);
 }
 
 void command_exec(const struct command *c, int report_fd)

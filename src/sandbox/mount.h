@@ -6,7 +6,7 @@
  * before it is used and a target is found beneath the new root by the kernel, so no name is
  * looked up twice and no symlink planted by an earlier sandbox can redirect a mount.
  *
- * Every mount is nosuid. Binds of the host's files are also nodev; only mount_device() is not.
+ * Every mount is nosuid and nodev, but the binds of device nodes (sandbox/devices) are not.
  */
 #include "base/err.h"
 

@@ -9,10 +9,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#define NOFILE_DEFAULT 65536u
 #define MEMLOCK_BYTES (8ull << 20)
 #define STACK_BYTES (8ull << 20)
-#define INIT_COUNT 1 /* our own pid 1 counts as a process of the sandbox */
 
 static int set_limit(int resource, uint64_t soft, uint64_t hard, const char *name, struct err *e)
 {
@@ -32,24 +30,23 @@ int rlimits_check(const struct policy *p, struct err *e)
 {
 	struct rlimit limit;
 
-	if (p->nofile_count == 0)
-		return 0;
+	if (policy_is_default(p, POLICY_NOFILE))
+		return 0; /* the lower of both is what anyone would expect */
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return err_sys(e, errno, "read limit nofile");
 	if (limit.rlim_max != RLIM_INFINITY && p->nofile_count > limit.rlim_max)
 		return err_set(e, ERR_INVALID,
-			       "--nofile: %" PRIu64 " is above this shell's own hard limit of %" PRIu64
+			       "%s: %" PRIu64 " is above this shell's own hard limit of %" PRIu64
 			       " (see ulimit -Hn)",
-			       p->nofile_count, (uint64_t)limit.rlim_max);
+			       p->origin[POLICY_NOFILE], p->nofile_count, (uint64_t)limit.rlim_max);
 	return 0;
 }
 
 int rlimits_apply(const struct policy *p, unsigned flags, struct err *e)
 {
 	const uint64_t none = RLIM_INFINITY;
-	uint64_t nofile = p->nofile_count ? p->nofile_count : NOFILE_DEFAULT;
 	uint64_t file_size = p->file_size_bytes ? p->file_size_bytes : none;
-	uint64_t processes = p->pids_count ? p->pids_count + INIT_COUNT : none;
+	uint64_t processes = p->pids_count ? p->pids_count + RLIMITS_INIT_COUNT : none;
 	uint64_t cpu_s = p->cpu_time_ms ? (p->cpu_time_ms + 999) / 1000 : none;
 	uint64_t data = p->memory_bytes && flags & RLIMITS_MEMORY ? p->memory_bytes : none;
 	const struct {
@@ -58,7 +55,7 @@ int rlimits_apply(const struct policy *p, unsigned flags, struct err *e)
 		uint64_t soft, hard;
 	} limits[] = {
 		{ RLIMIT_CORE, "core", 0, 0 },
-		{ RLIMIT_NOFILE, "nofile", nofile, nofile },
+		{ RLIMIT_NOFILE, "nofile", p->nofile_count, p->nofile_count },
 		{ RLIMIT_FSIZE, "file-size", file_size, file_size },
 		{ RLIMIT_NPROC, "processes", processes, processes },
 		/* one second after SIGXCPU comes SIGKILL */

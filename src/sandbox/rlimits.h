@@ -9,9 +9,9 @@
  */
 #include "base/err.h"
 
-#include <stdbool.h>
-
 struct policy;
+
+#define RLIMITS_INIT_COUNT 1u /* our own pid 1 counts as a process of the sandbox */
 
 enum rlimits_flags {
 	RLIMITS_MEMORY = 1 << 0, /* no memory cgroup: limit each process's data as well */

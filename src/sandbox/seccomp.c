@@ -15,11 +15,11 @@ static_assert(sizeof(seccomp_bpf) / sizeof(seccomp_bpf[0]) == SECCOMP_VARIANT_CO
 
 int seccomp_install(unsigned variant, struct err *e)
 {
-	struct sock_fprog program = {
-		.len = seccomp_bpf[variant].count,
-		.filter = (struct sock_filter *)seccomp_bpf[variant].code,
-	};
+	struct sock_fprog program = { 0 };
 
+	assert(variant < SECCOMP_VARIANT_COUNT);
+	program.len = seccomp_bpf[variant].count;
+	program.filter = (struct sock_filter *)seccomp_bpf[variant].code;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
 		return err_sys(e, errno, "install the system call filter");
 	return 0;

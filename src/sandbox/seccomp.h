@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 enum seccomp_variant {
-	SECCOMP_NO_TRACE = 1 << 0,  /* no ptrace, not even of the sandbox's own processes */
+	SECCOMP_STRICT = 1 << 0,    /* no chroot, no ptrace, not even of its own processes */
 	SECCOMP_NO_SET_ID = 1 << 1, /* no set-id bits on files: a host directory is writable */
 	SECCOMP_PINNED = 1 << 2,    /* the cpu affinity is a limit and stays as it is */
 

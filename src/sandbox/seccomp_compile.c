@@ -201,6 +201,35 @@ static void emit_checks(struct program *p)
 	}
 }
 
+/* Newer than some distributions' libseccomp. Since 424 all architectures share the numbers. */
+static const struct {
+	const char *name;
+	int number;
+} newer_call[] = {
+	{ "quotactl_fd", 443 },	  { "landlock_create_ruleset", 444 },
+	{ "landlock_add_rule", 445 }, { "landlock_restrict_self", 446 },
+	{ "memfd_secret", 447 },  { "process_mrelease", 448 },
+	{ "futex_waitv", 449 },	  { "set_mempolicy_home_node", 450 },
+	{ "cachestat", 451 },	  { "fchmodat2", 452 },
+	{ "map_shadow_stack", 453 }, { "futex_wake", 454 },
+	{ "futex_wait", 455 },	  { "futex_requeue", 456 },
+	{ "mseal", 462 },
+};
+
+/* A name that nobody knows is a misspelt one, and would silently be refused. */
+static int resolve(const char *name)
+{
+	int number = seccomp_syscall_resolve_name_arch(SCMP_ARCH_NATIVE, name);
+
+	if (number != __NR_SCMP_ERROR)
+		return number;
+	for (size_t i = 0; i < sizeof(newer_call) / sizeof(newer_call[0]); i++)
+		if (strcmp(newer_call[i].name, name) == 0)
+			return newer_call[i].number;
+	fprintf(stderr, "seccomp_compile: no system call '%s'\n", name);
+	exit(1);
+}
+
 static void apply_rule(const struct rule *rule, struct fate fates[NUMBER_MAX])
 {
 	char *names = strdup(rule->names);
@@ -209,9 +238,9 @@ static void apply_rule(const struct rule *rule, struct fate fates[NUMBER_MAX])
 
 	assert(names);
 	while ((name = strsep(&rest, " "))) {
-		int number = seccomp_syscall_resolve_name_arch(SCMP_ARCH_NATIVE, name);
+		int number = resolve(name);
 
-		/* negative: this architecture, or this libseccomp, does not have the call */
+		/* negative: this architecture does not have the call */
 		if (number >= 0 && number < NUMBER_MAX)
 			fates[number] = (struct fate){ rule->action, rule };
 	}

@@ -4,8 +4,8 @@
  * An allowlist: what is not named here does not exist (ENOSYS). Known calls that are refused
  * on purpose give EPERM, which programs understand better. Refused are: new namespaces,
  * everything that mounts, kernel keyrings, bpf, perf, io_uring (its operations bypass this
- * filter), userfaultfd, file handles, modules, clocks, other kernels' leftovers, and address
- * families that only widen the attack surface.
+ * filter), userfaultfd, opening files by handle, modules, clocks, other kernels' leftovers, and
+ * address families that only widen the attack surface.
  *
  * Arguments are compared on their low 32 bits, as the kernel itself reads them: an int
  * argument with rubbish in its high half must not slip past.
@@ -20,6 +20,7 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -28,6 +29,7 @@
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define SET_ID_BITS (S_ISUID | S_ISGID)
+#define TMPFILE_BIT 020000000 /* of O_TMPFILE, without the O_DIRECTORY that comes with it */
 
 #define ALLOW_IF_CLEAR(argument, bits)                                                             \
 	{ argument, (bits), 0, STEP_ALLOW, STEP_FAIL, .error = EPERM }
@@ -39,7 +41,9 @@
 
 /* clone3 hides its flags behind a pointer; it answers ENOSYS below, so clone() can be read. */
 static const struct rule_step clone_steps[] = { ALLOW_IF_CLEAR(0, NEW_NAMESPACES) };
-static const struct rule_step unshare_steps[] = { ALLOW_IF_CLEAR(0, NEW_NAMESPACES | CLONE_NEWTIME) };
+static const struct rule_step unshare_steps[] = {
+	ALLOW_IF_CLEAR(0, NEW_NAMESPACES | CLONE_NEWTIME),
+};
 
 static const struct rule_step ioctl_steps[] = {
 	REFUSE_IF(1, TIOCSTI),	 /* types into a terminal */
@@ -70,8 +74,12 @@ static const struct rule_step socketpair_steps[] = {
 };
 
 static const struct rule_step personality_steps[] = {
-	ALLOW_IF(0, 0), ALLOW_IF(0, 0x0008), ALLOW_IF(0, 0x20000), ALLOW_IF(0, 0x20008),
-	ALLOW_IF(0, ALL), ELSE_FAIL(EPERM),
+	ALLOW_IF(0, PER_LINUX),
+	ALLOW_IF(0, PER_LINUX32),
+	ALLOW_IF(0, UNAME26),
+	ALLOW_IF(0, UNAME26 | PER_LINUX32),
+	ALLOW_IF(0, ALL), /* asks for the current one */
+	ELSE_FAIL(EPERM),
 };
 
 /* A set-id file in a directory of the host would be one outside too. */
@@ -81,12 +89,12 @@ static const struct rule_step mode_in_2_steps[] = { ALLOW_IF_CLEAR(2, SET_ID_BIT
 /* The mode of open() is rubbish unless something is created. */
 static const struct rule_step open_steps[] = {
 	{ 1, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 2 },
-	{ 1, 020000000, 020000000, STEP_NEXT, STEP_ALLOW }, /* __O_TMPFILE */
+	{ 1, TMPFILE_BIT, TMPFILE_BIT, STEP_NEXT, STEP_ALLOW },
 	ALLOW_IF_CLEAR(2, SET_ID_BITS),
 };
 static const struct rule_step openat_steps[] = {
 	{ 2, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 2 },
-	{ 2, 020000000, 020000000, STEP_NEXT, STEP_ALLOW },
+	{ 2, TMPFILE_BIT, TMPFILE_BIT, STEP_NEXT, STEP_ALLOW },
 	ALLOW_IF_CLEAR(3, SET_ID_BITS),
 };
 
@@ -165,7 +173,7 @@ const struct rule seccomp_rules_list[] = {
 	REFUSE("modify_ldt vm86 vm86old kcmp pidfd_getfd migrate_pages move_pages uselib nfsservctl"),
 	REFUSE("memfd_secret"),
 
-	REFUSE_IN(SECCOMP_NO_TRACE, "ptrace process_vm_readv process_vm_writev chroot"),
+	REFUSE_IN(SECCOMP_STRICT, "ptrace process_vm_readv process_vm_writev chroot"),
 	REFUSE_IN(SECCOMP_PINNED, "sched_setaffinity"),
 
 	CHECK_IN(SECCOMP_NO_SET_ID, "chmod fchmod creat mknod", mode_in_1_steps),

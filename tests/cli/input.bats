@@ -18,18 +18,18 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "sizes that do not parse or overflow" {
-	for bad in x 1x -5 1.5.5 1.2345G 99999999999999999999 99999999T 1 "" " 1G" 1G1; do
+	for bad in x 1x -5 1.5.5 1.2345G 99999999999999999999 99999999T 1 8388608.5 "" " 1G" 1G1; do
 		run ak run --memory "$bad" true
-		fails_with 125 "--memory"
+		fails_with 125 "--memory: size '$bad'"
 	done
 	run ak run --memory 12x true
 	fails_with 125 "--memory: size '12x' has an unknown unit (use K, M, G or T)"
 }
 
 @test "durations that do not parse or overflow" {
-	for bad in x 5y -1s 99999999999999999999s 1000000d 0 0s 1h30 "" 5sm; do
+	for bad in x 5y -1s 99999999999999999999s 1000000d 0 0s 1h30 1.5ms "" 5sm; do
 		run ak run --timeout "$bad" true
-		[ "$bad" = 1h30 ] || fails_with 125 "--timeout"
+		fails_with 125 "--timeout: duration '$bad'"
 	done
 }
 
@@ -95,7 +95,11 @@ bats_require_minimum_version 1.5.0
 	run ak run --env-file /no/file true
 	fails_with 125 "--env-file: read '/no/file'"
 	run ak run --env =x true
-	fails_with 125 "--env: '=x' has no name"
+	fails_with 125 "--env: '=x' does not start with a name"
+	printf 'A=1\n\nexport B=2\n' >"$W/bad-env"
+	chmod 644 "$W/bad-env"
+	run ak run --env-file "$W/bad-env" true
+	fails_with 125 "--env-file $W/bad-env:3: 'export B=2' does not start with a name"
 	printf 'A=1\n# comment\n\nB=two words\n' >"$W/env"
 	chmod 644 "$W/env"
 	run ak run --env-file "$W/env" -e C=3 sh -c 'echo $A $B $C'
@@ -147,4 +151,23 @@ bats_require_minimum_version 1.5.0
 	run -127 ak run $'no\x1b[31mcommand'
 	[ "$status" -eq 127 ]
 	[[ "$output" != *$'\x1b'* ]]
+	run ak run $'--\x1b[31mx' true
+	fails_with 125 "unknown option"
+	[[ "$output" != *$'\x1b'* ]]
+}
+
+@test "output that cannot be written is a failure" {
+	for command in "policy show" doctor help version "completion bash" "run --json true"; do
+		run bash -c "$AK $command >/dev/full"
+		fails_with 125 "write the output: No space left on device"
+	done
+}
+
+@test "help is there wherever it is asked for, and second words are suggested" {
+	run ak run --memory 1G --help
+	[[ "$output" == *"Usage: agentkernel run"* ]]
+	run ak run python3 -c 'import sys; print(sys.argv[1:])' --help
+	says "['--help']"
+	run ak policy shwo
+	fails_with 125 "unknown command 'policy shwo', did you mean 'policy show'?"
 }

@@ -34,11 +34,13 @@ world() {
 	ak run true
 	touch "$SHARED/mark"
 	before=$(world)
-	run as python3 - "$AK" <<-'PY'
+	run as python3 - "$AK" "60.$$" <<-'PY'
 	import os, random, signal, subprocess, sys, time
 	random.seed(1)
-	for i in range(120):
-	    p = subprocess.Popen([sys.argv[1], "run", "sleep", "60"], stdin=subprocess.DEVNULL)
+	mount = ["--mount", os.getcwd() + ":/w"]
+	for i in range(160):
+	    options = mount if i % 2 else []
+	    p = subprocess.Popen([sys.argv[1], "run"] + options + ["sleep", sys.argv[2]], stdin=subprocess.DEVNULL)
 	    time.sleep(random.random() * 0.02)
 	    p.send_signal(signal.SIGKILL)
 	    p.wait()
@@ -51,7 +53,7 @@ world() {
 		sleep 0.1
 	done
 	[ "$after" = "$before" ] || { diff <(echo "$before") <(echo "$after"); false; }
-	! pgrep -f '^sleep 60$'
+	run ! pgrep -f "^sleep 60.$$"
 }
 
 @test "failures leave nothing" {

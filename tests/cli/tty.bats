@@ -112,6 +112,41 @@ wait_for() {
 	[[ "$output" == *hello* && "$output" == */dev/pts/0* ]]
 }
 
+@test "all output of a terminal arrives, also at a slow reader" {
+	count=$(ak run -t sh -c 'seq 20000' </dev/null | { sleep 1; tr -d '\r' | wc -c; })
+	[ "$count" -eq "$(seq 20000 | wc -c)" ]
+}
+
+@test "a terminal that nobody reads does not outlast the deadline" {
+	run as python3 - "$AK" <<-'PY'
+	import os, pty, subprocess, sys, time
+	for option in "-t", "-T":
+	    master, slave = pty.openpty()
+	    start = time.time()
+	    p = subprocess.Popen([sys.argv[1], "run", option, "--timeout", "500ms", "yes"],
+	        stdin=slave, stdout=slave, stderr=subprocess.DEVNULL)
+	    print(p.wait(timeout=15), time.time() - start < 8)
+	PY
+	says "124 True
+124 True"
+}
+
+@test "a terminal that goes away ends the command" {
+	run as python3 - "$AK" <<-'PY'
+	import os, pty, subprocess, sys, time
+	for option in "-t", "-T":
+	    master, slave = pty.openpty()
+	    p = subprocess.Popen([sys.argv[1], "run", option, "yes"], stdin=subprocess.DEVNULL,
+	        stdout=slave, stderr=subprocess.DEVNULL)
+	    os.close(slave)
+	    os.read(master, 100)
+	    os.close(master)
+	    print(p.wait(timeout=10) != 0)
+	PY
+	says "True
+True"
+}
+
 @test "the caller's terminal survives the death of the supervisor's command" {
 	start_tmux
 	type_keys "$AK run --timeout 300ms sleep 100; stty -a | grep -o -- '-\\?icanon'" Enter

@@ -149,7 +149,7 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 	says "ok effective=0 permitted=0 inheritable=0 bounding=0 ambient=0 nnp=1"
 }
 
-@test "root inside is nobody outside" {
+@test "root inside has no power outside" {
 	run ak run sh -c 'id -u; awk "{print \$2}" /proc/self/uid_map'
 	[ "${lines[0]}" = 0 ]
 	if [ "${AS:-root}" = root ]; then
@@ -161,13 +161,22 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 
 @test "two sandboxes of root never share an id" {
 	only_root
-	ak run sh -c 'awk "{print \$2}" /proc/self/uid_map; exec sleep 3' >"$W/first" &
-	first=$!
-	for _ in $(seq 100); do [ -s "$W/first" ] && break; sleep 0.05; done
-	for _ in $(seq 20); do
-		[ "$(ak run awk '{print $2}' /proc/self/uid_map)" != "$(cat "$W/first")" ]
-	done
-	wait "$first"
+	# all ranges but two are taken: the third sandbox has to be refused
+	python3 - "$W/ready" <<-'PY' &
+	import fcntl, os, struct, sys, time
+	fd = os.open("/run/agentkernel/ids", os.O_RDWR | os.O_CREAT, 0o600)
+	fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 2, 4092, 0)) # F_OFD_SETLK
+	open(sys.argv[1], "w").close()
+	time.sleep(4)
+	PY
+	locker=$!
+	for _ in $(seq 100); do [ -e "$W/ready" ] && break; sleep 0.05; done
+	for i in 1 2; do ak run sh -c 'awk "{print \$2}" /proc/self/uid_map; exec sleep 2' >"$W/map$i" & done
+	for _ in $(seq 100); do [ -s "$W/map1" ] && [ -s "$W/map2" ] && break; sleep 0.05; done
+	[ "$(cat "$W/map1")" != "$(cat "$W/map2")" ]
+	run ak run true
+	kill "$locker"
+	fails_with 125 "all 4094 ranges of ids are in use"
 }
 
 @test "only three descriptors come in, whatever the caller has open" {
@@ -235,14 +244,20 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 }
 
 @test "shared memory and System V IPC are private" {
-	run ak run sh -c 'ls /dev/shm | wc -l; ipcs -m | grep -c 0x || true'
+	id=$(ipcmk -M 4096 | grep -o '[0-9]*$')
+	touch "/dev/shm/agentkernel-test-$$"
+	[ "$(ipcs -m | grep -c "^0x")" -ge 1 ] # control
+	run ak run sh -c 'ls /dev/shm | wc -l; ipcs -m | grep -c "^0x"; ipcs -m >/dev/null && echo works'
+	rm "/dev/shm/agentkernel-test-$$"
+	ipcrm -m "$id"
 	says "0
-0"
+0
+works"
 }
 
 @test "the environment is clean" {
-	run env SECRET=hunter2 LD_PRELOAD=/x.so "$AK" run env
-	[[ "$output" != *hunter2* && "$output" != *LD_PRELOAD* ]]
+	run env SECRET=hunter2 LD_AUDIT= BASH_ENV=/x "$AK" run env
+	[[ "$output" != *hunter2* && "$output" != *BASH_ENV* && "$output" != *LD_AUDIT* ]]
 	[[ "$output" == *"PATH="* && "$output" == *"HOME="* ]]
 }
 
@@ -313,9 +328,38 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 	run ak run --workspace sh -c 'pwd; touch made; echo evil >.git/hooks/pre-commit; echo evil >>.git/config; touch .vscode/tasks.json; mv .git/hooks .git/h2'
 	[ "${lines[0]}" = "$W" ]
 	[ -e "$W/made" ]
-	[ ! -e "$W/.git/hooks/pre-commit" ] && [ -d "$W/.git/hooks" ]
+	[ ! -e "$W/.git/hooks/pre-commit" ]
+	[ -d "$W/.git/hooks" ]
 	[ "$(cat "$W/.git/config")" = '[core]' ]
 	[ ! -e "$W/.vscode/tasks.json" ]
+	# nor can the directory be moved aside and made anew
+	run ak run --workspace sh -c 'mv .git .g2; mkdir -p .git/hooks; echo evil >.git/hooks/post-commit; rm -rf .git'
+	[ ! -e "$W/.g2" ]
+	[ ! -e "$W/.git/hooks/post-commit" ]
+	[ "$(cat "$W/.git/config")" = '[core]' ]
+}
+
+@test "mounts, tmpfs and a read-only root go together in any order" {
+	mkdir "$W/data"
+	echo inside >"$W/data/file"
+	[ "${AS:-root}" != user ] || chown -R 12345:12345 "$W/data"
+	run ak run -p restrictive --mount "$W/data:/home/user/data" cat /home/user/data/file
+	says inside
+	run ak run --read-only --mount "$W/data:/tmp/x:ro" cat /tmp/x/file
+	says inside
+	run ak run --mount "$W/data:/a/b:ro" --tmpfs /a sh -c 'cat /a/b/file; touch /a/new && echo writable'
+	says "inside
+writable"
+	run ak run --mount "$W/data:/a" --mount "$W:/a" true
+	fails_with 125 "two things would be mounted at '/a'"
+}
+
+@test "a mount point is not made in a directory of the host" {
+	mkdir "$W/ws" "$W/data"
+	[ "${AS:-root}" != user ] || chown 12345:12345 "$W/ws" "$W/data"
+	run ak run --workspace="$W/ws" --mount "$W/data:$W/ws/new/deep" true
+	fails_with 125 "does not exist in"
+	[ ! -e "$W/ws/new" ]
 }
 
 @test "the permissive profile shows home and environment, but not the keys" {
@@ -336,7 +380,7 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 
 @test "the caller's terminal cannot be typed into, read or opened" {
 	script -qec "$(declare -f as ak probe); AK=$AK AS=$AS W=$W PROBE=$PROBE; probe -T -- tiocsti 2 2>/dev/null | cat; probe -T -- tiocsti-high 1; probe -T -- read-fd 2; probe -T -- reopen 2 0; probe -T -- read-fd 1" "$W/typescript" </dev/null >/dev/null
-	! grep -q '^ok' "$W/typescript"
+	run ! grep -q '^ok' "$W/typescript"
 	[ "$(grep -c -E '^(E(PERM|BADF|ACCES|NOTTY)|a pipe)' "$W/typescript")" -eq 5 ]
 	# control: outside, the same descriptors can be opened and read
 	script -qec "$PROBE reopen 2 0" "$W/control" </dev/null >/dev/null

@@ -512,6 +512,38 @@ static void eat_memory_in_pieces(char **argv)
 	puts("ok");
 }
 
+static void eat_shared(char **argv)
+{
+	size_t size = (size_t)number(argv, 0) << 20;
+	char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (block == MAP_FAILED) {
+		answer(-1);
+		return;
+	}
+	memset(block, 1, size);
+	sleep(1);
+	puts("ok");
+}
+
+/* Children that hold their parent's pages and write to none of them. */
+static void fork_sharing(char **argv)
+{
+	size_t size = (size_t)number(argv, 0) << 20;
+	char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(block, 1, size);
+	for (int i = 0; i < number(argv, 1); i++) {
+		if (fork() != 0)
+			continue;
+		sleep(1);
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		continue;
+	puts("ok");
+}
+
 static void fork_bomb(char **argv)
 {
 	int count = 0;
@@ -620,6 +652,8 @@ static const struct {
 	{ "local-server", try_local_server },
 	{ "eat", eat_memory },
 	{ "eat-pieces", eat_memory_in_pieces },
+	{ "eat-shared", eat_shared },
+	{ "fork-sharing", fork_sharing },
 	{ "fork-bomb", fork_bomb },
 	{ "burn", burn },
 	{ "daemonize", daemonize },
