@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 /*
@@ -19,5 +20,7 @@ int main(int argc, char **argv)
 {
 	(void)argc;
 	fill_streams();
+	/* a caller that ignores it would make the kernel reap our children before we look */
+	(void)signal(SIGCHLD, SIG_DFL);
 	return cli_main(argv, environ);
 }

@@ -86,9 +86,7 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 					   .is_read_only = true };
 	const struct rootfs_place workspace = { .source = p->workspace, .target = p->workspace };
 
-	/* the working directory may be the home itself: then it is a workspace */
-	if (p->home && !(p->workspace && strcmp(p->home, p->workspace) == 0) &&
-	    add_host(h, home, map, e) < 0)
+	if (p->home && add_host(h, home, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
 	if (p->workspace && add_host(h, workspace, map, e) < 0)
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);

@@ -106,7 +106,7 @@ void pump_on_ready(struct pump *p)
 
 void pump_drain(struct pump *p, int stop_fd, int wait_ms)
 {
-	while (pump_is_open(p)) {
+	while (pump_is_open(p) && !(p->flags & PUMP_INPUT)) {
 		struct pollfd polled[] = { pump_poll(p), { .fd = stop_fd, .events = POLLIN } };
 
 		/* what the dead writer has left is there at once */

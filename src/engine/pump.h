@@ -20,6 +20,7 @@ enum pump_flags {
 	PUMP_OWNS_FROM = 1 << 0,   /* closed when nobody reads the other end any more */
 	PUMP_OWNS_TO = 1 << 1,	   /* end-of-file is passed on by closing it */
 	PUMP_EOF_IS_BYTE = 1 << 2, /* ... or by the terminal's end-of-file character */
+	PUMP_INPUT = 1 << 3,	   /* into the sandbox: nothing to drain when that is gone */
 };
 
 struct pump {

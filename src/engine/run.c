@@ -119,8 +119,11 @@ static unsigned choose_filter(const struct policy *p, bool is_pinned)
 
 	if (!p->may_trace)
 		variant |= SECCOMP_STRICT;
-	if (policy_has_host_writes(p))
-		variant |= SECCOMP_NO_SET_ID;
+	/*
+	 * Nothing in the host image needs to make set-id files, and a stream that is a file of
+	 * the host is as good a place for one as a mounted directory.
+	 */
+	variant |= SECCOMP_NO_SET_ID;
 	if (is_pinned)
 		variant |= SECCOMP_PINNED;
 	return variant;
@@ -132,21 +135,20 @@ static int prepare(struct session *s, const struct run_options *o, struct err *e
 
 	if (rlimits_check(p, e) < 0)
 		return -1;
+	/* first: a signal must not end us between making a thing and being able to unmake it */
+	if (supervise_hold_signals(&s->signal_fd, e) < 0)
+		return -1;
 	if (idmap_init(&s->idmap, p->uid, p->gid, e) < 0)
 		return -1;
 	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0)
 		return -1;
 	if (open_cgroup(s, p, e) < 0)
 		return -1;
-	if (streams_open(&s->streams, o->tty,
-			 (o->is_captured ? STREAMS_CAPTURED : 0) |
-				 (s->idmap.is_range ? STREAMS_FOREIGN_USER : 0),
-			 e) < 0)
+	if (streams_open(&s->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
 		return -1;
 	if (s->idmap.is_range)
-		streams_lend_pipes(&s->streams, s->idmap.host_uid + p->uid,
-				   s->idmap.host_gid + p->gid);
-	return supervise_hold_signals(&s->signal_fd, e);
+		streams_lend_pipes(&s->streams, s->idmap.host_gid + p->gid);
+	return 0;
 }
 
 static int start(struct session *s, const struct run_options *o, struct err *e)
@@ -168,7 +170,7 @@ static int start(struct session *s, const struct run_options *o, struct err *e)
 		.rootfs = { .policy = p, .places = s->files.places, .place_count = s->files.count },
 		.watch = { .policy = p,
 			   .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
-			   .cpu_ms = p->cpu_time_ms },
+			   .cpu_ms = has_cgroup ? 0 : p->cpu_time_ms },
 	};
 	const char *term = NULL;
 
@@ -240,16 +242,28 @@ static void finish(struct session *s, const struct supervise_outcome *outcome, s
 	}
 }
 
+static int supervise(struct session *s, const struct policy *p, struct supervise_outcome *ret,
+		     struct err *e)
+{
+	const struct supervise_options options = {
+		.sandbox = &s->sandbox,
+		.streams = &s->streams,
+		.signal_fd = s->signal_fd,
+		.timeout_ms = p->timeout_ms,
+		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
+		.cgroup = &s->cgroup,
+	};
+
+	return supervise_wait(&options, ret, e);
+}
+
 int run_command(const struct run_options *o, struct run_result *ret, struct err *e)
 {
 	CLEANUP(session_done) struct session s;
 	struct supervise_outcome outcome = { 0 };
 
 	session_init(&s);
-	if (prepare(&s, o, e) < 0 || start(&s, o, e) < 0)
-		return -1;
-	if (supervise_wait(&s.sandbox, &s.streams, s.signal_fd, o->policy->timeout_ms, &outcome,
-			   e) < 0)
+	if (prepare(&s, o, e) < 0 || start(&s, o, e) < 0 || supervise(&s, o->policy, &outcome, e) < 0)
 		return -1;
 	*ret = (struct run_result){ 0 };
 	finish(&s, &outcome, ret);

@@ -74,22 +74,7 @@ static int open_input_pipe(struct streams *s, struct err *e)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe for stdin");
 	give(s, STDIN_FILENO, ends[0]);
-	(void)add_pump(s, STDIN_FILENO, ends[1], PUMP_OWNS_TO);
-	return 0;
-}
-
-/* A terminal opened for writing only; through a pipe where it may not be opened (su). */
-static int reopen_terminal(struct streams *s, int stream, unsigned flags, struct err *e)
-{
-	char path[32];
-	int fd = -1;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", stream);
-	if (!(flags & STREAMS_FOREIGN_USER))
-		fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return open_output_pipe(s, stream, NULL, e);
-	give(s, stream, fd);
+	(void)add_pump(s, STDIN_FILENO, ends[1], PUMP_OWNS_TO | PUMP_INPUT);
 	return 0;
 }
 
@@ -107,14 +92,25 @@ void streams_init(struct streams *s)
 		buf_init(&s->captured[i], STREAMS_CAPTURE_MAX_BYTES);
 }
 
+/* ".." from a directory of the host leads out of the root. */
+static bool is_directory(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct err *e)
 {
 	bool is_captured = flags & STREAMS_CAPTURED;
 	bool is_terminal[3];
 
 	s->is_captured = is_captured;
-	for (int stream = 0; stream < 3; stream++)
+	for (int stream = 0; stream < 3; stream++) {
+		if (is_directory(stream))
+			return err_set(e, ERR_INVALID, "stream %d is a directory", stream);
 		is_terminal[stream] = isatty(stream);
+	}
 	s->has_tty = tty == STREAMS_TTY_ON ||
 		     (tty == STREAMS_TTY_AUTO && is_terminal[0] && is_terminal[1] && !is_captured);
 	if (s->has_tty)
@@ -125,7 +121,7 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 		if (is_captured && open_output_pipe(s, stream, &s->captured[stream - 1], e) < 0)
 			return -1;
 		if (!is_captured && is_terminal[stream] &&
-		    reopen_terminal(s, stream, flags, e) < 0)
+		    open_output_pipe(s, stream, NULL, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -139,7 +135,7 @@ static void start_terminal(struct streams *s, int master_fd)
 	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
 	tty_set_raw(&s->mode, STDIN_FILENO);
 	(void)fcntl(master_fd, F_SETFL, O_RDWR | O_NONBLOCK);
-	(void)add_pump(s, STDIN_FILENO, master_fd, flags);
+	(void)add_pump(s, STDIN_FILENO, master_fd, flags | PUMP_INPUT);
 	if (s->is_captured)
 		add_pump(s, master_fd, -1, 0)->to_buf = &s->captured[0];
 	else
@@ -179,10 +175,11 @@ static bool is_anonymous_pipe(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
 }
 
-void streams_lend_pipes(struct streams *s, uid_t uid, gid_t gid)
+void streams_lend_pipes(struct streams *s, gid_t gid)
 {
 	for (int stream = 0; stream < 3; stream++) {
 		struct streams_loan *loan = &s->loans[stream];
+		mode_t way = stream == STDIN_FILENO ? S_IRGRP : S_IWGRP;
 		int fd = s->command_fd[stream];
 		char path[32];
 		struct stat st;
@@ -190,14 +187,15 @@ void streams_lend_pipes(struct streams *s, uid_t uid, gid_t gid)
 		if (s->has_tty || !is_anonymous_pipe(fd) || fstat(fd, &st) < 0)
 			continue;
 		/* lent already, by a run beside us or for another stream */
-		if (st.st_uid >= IDMAP_FIRST_ID)
+		if (st.st_gid >= IDMAP_FIRST_ID)
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		loan->path_fd = open(path, O_PATH | O_CLOEXEC);
-		loan->uid = st.st_uid;
 		loan->gid = st.st_gid;
-		if (loan->path_fd >= 0)
-			(void)fchown(fd, uid, gid); /* without it only opening by name fails */
+		loan->mode = st.st_mode & 07777;
+		/* where this fails, opening by name fails, and nothing else */
+		if (loan->path_fd >= 0 && fchown(fd, (uid_t)-1, gid) == 0)
+			(void)fchmod(fd, (loan->mode & ~(mode_t)S_IRWXG) | way);
 	}
 }
 
@@ -205,9 +203,13 @@ static void return_pipes(struct streams *s)
 {
 	for (int stream = 2; stream >= 0; stream--) {
 		struct streams_loan *loan = &s->loans[stream];
+		char path[32];
 
-		if (loan->path_fd >= 0)
-			(void)fchownat(loan->path_fd, "", loan->uid, loan->gid, AT_EMPTY_PATH);
+		if (loan->path_fd < 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", loan->path_fd);
+		(void)chown(path, (uid_t)-1, loan->gid);
+		(void)chmod(path, loan->mode);
 		cleanup_closep(&loan->path_fd);
 	}
 }

@@ -8,8 +8,7 @@
  *
  *   a terminal is asked for   the command gets one of its own (sandbox/tty), bytes are copied
  *   stdin is a terminal       the supervisor reads it (and obeys job control), a pipe goes in
- *   stdout, stderr are        the command gets them opened anew for writing only, or a pipe
- *                             where the sandbox's user could not open /dev/stderr (root callers)
+ *   stdout, stderr are        a pipe comes out: a terminal can be frozen and misused by writers
  *   output is captured        pipes into buffers
  */
 #include "base/buf.h"
@@ -27,13 +26,15 @@ enum streams_tty { STREAMS_TTY_AUTO, STREAMS_TTY_ON, STREAMS_TTY_OFF };
 
 /*
  * A pipe belongs to who made it. So that a root caller's sandbox can open /dev/stderr by name,
- * its pipes are given to the sandbox's user for the time of the run. The descriptor is O_PATH:
- * it does not keep the pipe open for readers and writers.
+ * the sandbox's group may write its output pipes (and read its stdin) for the time of the run,
+ * but not the other way round: a sandbox that can write into its own stdin feeds commands to a
+ * shell outside that reads the same pipe. The descriptor is O_PATH: it does not keep the pipe
+ * open for readers and writers.
  */
 struct streams_loan {
 	int path_fd; /* -1: nothing lent */
-	uid_t uid;   /* whose it was */
-	gid_t gid;
+	gid_t gid;   /* what it was */
+	mode_t mode;
 };
 
 struct streams {
@@ -49,8 +50,7 @@ struct streams {
 };
 
 enum streams_flags {
-	STREAMS_CAPTURED = 1 << 0,	/* output into buffers */
-	STREAMS_FOREIGN_USER = 1 << 1, /* the sandbox's user is not the owner of the terminal */
+	STREAMS_CAPTURED = 1 << 0, /* output into buffers */
 };
 
 void streams_init(struct streams *s); /* "nothing opened" */
@@ -58,8 +58,8 @@ ERR_CHECKED int streams_open(struct streams *s, enum streams_tty tty, unsigned f
 			     struct err *e);
 void streams_done(struct streams *s); /* may run twice; restores the terminal */
 
-/* Gives the caller's pipes to the sandbox's user until streams_done(). */
-void streams_lend_pipes(struct streams *s, uid_t uid, gid_t gid);
+/* Opens the caller's pipes to the sandbox's group until streams_done(). */
+void streams_lend_pipes(struct streams *s, gid_t gid);
 
 /* Once the child has its copies: closes ours, so that ends are seen, and starts the terminal. */
 void streams_started(struct streams *s, int tty_master_fd);

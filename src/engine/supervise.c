@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "engine/streams.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/init.h"
 #include "sandbox/native.h"
 #include "sandbox/tty.h"
@@ -16,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define CPU_INTERVAL_MS 50
+
 static const int passed_on[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH,
 };
@@ -28,9 +31,9 @@ enum {
 };
 
 struct loop {
+	const struct supervise_options *options;
 	struct native_sandbox *sandbox;
 	struct streams *streams;
-	int signal_fd;
 	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
 	bool has_hung_up;     /* the caller's terminal is gone, and the command was told */
 	struct supervise_outcome outcome;
@@ -95,7 +98,7 @@ static void on_signal(struct loop *l)
 {
 	struct signalfd_siginfo info;
 
-	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+	while (read(l->options->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGTSTP)
 			stop_and_go_on(l);
 		else if (info.ssi_signo == SIGWINCH && l->streams->has_tty)
@@ -140,15 +143,31 @@ static void on_deadline(struct loop *l)
 	send_to_group(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
 }
 
-static int time_left_ms(const struct loop *l)
+static int wait_ms(const struct loop *l)
 {
 	uint64_t now = now_ms();
+	int longest = l->options->cpu_ms ? CPU_INTERVAL_MS : -1;
 
 	if (l->deadline_ms == 0)
-		return -1;
+		return longest;
 	if (l->deadline_ms <= now)
 		return 0;
-	return l->deadline_ms - now > INT_MAX ? INT_MAX : (int)(l->deadline_ms - now);
+	if (longest < 0 || l->deadline_ms - now < (uint64_t)longest)
+		return l->deadline_ms - now > INT_MAX ? INT_MAX : (int)(l->deadline_ms - now);
+	return longest;
+}
+
+/* A kernel that does not tell any more is no reason to go on without a limit. */
+static void check_cpu(struct loop *l)
+{
+	uint64_t used_us = 0;
+
+	if (!l->options->cpu_ms || (cgroup_get_cpu_us(l->options->cgroup, &used_us) &&
+				    used_us / 1000 <= l->options->cpu_ms))
+		return;
+	l->outcome.limit = REPORT_LIMIT_CPU_TIME;
+	send_signal(l, SIGKILL);
+	l->is_over = true;
 }
 
 /* As a terminal does when its line is cut. */
@@ -167,13 +186,13 @@ static int turn(struct loop *l, struct err *e)
 {
 	struct pollfd polled[SLOT_COUNT] = {
 		[SLOT_REPORT] = { .fd = l->sandbox->report_fd, .events = POLLIN },
-		[SLOT_SIGNAL] = { .fd = l->signal_fd, .events = POLLIN },
+		[SLOT_SIGNAL] = { .fd = l->options->signal_fd, .events = POLLIN },
 	};
 	unsigned pumps = l->streams->pump_count;
 
 	for (unsigned i = 0; i < pumps; i++)
 		polled[SLOT_FIRST_PUMP + i] = pump_poll(&l->streams->pumps[i]);
-	if (poll(polled, SLOT_FIRST_PUMP + pumps, time_left_ms(l)) < 0)
+	if (poll(polled, SLOT_FIRST_PUMP + pumps, wait_ms(l)) < 0)
 		return errno == EINTR ? 0 : err_sys(e, errno, "wait for the sandbox");
 	for (unsigned i = 0; i < pumps; i++)
 		if (polled[SLOT_FIRST_PUMP + i].revents)
@@ -185,16 +204,16 @@ static int turn(struct loop *l, struct err *e)
 		return on_report(l, e);
 	if (l->deadline_ms && now_ms() >= l->deadline_ms)
 		on_deadline(l);
+	check_cpu(l);
 	return 0;
 }
 
-int supervise_wait(struct native_sandbox *sandbox, struct streams *streams, int signal_fd,
-		   uint64_t timeout_ms, struct supervise_outcome *ret, struct err *e)
+int supervise_wait(const struct supervise_options *o, struct supervise_outcome *ret, struct err *e)
 {
-	struct loop l = { .sandbox = sandbox, .streams = streams, .signal_fd = signal_fd };
+	struct loop l = { .options = o, .sandbox = o->sandbox, .streams = o->streams };
 
-	if (timeout_ms)
-		l.deadline_ms = now_ms() + timeout_ms;
+	if (o->timeout_ms)
+		l.deadline_ms = now_ms() + o->timeout_ms;
 	while (!l.is_over)
 		if (turn(&l, e) < 0)
 			return -1;

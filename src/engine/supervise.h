@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cgroup;
 struct native_sandbox;
 struct streams;
 
@@ -30,7 +31,15 @@ struct supervise_outcome {
  */
 ERR_CHECKED int supervise_hold_signals(int *ret_signal_fd, struct err *e);
 
-/* timeout_ms 0: none. Failure means that the sandbox could not start, in its own words. */
-ERR_CHECKED int supervise_wait(struct native_sandbox *sandbox, struct streams *streams,
-			       int signal_fd, uint64_t timeout_ms, struct supervise_outcome *ret,
+struct supervise_options {
+	struct native_sandbox *sandbox;
+	struct streams *streams;
+	int signal_fd;
+	uint64_t timeout_ms;	     /* 0: none */
+	uint64_t cpu_ms;	     /* 0: none, or init watches it */
+	const struct cgroup *cgroup; /* which tells the cpu time */
+};
+
+/* Failure means that the sandbox could not start, in its own words. */
+ERR_CHECKED int supervise_wait(const struct supervise_options *o, struct supervise_outcome *ret,
 			       struct err *e);

@@ -29,6 +29,8 @@ const char *const credential_home[] = {
 	".claude", ".claude.json", ".codex", ".gemini", ".config/opencode",
 	".local/share/opencode", ".config/github-copilot", ".cursor", ".config/Cursor",
 	".config/Code", ".aider.conf.yml",
+	".cache/huggingface/token", ".kaggle", ".databrickscfg", ".config/pypoetry",
+	"snap/firefox", "snap/chromium", ".var/app",
 	/* histories */
 	".bash_history", ".zsh_history", ".histfile", ".local/share/fish", ".python_history",
 	".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history",
@@ -44,6 +46,7 @@ const struct credential_protected credential_protected[] = {
 	{ ".git/hooks" },
 	{ ".git/config" },
 	{ ".git/config.worktree" },
+	{ ".git/modules" },
 	{ ".git/info", .is_pinned_only = true },
 	{ ".git/info/attributes" },
 	{ ".gitmodules" },

@@ -12,7 +12,8 @@
 static const char *const secret_part[] = {
 	"TOKEN",   "SECRET",	"PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY",
 	"APIKEY",  "ACCESS_KEY", "PRIVATE",  "_AUTH_", "AUTHORIZATION", "COOKIE",
-	"DATABASE_URL", "_DSN", "CONNECTION_STRING",
+	"DATABASE_URL", "_DSN", "CONNECTION_STRING", "CREDS", "WEBHOOK", "BEARER", "SIGNING",
+	"_KEY_", "KUBECONFIG_DATA",
 };
 
 /* ... or ends in one of these. */
@@ -41,7 +42,7 @@ static bool has_password_in_address(const char *value)
 		if (rest[user_len] == ':') {
 			const char *password = rest + user_len + 1;
 
-			if (password[strcspn(password, "/@")] == '@')
+			if (password[strcspn(password, "@ \t")] == '@')
 				return true;
 		}
 		scheme = strstr(rest, "://");

@@ -134,7 +134,30 @@ static int use_workspace(struct resolver *r, const char *dir, struct err *e)
 		free(path);
 		return err_wrap(e, "'%s' cannot be a workspace", dir);
 	}
+	if (r->caller->home && path_is_within(r->caller->home, path)) {
+		free(path);
+		return err_set(e, ERR_INVALID,
+			       "a workspace cannot hold your home directory and the keys in it (go "
+			       "to a directory of the project first)");
+	}
 	set_text(&r->policy->workspace, path);
+	return 0;
+}
+
+static int use_home(struct resolver *r, struct err *e)
+{
+	char *path;
+
+	if (!r->caller->home)
+		return 0;
+	path = path_absolute("/", r->caller->home);
+	if (!path)
+		return err_set(e, ERR_INVALID, "HOME '%s' climbs above '/'", r->caller->home);
+	if (mountspec_check_target(path, e) < 0) {
+		free(path);
+		return err_wrap(e, "HOME '%s' cannot be shown", r->caller->home);
+	}
+	set_text(&r->policy->home, path);
 	return 0;
 }
 
@@ -162,8 +185,8 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 	set_text(&p->home, NULL);
 	for (size_t i = 0; i < COUNT_OF(preset); i++)
 		p->origin[preset[i]] = origin;
-	if (profile->has_home && r->caller->home && strcmp(r->caller->home, "/") != 0)
-		set_text(&p->home, mem_dup(r->caller->home));
+	if (profile->has_home && use_home(r, e) < 0)
+		return err_wrap(e, "profile '%s'", profile->name);
 	if (profile->has_workspace && use_workspace(r, ".", e) < 0)
 		return err_wrap(e, "profile '%s'", profile->name);
 	return 0;

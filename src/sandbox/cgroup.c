@@ -34,6 +34,7 @@
 #define CGROUP_FS "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
+#define TCP_SHARE 4 /* of memory, on top of it */
 #define SELF_MAX_BYTES 16384u
 #define VALUE_MAX_BYTES 128u
 #define REMOVE_TRIES 200u
@@ -43,7 +44,8 @@ static const struct {
 	const char *v1, *v2;
 } controller_name[] = {
 	[CGROUP_MEMORY] = { "memory", "memory" }, [CGROUP_PIDS] = { "pids", "pids" },
-	[CGROUP_CPU] = { "cpu", "cpu" },	  [CGROUP_IO] = { "blkio", "io" },
+	[CGROUP_CPU] = { "cpu", "cpu" },	  [CGROUP_CPUACCT] = { "cpuacct", NULL },
+	[CGROUP_IO] = { "blkio", "io" },
 };
 
 unsigned cgroup_needs(const struct policy *p)
@@ -56,6 +58,8 @@ unsigned cgroup_needs(const struct policy *p)
 		needs |= 1u << CGROUP_PIDS;
 	if (p->cpus_milli)
 		needs |= 1u << CGROUP_CPU;
+	if (p->cpu_time_ms)
+		needs |= 1u << CGROUP_CPUACCT;
 	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
 		needs |= 1u << CGROUP_IO;
 	return needs;
@@ -153,6 +157,13 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 			  is_v2 ? "0" : value);
 	if (r < 0 && r != -ENOENT)
 		return err_sys(e, -r, "limit swap to none");
+	if (is_v2)
+		return 0;
+	/* v1 counts the buffers of TCP connections apart */
+	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes / TCP_SHARE);
+	r = file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.kmem.tcp.limit_in_bytes", value);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "limit the memory of TCP buffers");
 	return 0;
 }
 
@@ -292,7 +303,8 @@ static bool lists_v2_controllers(int dir_fd, const char *file, unsigned needs)
 	if (file_read_line(dir_fd, file, list, sizeof(list)) < 0)
 		return false;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
-		if (needs & 1u << i && !has_word(list, controller_name[i].v2))
+		if (needs & 1u << i && controller_name[i].v2 &&
+		    !has_word(list, controller_name[i].v2))
 			return false;
 	return true;
 }
@@ -343,7 +355,7 @@ static int enable_v2_controllers(int parent_fd, unsigned needs, struct err *e)
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		int r;
 
-		if (!(needs & 1u << i))
+		if (!(needs & 1u << i) || !controller_name[i].v2)
 			continue;
 		(void)snprintf(value, sizeof(value), "+%s", controller_name[i].v2);
 		r = file_write_at(parent_fd, "cgroup.subtree_control", value);
@@ -501,4 +513,16 @@ void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 				     "", &ret->peak_memory_bytes);
 	(void)read_value(memory_fd, is_v2 ? "memory.events" : "memory.oom_control", "oom_kill",
 			 &ret->oom_kill_count);
+}
+
+bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us)
+{
+	uint64_t ns = 0;
+
+	if (c->kind == CGROUP_V2)
+		return read_value(c->dir_fd[0], "cpu.stat", "usage_usec", ret_us);
+	if (!read_value(c->dir_fd[CGROUP_CPUACCT], "cpuacct.usage", "", &ns))
+		return false;
+	*ret_us = ns / 1000;
+	return true;
 }

@@ -22,6 +22,7 @@ enum cgroup_controller {
 	CGROUP_MEMORY,
 	CGROUP_PIDS,
 	CGROUP_CPU,
+	CGROUP_CPUACCT, /* v1 only; v2 accounts cpu time in every group */
 	CGROUP_IO,
 
 	CGROUP_CONTROLLER_COUNT
@@ -72,5 +73,8 @@ struct cgroup_usage {
 	uint64_t peak_memory_bytes;
 	uint64_t oom_kill_count;
 };
+
+/* Processor time of all that ever ran in the group; false where the kernel does not tell. */
+bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us);
 
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret);

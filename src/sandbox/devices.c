@@ -34,7 +34,9 @@ static int bind_node(int host_dev_fd, int dev_fd, const char *name, struct err *
 
 static int mount_terminals(int dev_fd, struct err *e)
 {
-	static const char *const options[] = { "mode", "620", "ptmxmode", "666", NULL };
+	static const char *const options[] = {
+		"mode", "620", "ptmxmode", "666", "max", "64", NULL,
+	};
 	cleanup_fd int pts_fd = -1;
 
 	if (mkdirat(dev_fd, "pts", 0755) < 0)

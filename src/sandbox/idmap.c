@@ -30,16 +30,22 @@
  * Root in a container may have no more ids than an ordinary user. Only a namespace whose map
  * reaches the private ranges can give them away; the first line is enough to tell.
  */
-static bool has_private_ranges(void)
+static int find_private_ranges(bool *ret, struct err *e)
 {
 	uint32_t inside, outside, count;
-	char line[128];
+	char line[MAP_MAX_BYTES];
+	int r;
 
-	if (geteuid() != 0 || file_read_line(AT_FDCWD, "/proc/self/uid_map", line, sizeof(line)) < 0)
-		return false;
+	*ret = false;
+	if (geteuid() != 0)
+		return 0;
+	r = file_read_line(AT_FDCWD, "/proc/self/uid_map", line, sizeof(line));
+	if (r < 0)
+		return err_sys(e, -r, "read /proc/self/uid_map");
 	if (sscanf(line, "%" SCNu32 " %" SCNu32 " %" SCNu32, &inside, &outside, &count) != 3)
-		return false;
-	return inside == 0 && count > IDMAP_FIRST_ID + IDMAP_SLOT_COUNT * IDMAP_RANGE_COUNT;
+		return err_set(e, ERR_SYSTEM, "/proc/self/uid_map is not a map: '%s'", line);
+	*ret = inside == 0 && count > IDMAP_FIRST_ID + IDMAP_SLOT_COUNT * IDMAP_RANGE_COUNT;
+	return 0;
 }
 
 static int open_lock_file(int *ret_fd, struct err *e)
@@ -82,10 +88,13 @@ int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e)
 {
 	cleanup_fd int lock_fd = -1;
 	uint32_t slot = 0;
+	bool has_ranges;
 
 	*m = (struct idmap){ .uid = uid, .gid = gid, .host_uid = geteuid(), .host_gid = getegid(),
 			     .lock_fd = -1 };
-	if (!has_private_ranges())
+	if (find_private_ranges(&has_ranges, e) < 0)
+		return -1;
+	if (!has_ranges)
 		return 0;
 	if (open_lock_file(&lock_fd, e) < 0 || lock_slot(lock_fd, &slot, e) < 0)
 		return -1;

@@ -2,6 +2,7 @@
 #include "sandbox/native.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "sandbox/init.h"
 #include "sandbox/loopback.h"
 #include "sandbox/privs.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define HOST_NAME "sandbox"
+#define INOTIFY_INSTANCES_MAX "64"
 #define EXIT_SETUP_FAILED 125
 
 /* Both ends of what connects the two sides. */
@@ -82,11 +84,27 @@ static int enter_cgroup(const struct native_plan *plan, struct err *e)
 	return 0;
 }
 
+/*
+ * The kernel counts inotify instances for the caller's whole account (128 by default); a user
+ * namespace may have a smaller share. Where there is no such setting there is no such count.
+ */
+static int bound_shared_counts(struct err *e)
+{
+	int r = file_write_at(AT_FDCWD, "/proc/sys/user/max_inotify_instances",
+			      INOTIFY_INSTANCES_MAX);
+
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "bound the sandbox's inotify instances");
+	return 0;
+}
+
 static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
 {
 	if (setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
 	if (take_identity(plan, l, e) < 0)
+		return -1;
+	if (bound_shared_counts(e) < 0)
 		return -1;
 	if (enter_cgroup(plan, e) < 0)
 		return -1;

@@ -11,10 +11,14 @@
 #define CAPABILITIES_MAX 64
 #define CAP_BIT(cap) (1ull << (cap))
 
+/*
+ * Not among them: CAP_SETFCAP. A file capability set in a root caller's workspace would count
+ * outside, where the mapped owner is the host's root.
+ */
 static const uint64_t package_manager_set =
 	CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_FOWNER) |
 	CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_KILL) | CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETUID) |
-	CAP_BIT(CAP_SETFCAP) | CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SYS_CHROOT);
+	CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SYS_CHROOT);
 
 int privs_hide(struct err *e)
 {

@@ -11,6 +11,8 @@
 
 #define MEMLOCK_BYTES (8ull << 20)
 #define STACK_BYTES (8ull << 20)
+#define SIGPENDING_COUNT 1024u
+#define MSGQUEUE_BYTES (800ull << 10)
 
 static int set_limit(int resource, uint64_t soft, uint64_t hard, const char *name, struct err *e)
 {
@@ -64,6 +66,11 @@ int rlimits_apply(const struct policy *p, unsigned flags, struct err *e)
 		{ RLIMIT_MEMLOCK, "memlock", MEMLOCK_BYTES, MEMLOCK_BYTES },
 		{ RLIMIT_STACK, "stack", STACK_BYTES, none },
 		{ RLIMIT_AS, "address space", none, none },
+		/* counted for the caller's whole account, so a share of it */
+		{ RLIMIT_SIGPENDING, "pending signals", SIGPENDING_COUNT, SIGPENDING_COUNT },
+		{ RLIMIT_MSGQUEUE, "message queues", MSGQUEUE_BYTES, MSGQUEUE_BYTES },
+		{ RLIMIT_RTPRIO, "real-time priority", 0, 0 },
+		{ RLIMIT_NICE, "nice", 0, 0 },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(limits); i++)

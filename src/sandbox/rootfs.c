@@ -246,11 +246,16 @@ static int pin(int root_fd, const char *path, unsigned flags, struct err *e)
 {
 	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH);
 	cleanup_fd int tree_fd = -1;
+	struct stat st;
 
 	if (place_fd == -ENOENT || place_fd == -ENOTDIR)
 		return 0;
 	if (place_fd < 0)
 		return err_sys(e, -place_fd, "find '%s' to protect it", path);
+	if (fstat(place_fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s' to protect it", path);
+	if (!S_ISDIR(st.st_mode))
+		flags |= MOUNT_READ_ONLY; /* a worktree's .git: what it says is what git obeys */
 	if (mount_open_tree(place_fd, "", MOUNT_RECURSIVE, &tree_fd, e) < 0)
 		return err_wrap(e, "protect '%s'", path);
 	if (mount_restrict(tree_fd, MOUNT_RECURSIVE | flags, e) < 0)

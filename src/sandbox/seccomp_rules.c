@@ -1,7 +1,8 @@
 /*
  * seccomp_rules - which system calls a sandbox may make.
  *
- * An allowlist: what is not named here does not exist (ENOSYS). Known calls that are refused
+ * An allowlist: what is not named here does not exist (ENOSYS); io_setup and its family are left
+ * out because their contexts are counted for the whole machine. Known calls that are refused
  * on purpose give EPERM, which programs understand better. Refused are: new namespaces,
  * everything that mounts, kernel keyrings, bpf, perf, io_uring (its operations bypass this
  * filter), userfaultfd, opening files by handle, modules, clocks, other kernels' leftovers, and
@@ -82,6 +83,10 @@ static const struct rule_step personality_steps[] = {
 	ELSE_FAIL(EPERM),
 };
 
+/* Our pid 1 has the same user inside: its limits and priority must not be theirs to set. */
+static const struct rule_step own_limits_steps[] = { ALLOW_IF(0, 0), ELSE_FAIL(EPERM) };
+static const struct rule_step not_init_steps[] = { REFUSE_IF(0, 1), ELSE_ALLOW };
+
 /* A set-id file in a directory of the host would be one outside too. */
 static const struct rule_step mode_in_1_steps[] = { ALLOW_IF_CLEAR(1, SET_ID_BITS) };
 static const struct rule_step mode_in_2_steps[] = { ALLOW_IF_CLEAR(2, SET_ID_BITS) };
@@ -133,9 +138,8 @@ const struct rule seccomp_rules_list[] = {
 	ALLOW("pidfd_open pidfd_send_signal prctl arch_prctl seccomp rseq set_robust_list"),
 	ALLOW("get_robust_list futex futex_waitv futex_wake futex_wait futex_requeue restart_syscall"),
 	ALLOW("getpriority setpriority ioprio_get ioprio_set sched_yield sched_getaffinity"),
-	ALLOW("sched_setaffinity sched_getparam sched_setparam sched_getscheduler"),
-	ALLOW("sched_setscheduler sched_getattr sched_setattr sched_get_priority_max"),
-	ALLOW("sched_get_priority_min sched_rr_get_interval getcpu getrlimit setrlimit prlimit64"),
+	ALLOW("sched_getparam sched_getscheduler sched_getattr sched_get_priority_max"),
+	ALLOW("sched_get_priority_min sched_rr_get_interval getcpu getrlimit setrlimit"),
 	ALLOW("getrusage times sysinfo uname getrandom set_thread_area get_thread_area"),
 	ALLOW("landlock_create_ruleset landlock_add_rule landlock_restrict_self"),
 	ALLOW("ptrace process_vm_readv process_vm_writev"),
@@ -150,7 +154,6 @@ const struct rule seccomp_rules_list[] = {
 	ALLOW("nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time adjtimex"),
 	ALLOW("clock_adjtime poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl"),
 	ALLOW("epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 pipe pipe2"),
-	ALLOW("io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents"),
 	/* sockets and System V IPC, both private to the sandbox */
 	ALLOW("bind listen accept accept4 connect getsockname getpeername sendto recvfrom sendmsg"),
 	ALLOW("recvmsg sendmmsg recvmmsg shutdown setsockopt getsockopt"),
@@ -163,6 +166,8 @@ const struct rule seccomp_rules_list[] = {
 	CHECK("socket", socket_steps),
 	CHECK("socketpair", socketpair_steps),
 	CHECK("personality", personality_steps),
+	CHECK("prlimit64", own_limits_steps),
+	CHECK("sched_setaffinity sched_setparam sched_setscheduler sched_setattr", not_init_steps),
 
 	REFUSE("setns mount umount umount2 pivot_root move_mount open_tree fsopen fsconfig fsmount"),
 	REFUSE("fspick mount_setattr open_by_handle_at fanotify_init fanotify_mark quotactl"),

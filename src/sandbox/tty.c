@@ -99,7 +99,8 @@ void tty_set_raw(struct tty_mode *m, int fd)
 void tty_restore(struct tty_mode *m)
 {
 	if (m->is_raw)
-		(void)tcsetattr(m->fd, TCSADRAIN, &m->saved);
+		/* what a terminal answered to the command is not for the shell to read */
+		(void)tcsetattr(m->fd, TCSAFLUSH, &m->saved);
 	m->is_raw = false;
 }
 

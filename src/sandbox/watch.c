@@ -100,7 +100,7 @@ static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 			 (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-/* Over all processes but init itself. */
+/* Over all processes but init itself. What cannot be looked at counts as beyond any limit. */
 static struct usage sum(measure_fn *measure)
 {
 	struct usage total = { 0 };
@@ -108,7 +108,7 @@ static struct usage sum(measure_fn *measure)
 	struct dirent *entry;
 
 	if (!proc)
-		return total;
+		return (struct usage){ UINT64_MAX / 2, 0, UINT64_MAX / 2 };
 	while ((entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    strcmp(entry->d_name, "1") != 0)

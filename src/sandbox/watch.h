@@ -1,10 +1,12 @@
 #pragma once
 /*
- * watch - limits that init checks by looking: the sandbox's cpu time, and its memory where the
- * caller may not make a memory cgroup.
+ * watch - limits that init checks by looking: cpu time and memory, where the caller may not
+ * make cgroups.
  *
- * Looking every 50 ms is weaker than a cgroup: a burst can overshoot in between. RLIMIT_DATA
- * stops a single process at the limit; this stops many processes together.
+ * Looking every 50 ms is weaker than a cgroup: a burst can overshoot in between, processes that
+ * live shorter are not seen, and memory that no process maps (an unmapped memfd, a detached
+ * segment, socket buffers) is not either. RLIMIT_DATA stops a single process at the limit; this
+ * stops many processes together.
  */
 #include "sandbox/report.h"
 

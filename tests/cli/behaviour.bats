@@ -225,6 +225,24 @@ $(as id -u)"
 	[[ "${lines[2]}" == 0 ]]
 }
 
+@test "a caller that ignores SIGCHLD gets the status all the same" {
+	run as python3 - "$AK" <<-'PY'
+	import os, signal, sys
+	signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+	read, write = os.pipe()
+	if os.fork() == 0:
+	    # an intermediate process that can wait: we cannot, we ignore
+	    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+	    if (pid := os.fork()) == 0:
+	        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+	        os.execv(sys.argv[1], [sys.argv[1], "run", "sh", "-c", "exit 7"])
+	    os.write(write, str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+	    os._exit(0)
+	print(os.read(read, 10).decode())
+	PY
+	says 7
+}
+
 @test "localhost works inside" {
 	run probe -- local-server
 	says ok

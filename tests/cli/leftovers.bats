@@ -56,6 +56,26 @@ world() {
 	run ! pgrep -f "^sleep 60.$$"
 }
 
+@test "signals to the whole group, as from Ctrl-C, leave nothing at any moment" {
+	ak run true
+	touch "$SHARED/mark"
+	before=$(world)
+	run as python3 - "$AK" <<-'PY'
+	import os, random, signal, subprocess, sys, time
+	random.seed(2)
+	for i in range(150):
+	    p = subprocess.Popen([sys.argv[1], "run", "sleep", "60"], stdin=subprocess.DEVNULL,
+	        start_new_session=True)
+	    time.sleep(random.random() * 0.006)
+	    os.killpg(p.pid, signal.SIGINT)
+	    p.wait()
+	print("done")
+	PY
+	says "done"
+	after=$(world)
+	[ "$after" = "$before" ] || { diff <(echo "$before") <(echo "$after"); false; }
+}
+
 @test "failures leave nothing" {
 	ak run true
 	touch "$SHARED/mark"

@@ -76,6 +76,12 @@ except OSError as e: print(e.errno, last)'
 	[ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ]
 }
 
+@test "cpu-time: also of children that nobody waits for" {
+	only_root # without a cgroup such time is not seen: SECURITY.md
+	run probe --cpu-time 1s -- burn-unseen 6
+	fails_with 152 "used up its processor time of 1s"
+}
+
 @test "cpus: a share is enforced or refused" {
 	if [ "${AS:-root}" = root ]; then
 		run ak run --json --cpus 0.2 --timeout 1s sh -c 'while :; do :; done'

@@ -131,6 +131,13 @@ wait_for() {
 124 True"
 }
 
+@test "input that nobody reads does not outlast the deadline" {
+	start=$(date +%s)
+	run bash -c "yes | $AK run -t --timeout 500ms sleep 100 >/dev/null; echo \$?"
+	[[ "${lines[-1]}" == 124 ]]
+	[ $(($(date +%s) - start)) -lt 10 ]
+}
+
 @test "a terminal that goes away ends the command" {
 	run as python3 - "$AK" <<-'PY'
 	import os, pty, subprocess, sys, time

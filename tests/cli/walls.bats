@@ -142,7 +142,7 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 
 @test "capabilities are those of package managers, or none" {
 	run probe -- caps
-	says "ok effective=800404fb permitted=800404fb inheritable=0 bounding=800404fb ambient=0 nnp=1"
+	says "ok effective=404fb permitted=404fb inheritable=0 bounding=404fb ambient=0 nnp=1"
 	run probe -p restrictive -- caps
 	says "ok effective=0 permitted=0 inheritable=0 bounding=0 ambient=0 nnp=1"
 	run probe -u user -- caps
@@ -282,8 +282,75 @@ works"
 	[ "$(stat -c %a "$W/tool")" = 644 ]
 	run probe --mount "$W:/w" -- chmod /w/tool 0755
 	says ok
-	run probe -- create-mode /tmp/own 04755 # in its own files it may
-	says ok
+}
+
+@test "a set-id file cannot be made of a stream either" {
+	touch "$W/out"
+	[ "${AS:-root}" != user ] || chown 12345 "$W/out"
+	as bash -c "$AK run --mount $PROBE:/probe:ro /probe fchmod 1 06755 >$W/out"
+	[ "$(cat "$W/out")" = EPERM ]
+	[ "$(stat -c %a "$W/out")" = 644 ]
+}
+
+@test "a file capability cannot be left in a directory of the host" {
+	touch "$W/tool"
+	[ "${AS:-root}" != user ] || chown 12345 "$W/tool"
+	run probe --mount "$W:/w" -- setfcap /w/tool
+	says EPERM
+	if [ "${AS:-root}" = root ]; then
+		run "$PROBE" setfcap "$W/tool" # control
+		says ok
+	fi
+}
+
+@test "root's sandbox cannot write into its own stdin, nor read back its stdout" {
+	only_root # an ordinary caller owns its pipes: SECURITY.md
+	run bash -c "echo x | $AK run --mount $PROBE:/probe:ro /probe reopen 0 1"
+	says EACCES
+	run bash -c "$AK run --mount $PROBE:/probe:ro /probe reopen 1 0 | cat"
+	says EACCES
+	run bash -c "echo x | $PROBE reopen 0 1" # control
+	says "a pipe"
+	run bash -c "printf 'echo 1\n$AK run true\necho 2\n' | sh" # and nothing is read ahead
+	says "1
+2"
+}
+
+@test "a directory is no stream" {
+	run as bash -c "$AK run true <$W"
+	fails_with 125 "stream 0 is a directory"
+}
+
+@test "pid 1 cannot be limited or slowed down by those inside" {
+	run probe -- limit-init
+	says EPERM
+	run probe -- idle-init
+	says EPERM
+}
+
+@test "counts that the whole account shares are bounded" {
+	run probe -- inotify
+	says "EMFILE after 64"
+	run probe -- syscall io_setup
+	says ENOSYS
+	run ak run bash -c 'ulimit -i'
+	[ "${lines[0]}" = 1024 ]
+}
+
+@test "a home or workspace that would show more than meant is refused" {
+	mkdir "$W/home"
+	[ "${AS:-root}" != user ] || chown 12345 "$W/home"
+	for home in // /. /proc /dev /../..; do
+		run as env HOME="$home" "$AK" run -p permissive true
+		[ "$status" -eq 125 ]
+		[[ "$output" == *"HOME '$home'"* ]]
+	done
+	cd "$W/home"
+	run as env HOME="$W/home" "$AK" run --workspace true
+	fails_with 125 "a workspace cannot hold your home directory"
+	cd "$W"
+	run as env HOME="$W/home" "$AK" run --workspace true
+	fails_with 125 "a workspace cannot hold your home directory"
 }
 
 @test "limits cannot be raised from inside" {
@@ -337,6 +404,13 @@ works"
 	[ ! -e "$W/.g2" ]
 	[ ! -e "$W/.git/hooks/post-commit" ]
 	[ "$(cat "$W/.git/config")" = '[core]' ]
+}
+
+@test "a worktree's .git file is read-only" {
+	echo 'gitdir: /elsewhere' >"$W/.git"
+	[ "${AS:-root}" != user ] || chown 12345:12345 "$W/.git"
+	run as env HOME=/nonexistent "$AK" run --workspace="$W" sh -c 'echo "gitdir: evil" >.git; rm -f .git; mv .git x'
+	[ "$(cat "$W/.git")" = 'gitdir: /elsewhere' ]
 }
 
 @test "mounts, tmpfs and a read-only root go together in any order" {

@@ -30,7 +30,9 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define X32_BIT 0x40000000
@@ -123,6 +125,19 @@ static void try_chmod(char **argv)
 static void try_create_mode(char **argv)
 {
 	answer(open(arg(argv, 0), O_WRONLY | O_CREAT | O_EXCL, number(argv, 1)));
+}
+
+static void try_fchmod(char **argv)
+{
+	answer(fchmod(number(argv, 0), (mode_t)number(argv, 1)));
+}
+
+/* cap_setuid=ep, in the form of version 2 */
+static void try_setfcap(char **argv)
+{
+	const uint32_t capability[5] = { 0x02000001, 1u << 7, 0, 0, 0 };
+
+	answer(setxattr(arg(argv, 0), "security.capability", capability, sizeof(capability), 0));
 }
 
 static void try_mknod(char **argv)
@@ -327,6 +342,33 @@ static void try_rlimit(char **argv)
 	answer(setrlimit(number(argv, 0), &limit));
 }
 
+/* The same user inside as our pid 1, whose limits must not be theirs to set. */
+static void try_limit_init(char **argv)
+{
+	const struct rlimit low = { 2, 2 };
+
+	(void)argv;
+	answer(syscall(SYS_prlimit64, 1, RLIMIT_NOFILE, &low, NULL));
+}
+
+static void try_idle_init(char **argv)
+{
+	const struct sched_param none = { 0 };
+
+	(void)argv;
+	answer(syscall(SYS_sched_setscheduler, 1, SCHED_IDLE, &none));
+}
+
+static void count_inotify(char **argv)
+{
+	int count = 0;
+
+	(void)argv;
+	while (count < 1000 && syscall(SYS_inotify_init1, 0) >= 0)
+		count++;
+	printf("%s after %d\n", errno_name(errno), count);
+}
+
 static void try_affinity(char **argv)
 {
 	cpu_set_t all;
@@ -387,6 +429,7 @@ static void try_syscall(char **argv)
 		{ "pidfd_getfd", SYS_pidfd_getfd, 0, 0, 0 },
 		{ "process_vm_readv", SYS_process_vm_readv, 1, 0, 0, 0 },
 		{ "memfd_secret", 447, 0 },
+		{ "io_setup", SYS_io_setup, 1, (long)&(long){ 0 } },
 #ifdef SYS_iopl
 		{ "iopl", SYS_iopl, 3 },
 		{ "ioperm", SYS_ioperm, 0, 1, 1 },
@@ -573,6 +616,30 @@ static void burn(char **argv)
 		continue;
 }
 
+/* Children that nobody waits for: their time is in no parent's account. */
+static void burn_unseen(char **argv)
+{
+	struct timespec start, now;
+	int seconds = number(argv, 0);
+
+	signal(SIGCHLD, SIG_IGN);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			clock_t end = clock() + CLOCKS_PER_SEC / 50;
+
+			while (clock() < end)
+				continue;
+			_exit(0);
+		}
+		usleep(20000);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec - start.tv_sec < seconds);
+	puts("ok");
+}
+
 /* Leaves a process that has left the session, the process group and its parent. */
 static void daemonize(char **argv)
 {
@@ -619,6 +686,8 @@ static const struct {
 	{ "write", try_write },
 	{ "chmod", try_chmod },
 	{ "create-mode", try_create_mode },
+	{ "fchmod", try_fchmod },
+	{ "setfcap", try_setfcap },
 	{ "mknod", try_mknod },
 	{ "fill", try_fill },
 	{ "inodes", try_inodes },
@@ -641,6 +710,9 @@ static const struct {
 	{ "trace-child", try_trace_child },
 	{ "kill", try_kill },
 	{ "rlimit", try_rlimit },
+	{ "limit-init", try_limit_init },
+	{ "idle-init", try_idle_init },
+	{ "inotify", count_inotify },
 	{ "affinity", try_affinity },
 	{ "cpus", show_cpus },
 	{ "syscall", try_syscall },
@@ -656,6 +728,7 @@ static const struct {
 	{ "fork-sharing", fork_sharing },
 	{ "fork-bomb", fork_bomb },
 	{ "burn", burn },
+	{ "burn-unseen", burn_unseen },
 	{ "daemonize", daemonize },
 	{ "ignore-signals", ignore_signals },
 	{ "die", die },
