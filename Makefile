@@ -4,10 +4,10 @@
 #   sudo make install   builds, installs to PREFIX (default /usr/local), honours DESTDIR
 #   sudo make check     all tests (SAN=1: with ASan and UBSan)
 #   make bench          side-by-side benchmarks
-#   make uninstall | clean | format | lint
+#   make uninstall | clean | format
 #
 # The launcher is linked statically with musl: it starts in a fifth of the time that a dynamic
-# glibc program takes. Tests of single files use glibc, cmocka and, with SAN=1, sanitizers.
+# glibc program takes. Unit tests use glibc, cmocka and sanitizers; SAN=1 builds the launcher so too.
 
 VERSION := 0.1.0
 PREFIX ?= /usr/local
@@ -169,7 +169,7 @@ bench: all
 
 .PHONY: format
 format:
-	clang-format -i src/*/*.[ch] tests/*/*.[ch] bench/*.c
+	clang-format -i src/*/*.[ch] tests/probe/*.c tests/unit/*.[ch] bench/*.c
 
 .PHONY: clean
 clean:

@@ -12,17 +12,17 @@
 
 enum err_code {
 	ERR_NONE,
-	ERR_INVALID,	 /* the request is wrong; sending it again cannot help */
-	ERR_NOT_FOUND,	 /* the named sandbox, image or file is not there */
-	ERR_EXISTS,	 /* the name is taken */
-	ERR_BUSY,	 /* right request, wrong moment */
-	ERR_DENIED,	 /* a policy or a permission says no */
-	ERR_LIMIT,	 /* one of our own named limits was reached */
-	ERR_TIMEOUT,	 /* it took longer than it may */
+	ERR_INVALID,     /* the request is wrong; sending it again cannot help */
+	ERR_NOT_FOUND,   /* the named sandbox, image or file is not there */
+	ERR_EXISTS,      /* the name is taken */
+	ERR_BUSY,        /* right request, wrong moment */
+	ERR_DENIED,      /* a policy or a permission says no */
+	ERR_LIMIT,       /* one of our own named limits was reached */
+	ERR_TIMEOUT,     /* it took longer than it may */
 	ERR_UNSUPPORTED, /* this host or this build cannot do it */
-	ERR_REMOTE,	 /* a registry, guest or upstream broke its protocol */
-	ERR_CORRUPT,	 /* what we read back is not what we wrote */
-	ERR_SYSTEM,	 /* a system call failed, see .sys */
+	ERR_REMOTE,      /* a registry, guest or upstream broke its protocol */
+	ERR_CORRUPT,     /* what we read back is not what we wrote */
+	ERR_SYSTEM,      /* a system call failed, see .sys */
 
 	/* The command that was asked for; these two have exit statuses of their own. */
 	ERR_COMMAND_NOT_FOUND,
@@ -35,7 +35,7 @@ enum err_code {
 
 struct err {
 	enum err_code code;
-	int sys;		       /* errno of the call that failed, 0 if none did */
+	int sys;                         /* errno of the call that failed, 0 if none did */
 	char msg[ERR_MESSAGE_MAX_BYTES]; /* cut with "..." when longer */
 };
 

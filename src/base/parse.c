@@ -39,7 +39,7 @@ static const struct unit byte_unit[] = {
 };
 
 static const struct unit duration_unit[] = {
-	{ "", 1000 },	   { "ms", 1 },	     { "s", 1000 },
+	{ "", 1000 },       { "ms", 1 },          { "s", 1000 },
 	{ "m", 60 * 1000 }, { "h", 3600 * 1000 }, { "d", 24 * 3600 * 1000 },
 };
 
@@ -205,8 +205,8 @@ int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *ret, str
 	if (p == text || *p)
 		return err_set(e, ERR_INVALID, "'%s' is not a whole number", text);
 	if (value < min || value > max)
-		return err_set(e, ERR_INVALID,
-			       "number '%s' is outside %" PRIu64 " to %" PRIu64, text, min, max);
+		return err_set(e, ERR_INVALID, "number '%s' is outside %" PRIu64 " to %" PRIu64,
+			       text, min, max);
 	*ret = value;
 	return 0;
 }
@@ -233,8 +233,11 @@ const char *parse_format_bytes(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES])
 const char *parse_format_duration(uint64_t ms, char out[PARSE_FORMAT_MAX_BYTES])
 {
 	static const struct unit unit[] = {
-		{ "d", 24 * 3600 * 1000 }, { "h", 3600 * 1000 }, { "m", 60 * 1000 },
-		{ "s", 1000 },		   { "ms", 1 },
+		{ "d", 24 * 3600 * 1000 },
+		{ "h", 3600 * 1000 },
+		{ "m", 60 * 1000 },
+		{ "s", 1000 },
+		{ "ms", 1 },
 	};
 	size_t used = 0;
 

@@ -15,9 +15,9 @@ struct cli_context {
 struct cli_command {
 	const char *name; /* "run", "policy show" */
 	const char *summary;
-	const char *usage; /* what follows the name */
-	const char *text;  /* a paragraph for --help and the man page; may be NULL */
-	const char *const *examples; /* pairs: command line, what it does; ended by NULL */
+	const char *usage;                /* what follows the name */
+	const char *text;                 /* a paragraph for --help and the man page; may be NULL */
+	const char *const *examples;      /* pairs: command line, what it does; ended by NULL */
 	const struct opts_table *options; /* may be NULL */
 
 	/*

@@ -31,7 +31,8 @@ static void add_second_words(struct buf *out)
 
 		if (second)
 			buf_addf(out,
-				 "\t\t%.*s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n",
+				 "\t\t%.*s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return "
+				 ";;\n",
 				 (int)(second - (*c)->name), (*c)->name, second + 1);
 	}
 }
@@ -55,10 +56,11 @@ static void format_bash(struct buf *out)
 			buf_addf(out, "--%s ", (*c)->options->rows[i].name);
 		buf_add_text(out, "--help' ;;\n");
 	}
-	buf_add_text(out, "\tesac\n\tcase \"$word\" in\n"
-			  "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-			  "\t*) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
-			  "\tesac\n}\ncomplete -F _agentkernel agentkernel\n");
+	buf_add_text(out,
+		     "\tesac\n\tcase \"$word\" in\n"
+		     "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
+		     "\t*) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
+		     "\tesac\n}\ncomplete -F _agentkernel agentkernel\n");
 }
 
 /* Help texts go between single quotes. */
@@ -115,7 +117,8 @@ static void format_fish(struct buf *out)
 			const struct opt *o = &(*c)->options->rows[i];
 
 			buf_addf(out,
-				 "complete -c agentkernel -n '__fish_seen_subcommand_from %.*s' -l %s",
+				 "complete -c agentkernel -n '__fish_seen_subcommand_from %.*s' -l "
+				 "%s",
 				 (int)first, (*c)->name, o->name);
 			if (o->letter)
 				buf_addf(out, " -s %c", o->letter);

@@ -22,7 +22,6 @@ static const char *const examples[] = {
 /* stdout and stderr hold at most 6 escaped characters a byte. */
 #define JSON_MAX_BYTES (13u * STREAMS_CAPTURE_MAX_BYTES)
 
-
 /* The command's status tells the rest; these three would look like crashes of its own. */
 static void explain_end(const struct run_result *r, const struct policy *p)
 {
@@ -31,22 +30,23 @@ static void explain_end(const struct run_result *r, const struct policy *p)
 	switch (r->end) {
 	case RUN_TIMED_OUT:
 		cli_say("the command was ended after %s (--timeout)",
-		    parse_format_duration(p->timeout_ms, amount));
+			parse_format_duration(p->timeout_ms, amount));
 		break;
 	case RUN_OUT_OF_CPU:
 		cli_say("the command used up its processor time of %s (--cpu-time)",
-		    parse_format_duration(p->cpu_time_ms, amount));
+			parse_format_duration(p->cpu_time_ms, amount));
 		break;
 	case RUN_OUT_OF_MEMORY:
 		cli_say("the command ran out of memory: its limit is %s (raise it with --memory)",
-		    parse_format_bytes(p->memory_bytes, amount));
+			parse_format_bytes(p->memory_bytes, amount));
 		break;
 	case RUN_EXITED:
 	case RUN_SIGNALLED:
 		if (r->has_oom)
-			cli_say("a process inside was killed for lack of memory: the limit is %s (raise "
-			    "it with --memory)",
-			    parse_format_bytes(p->memory_bytes, amount));
+			cli_say("a process inside was killed for lack of memory: the limit is %s "
+				"(raise "
+				"it with --memory)",
+				parse_format_bytes(p->memory_bytes, amount));
 		break;
 	}
 }
@@ -84,9 +84,7 @@ static int choose_tty(const struct request_flags *f, enum streams_tty *ret, stru
 {
 	if (f->has_tty && f->has_no_tty)
 		return err_set(e, ERR_INVALID, "--tty and --no-tty exclude each other");
-	*ret = f->has_tty    ? STREAMS_TTY_ON :
-	       f->has_no_tty ? STREAMS_TTY_OFF :
-			       STREAMS_TTY_AUTO;
+	*ret = f->has_tty ? STREAMS_TTY_ON : f->has_no_tty ? STREAMS_TTY_OFF : STREAMS_TTY_AUTO;
 	return 0;
 }
 
@@ -99,7 +97,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (request_read(&request_options, argv, context->environ_list, &request, e) < 0)
 		return -1;
 	if (!argv[request.used])
-		return err_set(e, ERR_INVALID, "no command to run: agentkernel run [options] COMMAND");
+		return err_set(e, ERR_INVALID,
+			       "no command to run: agentkernel run [options] COMMAND");
 	if (choose_tty(&request.flags, &options.tty, e) < 0)
 		return -1;
 	options.argv = argv + request.used;

@@ -143,8 +143,8 @@ static bool is_directory(const char *word)
 }
 
 /* The value of option `o`: after "=", or the rest of a letter's word, or the next word. */
-static int take_value(struct parser *p, const struct opt *o, const char *attached,
-		      const char **ret, struct err *e)
+static int take_value(struct parser *p, const struct opt *o, const char *attached, const char **ret,
+		      struct err *e)
 {
 	if (!o->value) {
 		if (attached)
@@ -205,7 +205,8 @@ static int parse_letters(struct parser *p, const char *word, struct err *e)
 		const struct opt *o = find_letter(p->table, *letter);
 
 		if (!o)
-			return err_set(e, ERR_INVALID, "unknown option '-%c' (see --help)", *letter);
+			return err_set(e, ERR_INVALID, "unknown option '-%c' (see --help)",
+				       *letter);
 		if (o->value)
 			return apply(p, o, letter[1] ? letter + 1 : NULL, e);
 		if (apply(p, o, NULL, e) < 0)

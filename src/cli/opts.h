@@ -13,9 +13,9 @@
 #include <stddef.h>
 
 enum opt_kind {
-	OPT_FLAG,	  /* sets the bool at .offset */
-	OPT_TEXT,	  /* sets the const char * at .offset */
-	OPT_SETTING,	  /* adds a policy setting for .field */
+	OPT_FLAG,         /* sets the bool at .offset */
+	OPT_TEXT,         /* sets the const char * at .offset */
+	OPT_SETTING,      /* adds a policy setting for .field */
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
 	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is a directory */
 };
@@ -23,7 +23,7 @@ enum opt_kind {
 struct opt {
 	const char *group; /* heading in --help; NULL: as the row before */
 	const char *name;  /* without the dashes */
-	char letter;	   /* 0: none */
+	char letter;       /* 0: none */
 	const char *value; /* what --help calls the value; NULL: takes none */
 	const char *help;
 	enum opt_kind kind;

@@ -11,7 +11,7 @@ struct request_flags {
 	bool is_json;
 };
 
-extern const struct opts_table request_options;	       /* run's */
+extern const struct opts_table request_options;        /* run's */
 extern const struct opts_table request_policy_options; /* the same, less the terminal */
 
 #define REQUEST_PATH_MAX_BYTES 4096u
@@ -26,6 +26,6 @@ struct request {
 };
 
 /* Options -> settings -> policy. Nothing has touched the system when this fails. */
-ERR_CHECKED int request_read(const struct opts_table *table, char **argv,
-			     char *const *environ_list, struct request *r, struct err *e);
+ERR_CHECKED int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
+			     struct request *r, struct err *e);
 void request_done(struct request *r); /* also after failure, and on a zeroed struct */

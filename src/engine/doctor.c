@@ -135,7 +135,8 @@ static void check_network(struct doctor_finding *f)
 
 static void check_limits(struct doctor_finding *f)
 {
-	const struct policy wanted = { .memory_bytes = 1u << 30, .pids_count = 100,
+	const struct policy wanted = { .memory_bytes = 1u << 30,
+				       .pids_count = 100,
 				       .cpus_milli = 1000 };
 	const char *why = NULL;
 	struct cgroup c;

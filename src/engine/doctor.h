@@ -9,7 +9,7 @@
 
 enum doctor_state {
 	DOCTOR_OK,
-	DOCTOR_WEAKER,	/* works in a lesser form, which .detail names */
+	DOCTOR_WEAKER,  /* works in a lesser form, which .detail names */
 	DOCTOR_MISSING, /* sandboxes refuse to run */
 
 	DOCTOR_STATE_COUNT

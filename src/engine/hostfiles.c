@@ -34,11 +34,12 @@ static int open_mapped(struct rootfs_place *place, int source_fd, const struct s
 		}
 		/* world-readable files serve without it; a writer would find no owner */
 		if (!place->is_read_only)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "'%s' lies on a file system that cannot map owners, which "
-				       "root's sandboxes need to write there (add :ro, or call as an "
-				       "ordinary user)",
-				       place->source);
+			return err_set(
+				e, ERR_UNSUPPORTED,
+				"'%s' lies on a file system that cannot map owners, which "
+				"root's sandboxes need to write there (add :ro, or call as an "
+				"ordinary user)",
+				place->source);
 	}
 	place->tree_fd = take_fd(&tree_fd);
 	return 0;
@@ -82,7 +83,8 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, const struct
 static int add_all(struct hostfiles *h, const struct policy *p, const struct idmap *map,
 		   struct err *e)
 {
-	const struct rootfs_place home = { .source = p->home, .target = p->home,
+	const struct rootfs_place home = { .source = p->home,
+					   .target = p->home,
 					   .is_read_only = true };
 	const struct rootfs_place workspace = { .source = p->workspace, .target = p->workspace };
 
@@ -92,7 +94,8 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
-		const struct rootfs_place mount = { .source = m->source, .target = m->target,
+		const struct rootfs_place mount = { .source = m->source,
+						    .target = m->target,
 						    .is_read_only = m->is_read_only };
 
 		if (add_host(h, mount, map, e) < 0)
@@ -103,8 +106,8 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 			.kind = ROOTFS_TMPFS,
 			.target = p->tmpfs[i].target,
 			.tree_fd = -1,
-			.size_bytes = p->tmpfs[i].size_bytes ? p->tmpfs[i].size_bytes :
-							       p->disk_bytes,
+			.size_bytes =
+				p->tmpfs[i].size_bytes ? p->tmpfs[i].size_bytes : p->disk_bytes,
 		};
 	return 0;
 }

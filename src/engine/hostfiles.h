@@ -22,6 +22,6 @@ struct hostfiles {
 };
 
 /* Names in the policy are borrowed. */
-ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p,
-			       const struct idmap *map, struct err *e);
+ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct idmap *map,
+			       struct err *e);
 void hostfiles_done(struct hostfiles *h);

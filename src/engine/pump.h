@@ -18,14 +18,14 @@
 
 enum pump_flags {
 	PUMP_OWNS_FROM = 1 << 0,   /* closed when nobody reads the other end any more */
-	PUMP_OWNS_TO = 1 << 1,	   /* end-of-file is passed on by closing it */
+	PUMP_OWNS_TO = 1 << 1,     /* end-of-file is passed on by closing it */
 	PUMP_EOF_IS_BYTE = 1 << 2, /* ... or by the terminal's end-of-file character */
-	PUMP_INPUT = 1 << 3,	   /* into the sandbox: nothing to drain when that is gone */
+	PUMP_INPUT = 1 << 3,       /* into the sandbox: nothing to drain when that is gone */
 };
 
 struct pump {
-	int from_fd;	    /* -1 once it has ended */
-	int to_fd;	    /* -1 with a buffer, and when nobody reads it any more */
+	int from_fd;        /* -1 once it has ended */
+	int to_fd;          /* -1 with a buffer, and when nobody reads it any more */
 	struct buf *to_buf; /* NULL with a descriptor */
 	unsigned flags;
 	size_t start, len; /* what waits in `piece` */

@@ -84,9 +84,10 @@ static int check_without_cgroup(const struct policy *p, const char *why, struct 
 			       p->origin[p->io_read_bytes_per_s ? POLICY_IO_READ : POLICY_IO_WRITE],
 			       why);
 	if (p->cpus_milli % 1000 != 0)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "%s: a fraction of a cpu needs a cgroup, and %s (use a whole number)",
-			       p->origin[POLICY_CPUS], why);
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"%s: a fraction of a cpu needs a cgroup, and %s (use a whole number)",
+			p->origin[POLICY_CPUS], why);
 	return 0;
 }
 
@@ -232,8 +233,8 @@ static void finish(struct session *s, const struct supervise_outcome *outcome, s
 	cgroup_get_usage(&s->cgroup, &usage);
 	r->duration_ms = (now_us() - s->started_us) / 1000;
 	r->cpu_ms = s->sandbox.cpu_us / 1000;
-	r->peak_memory_bytes = usage.has_memory ? usage.peak_memory_bytes :
-						  s->sandbox.peak_process_bytes;
+	r->peak_memory_bytes =
+		usage.has_memory ? usage.peak_memory_bytes : s->sandbox.peak_process_bytes;
 	r->has_oom = usage.oom_kill_count > 0;
 	judge(outcome, r);
 	for (int i = 0; i < 2; i++) {
@@ -263,7 +264,8 @@ int run_command(const struct run_options *o, struct run_result *ret, struct err 
 	struct supervise_outcome outcome = { 0 };
 
 	session_init(&s);
-	if (prepare(&s, o, e) < 0 || start(&s, o, e) < 0 || supervise(&s, o->policy, &outcome, e) < 0)
+	if (prepare(&s, o, e) < 0 || start(&s, o, e) < 0 ||
+	    supervise(&s, o->policy, &outcome, e) < 0)
 		return -1;
 	*ret = (struct run_result){ 0 };
 	finish(&s, &outcome, ret);
@@ -289,7 +291,7 @@ const char *run_limits_by(const struct policy *p)
 		return "nothing: this host's cgroups cannot be read";
 	kind = c.kind;
 	cgroup_release(&c);
-	return kind == CGROUP_V2 ? "cgroup v2" :
-	       kind == CGROUP_V1 ? "cgroup v1" :
-				   "rlimits and watching (no cgroup may be created)";
+	return kind == CGROUP_V2   ? "cgroup v2"
+	       : kind == CGROUP_V1 ? "cgroup v1"
+				   : "rlimits and watching (no cgroup may be created)";
 }

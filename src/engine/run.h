@@ -22,18 +22,18 @@ struct run_options {
 };
 
 enum run_end {
-	RUN_EXITED,	  /* .exit_code is the command's own */
-	RUN_SIGNALLED,	  /* by .signal_number */
-	RUN_TIMED_OUT,	  /* the deadline passed */
-	RUN_OUT_OF_CPU,	  /* --cpu-time is used up */
+	RUN_EXITED,       /* .exit_code is the command's own */
+	RUN_SIGNALLED,    /* by .signal_number */
+	RUN_TIMED_OUT,    /* the deadline passed */
+	RUN_OUT_OF_CPU,   /* --cpu-time is used up */
 	RUN_OUT_OF_MEMORY /* killed at the memory limit */
 };
 
 struct run_result {
 	enum run_end end;
-	int exit_code;	   /* what `run` exits with: the command's own, 124, 128+n */
+	int exit_code;     /* what `run` exits with: the command's own, 124, 128+n */
 	int signal_number; /* 0 when it exited */
-	bool has_oom;	   /* something inside was killed at the memory limit, perhaps not the command */
+	bool has_oom; /* something inside was killed at the memory limit, perhaps not the command */
 	uint64_t duration_ms;
 	uint64_t cpu_ms;
 	uint64_t peak_memory_bytes;

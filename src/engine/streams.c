@@ -120,8 +120,7 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 	for (int stream = 1; stream < 3; stream++) {
 		if (is_captured && open_output_pipe(s, stream, &s->captured[stream - 1], e) < 0)
 			return -1;
-		if (!is_captured && is_terminal[stream] &&
-		    open_output_pipe(s, stream, NULL, e) < 0)
+		if (!is_captured && is_terminal[stream] && open_output_pipe(s, stream, NULL, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -35,8 +35,8 @@ struct supervise_options {
 	struct native_sandbox *sandbox;
 	struct streams *streams;
 	int signal_fd;
-	uint64_t timeout_ms;	     /* 0: none */
-	uint64_t cpu_ms;	     /* 0: none, or init watches it */
+	uint64_t timeout_ms;         /* 0: none */
+	uint64_t cpu_ms;             /* 0: none, or init watches it */
 	const struct cgroup *cgroup; /* which tells the cpu time */
 };
 

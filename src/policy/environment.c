@@ -10,10 +10,12 @@
 
 /* A variable whose name holds one of these (in any case) does not go inside by itself. */
 static const char *const secret_part[] = {
-	"TOKEN",   "SECRET",	"PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY",
-	"APIKEY",  "ACCESS_KEY", "PRIVATE",  "_AUTH_", "AUTHORIZATION", "COOKIE",
-	"DATABASE_URL", "_DSN", "CONNECTION_STRING", "CREDS", "WEBHOOK", "BEARER", "SIGNING",
-	"_KEY_", "KUBECONFIG_DATA",
+	"TOKEN",      "SECRET",          "PASSWORD", "PASSWD",
+	"PASSPHRASE", "CREDENTIAL",      "API_KEY",  "APIKEY",
+	"ACCESS_KEY", "PRIVATE",         "_AUTH_",   "AUTHORIZATION",
+	"COOKIE",     "DATABASE_URL",    "_DSN",     "CONNECTION_STRING",
+	"CREDS",      "WEBHOOK",         "BEARER",   "SIGNING",
+	"_KEY_",      "KUBECONFIG_DATA",
 };
 
 /* ... or ends in one of these. */
@@ -21,8 +23,16 @@ static const char *const secret_end[] = { "_KEY", "_PASS", "_PWD", "_PAT", "_JWT
 
 /* These lead to services of the host: sockets, displays, other sessions. */
 static const char *const host_service[] = {
-	"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "DOCKER_HOST",	  "GPG_AGENT_INFO", "STY", "TMUX",
-	"WAYLAND_DISPLAY",	    "XAUTHORITY", "XDG_RUNTIME_DIR", "SSH_AGENT_PID",
+	"DBUS_SESSION_BUS_ADDRESS",
+	"DISPLAY",
+	"DOCKER_HOST",
+	"GPG_AGENT_INFO",
+	"STY",
+	"TMUX",
+	"WAYLAND_DISPLAY",
+	"XAUTHORITY",
+	"XDG_RUNTIME_DIR",
+	"SSH_AGENT_PID",
 };
 
 static bool name_is(const char *entry, size_t name_len, const char *name)

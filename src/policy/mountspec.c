@@ -17,9 +17,10 @@ int mountspec_check_target(const char *target, struct err *e)
 		return err_set(e, ERR_INVALID, "nothing can be mounted over '/'");
 	for (size_t i = 0; i < COUNT_OF(reserved); i++)
 		if (path_is_within(target, reserved[i]))
-			return err_set(e, ERR_INVALID,
-				       "nothing can be mounted over '%s': '%s' is the sandbox's own",
-				       target, reserved[i]);
+			return err_set(
+				e, ERR_INVALID,
+				"nothing can be mounted over '%s': '%s' is the sandbox's own",
+				target, reserved[i]);
 	return 0;
 }
 
@@ -86,8 +87,8 @@ int mountspec_parse_tmpfs(const char *text, struct policy_tmpfs *ret, struct err
 
 	if (colon) {
 		*colon = '\0';
-		if (parse_bytes(colon + 1, POLICY_DISK_MIN_BYTES, POLICY_DISK_MAX_BYTES, &size,
-				e) < 0)
+		if (parse_bytes(colon + 1, POLICY_DISK_MIN_BYTES, POLICY_DISK_MAX_BYTES, &size, e) <
+		    0)
 			return -1;
 	}
 	if (normal_target(spec, &target, e) < 0)

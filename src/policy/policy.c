@@ -73,12 +73,12 @@ static const struct field fields[] = {
 	[POLICY_FILE_SIZE] = { "file-size",
 			       NUMBER(VALUE_BYTES, file_size_bytes, POLICY_FILE_SIZE_MIN_BYTES,
 				      POLICY_FILE_SIZE_MAX_BYTES) },
-	[POLICY_IO_READ] = { "io-read", NUMBER(VALUE_RATE, io_read_bytes_per_s,
-					       POLICY_IO_MIN_BYTES_PER_S,
-					       POLICY_IO_MAX_BYTES_PER_S) },
-	[POLICY_IO_WRITE] = { "io-write", NUMBER(VALUE_RATE, io_write_bytes_per_s,
-						 POLICY_IO_MIN_BYTES_PER_S,
-						 POLICY_IO_MAX_BYTES_PER_S) },
+	[POLICY_IO_READ] = { "io-read",
+			     NUMBER(VALUE_RATE, io_read_bytes_per_s, POLICY_IO_MIN_BYTES_PER_S,
+				    POLICY_IO_MAX_BYTES_PER_S) },
+	[POLICY_IO_WRITE] = { "io-write",
+			      NUMBER(VALUE_RATE, io_write_bytes_per_s, POLICY_IO_MIN_BYTES_PER_S,
+				     POLICY_IO_MAX_BYTES_PER_S) },
 	[POLICY_TIMEOUT] = { "timeout", NUMBER(VALUE_MS, timeout_ms, POLICY_TIMEOUT_MIN_MS,
 					       POLICY_TIMEOUT_MAX_MS) },
 	[POLICY_CPU_TIME] = { "cpu-time", NUMBER(VALUE_MS, cpu_time_ms, POLICY_CPU_TIME_MIN_MS,
@@ -165,9 +165,9 @@ static int use_home(struct resolver *r, struct err *e)
 static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
 {
 	static const enum policy_field preset[] = {
-		POLICY_PROFILE,	    POLICY_USER, POLICY_CAPABILITIES, POLICY_TRACE, POLICY_READ_ONLY,
-		POLICY_WORKSPACE,   POLICY_HOME, POLICY_WORKDIR,      POLICY_ENVIRONMENT,
-		POLICY_MEMORY,	    POLICY_CPUS, POLICY_PIDS,
+		POLICY_PROFILE,     POLICY_USER,      POLICY_CAPABILITIES, POLICY_TRACE,
+		POLICY_READ_ONLY,   POLICY_WORKSPACE, POLICY_HOME,         POLICY_WORKDIR,
+		POLICY_ENVIRONMENT, POLICY_MEMORY,    POLICY_CPUS,         POLICY_PIDS,
 	};
 	const struct profile *profile = profile_get(id);
 	struct policy *p = r->policy;
@@ -206,8 +206,8 @@ static int read_profile(struct resolver *r, const struct policy_setting *s, stru
 static int read_accept_missing(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	if (strcmp(s->text, "landlock") != 0)
-		return err_set(e, ERR_INVALID, "'%s' is not a wall that can be missing (use landlock)",
-			       s->text);
+		return err_set(e, ERR_INVALID,
+			       "'%s' is not a wall that can be missing (use landlock)", s->text);
 	r->policy->accepts_no_landlock = true;
 	return 0;
 }
@@ -370,8 +370,7 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	int ok;
 
 	assert(f->read || f->kind != VALUE_OWN_READER);
-	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) :
-					   read_number(r->policy, f, s->text, e);
+	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) : read_number(r->policy, f, s->text, e);
 	if (ok < 0)
 		return err_wrap(e, "%s", s->origin);
 	r->policy->origin[s->field] = s->origin;
@@ -384,8 +383,8 @@ static void derive(struct policy *p)
 	set_text(&p->home_dir, mem_dup(p->home ? p->home : p->uid == 0 ? "/root" : "/home/user"));
 	if (!p->workdir) {
 		set_text(&p->workdir, mem_dup(p->workspace ? p->workspace : p->home_dir));
-		p->origin[POLICY_WORKDIR] = p->workspace ? p->origin[POLICY_WORKSPACE] :
-							   p->origin[POLICY_USER];
+		p->origin[POLICY_WORKDIR] =
+			p->workspace ? p->origin[POLICY_WORKSPACE] : p->origin[POLICY_USER];
 	}
 	if (p->uid != 0 && p->has_capabilities) {
 		p->has_capabilities = false;

@@ -72,7 +72,7 @@ enum policy_field {
 #define POLICY_TMPFS_MAX 16u
 #define POLICY_ENV_MAX 1024u
 #define POLICY_DISK_DEFAULT_BYTES (1ull << 30) /* where there is no memory limit to halve */
-#define POLICY_USER_ID 1000u		       /* the account named "user" inside */
+#define POLICY_USER_ID 1000u                   /* the account named "user" inside */
 
 struct policy_mount {
 	char *source; /* absolute, on the host */
@@ -93,10 +93,10 @@ struct policy {
 	bool is_read_only;
 	bool passes_env;
 	bool accepts_no_landlock; /* the user knows that this host has none */
-	char *workspace; /* absolute path, or NULL */
-	char *home;	 /* the caller's, mounted read-only, or NULL */
-	char *workdir;	 /* absolute, inside; never NULL */
-	char *home_dir;	 /* $HOME inside; never NULL */
+	char *workspace;          /* absolute path, or NULL */
+	char *home;               /* the caller's, mounted read-only, or NULL */
+	char *workdir;            /* absolute, inside; never NULL */
+	char *home_dir;           /* $HOME inside; never NULL */
 
 	struct policy_mount mounts[POLICY_MOUNTS_MAX];
 	unsigned mount_count;
@@ -109,7 +109,7 @@ struct policy {
 	uint64_t memory_bytes;
 	uint64_t cpus_milli;
 	uint64_t pids_count;
-	uint64_t disk_bytes; /* never 0 */
+	uint64_t disk_bytes;   /* never 0 */
 	uint64_t nofile_count; /* never 0; a lower hard limit of the caller's wins by default */
 	uint64_t file_size_bytes;
 	uint64_t io_read_bytes_per_s;
@@ -122,8 +122,8 @@ struct policy {
 
 /* Who asks, as far as a policy depends on it. All borrowed. */
 struct policy_caller {
-	const char *cwd;	   /* NULL when it cannot be read */
-	const char *home;	   /* NULL when there is none */
+	const char *cwd;           /* NULL when it cannot be read */
+	const char *home;          /* NULL when there is none */
 	char *const *environ_list; /* "NAME=value" ..., NULL */
 };
 

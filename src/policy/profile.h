@@ -19,12 +19,12 @@ enum profile_id {
 
 struct profile {
 	const char *name;
-	bool has_workspace; /* the working directory, read-write at its own path */
-	bool has_home;	    /* the caller's home, read-only, credential files masked */
-	bool passes_env;    /* the caller's environment, minus what looks like a secret */
-	bool is_read_only;  /* root file system; /tmp and the home directory stay writable */
-	bool runs_as_root;  /* root inside, with the capabilities that package managers need */
-	bool may_trace;	    /* debuggers may trace processes of the same sandbox */
+	bool has_workspace;    /* the working directory, read-write at its own path */
+	bool has_home;         /* the caller's home, read-only, credential files masked */
+	bool passes_env;       /* the caller's environment, minus what looks like a secret */
+	bool is_read_only;     /* root file system; /tmp and the home directory stay writable */
+	bool runs_as_root;     /* root inside, with the capabilities that package managers need */
+	bool may_trace;        /* debuggers may trace processes of the same sandbox */
 	uint64_t memory_bytes; /* 0: no limit, here and below */
 	uint64_t cpus_milli;
 	uint64_t pids_count;

@@ -33,7 +33,8 @@ static int find_disk(const char *path, char device[BLOCKDEV_NAME_MAX_BYTES], str
 
 	if (stat(path, &st) < 0)
 		return err_sys(e, errno, "look at '%s'", path);
-	(void)snprintf(device, BLOCKDEV_NAME_MAX_BYTES, "%u:%u", major(st.st_dev), minor(st.st_dev));
+	(void)snprintf(device, BLOCKDEV_NAME_MAX_BYTES, "%u:%u", major(st.st_dev),
+		       minor(st.st_dev));
 	(void)snprintf(sys, sizeof(sys), "/sys/dev/block/%s", device);
 	if (access(sys, F_OK) < 0)
 		return err_set(e, ERR_UNSUPPORTED,

@@ -44,7 +44,7 @@ static const struct {
 	const char *v1, *v2;
 } controller_name[] = {
 	[CGROUP_MEMORY] = { "memory", "memory" }, [CGROUP_PIDS] = { "pids", "pids" },
-	[CGROUP_CPU] = { "cpu", "cpu" },	  [CGROUP_CPUACCT] = { "cpuacct", NULL },
+	[CGROUP_CPU] = { "cpu", "cpu" },          [CGROUP_CPUACCT] = { "cpuacct", NULL },
 	[CGROUP_IO] = { "blkio", "io" },
 };
 
@@ -421,7 +421,8 @@ static int make_group(struct cgroup *c, unsigned i, struct err *e)
 
 int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 {
-	if (c->kind == CGROUP_V2 && enable_v2_controllers(c->parent_fd[0], cgroup_needs(p), e) < 0) {
+	if (c->kind == CGROUP_V2 &&
+	    enable_v2_controllers(c->parent_fd[0], cgroup_needs(p), e) < 0) {
 		cgroup_release(c);
 		return -1;
 	}

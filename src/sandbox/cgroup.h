@@ -35,7 +35,7 @@ struct cgroup {
 	char name[CGROUP_NAME_MAX_BYTES];
 	/* v1: one per controller in use, -1 otherwise. v2: only [0]. */
 	int parent_fd[CGROUP_CONTROLLER_COUNT];
-	int dir_fd[CGROUP_CONTROLLER_COUNT]; /* -1 until made */
+	int dir_fd[CGROUP_CONTROLLER_COUNT];  /* -1 until made */
 	int join_fd[CGROUP_CONTROLLER_COUNT]; /* v1: its `tasks` file, for the child */
 };
 

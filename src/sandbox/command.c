@@ -108,7 +108,8 @@ static int explain(const char *path, int error, struct err *e)
 		/* the file is there: what is missing is the interpreter in its first line */
 		if (access(path, F_OK) == 0)
 			return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
-				       "'%s' needs an interpreter or loader that is not there", path);
+				       "'%s' needs an interpreter or loader that is not there",
+				       path);
 		return err_set(e, ERR_COMMAND_NOT_FOUND,
 			       "no command '%s' inside the sandbox, where only what --mount and "
 			       "--workspace show of your files exists",
@@ -118,7 +119,8 @@ static int explain(const char *path, int error, struct err *e)
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is a directory", path);
 	if (error == ENOEXEC)
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
-			       "'%s' is no program for this machine (a script needs a #! line)", path);
+			       "'%s' is no program for this machine (a script needs a #! line)",
+			       path);
 	if (error == EACCES)
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is not executable", path);
 	(void)err_sys(e, error, "run '%s'", path);

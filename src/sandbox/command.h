@@ -17,7 +17,7 @@ struct command {
 	char *const *argv;
 	char *const *envp;
 	int stdio_fd[3]; /* become 0, 1, 2 */
-	bool has_tty;	 /* the streams are a terminal of the sandbox: make it controlling */
+	bool has_tty;    /* the streams are a terminal of the sandbox: make it controlling */
 	bool can_switch_ids;
 	bool has_landlock; /* false only where the user accepts that it is missing */
 	unsigned rlimit_flags;

@@ -14,10 +14,8 @@ static const char *const nodes[] = { "null", "zero", "full", "random", "urandom"
 static const struct {
 	const char *name, *text;
 } links[] = {
-	{ "fd", "/proc/self/fd" },
-	{ "stdin", "/proc/self/fd/0" },
-	{ "stdout", "/proc/self/fd/1" },
-	{ "stderr", "/proc/self/fd/2" },
+	{ "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
+	{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
 	{ "ptmx", "pts/ptmx" },
 };
 

@@ -90,8 +90,9 @@ int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e)
 	uint32_t slot = 0;
 	bool has_ranges;
 
-	*m = (struct idmap){ .uid = uid, .gid = gid, .host_uid = geteuid(), .host_gid = getegid(),
-			     .lock_fd = -1 };
+	*m = (struct idmap){
+		.uid = uid, .gid = gid, .host_uid = geteuid(), .host_gid = getegid(), .lock_fd = -1
+	};
 	if (find_private_ranges(&has_ranges, e) < 0)
 		return -1;
 	if (!has_ranges)
@@ -115,8 +116,8 @@ static int write_map(const char *path, uint32_t inside, uint32_t outside, uint32
 	char text[MAP_MAX_BYTES];
 	int r;
 
-	(void)snprintf(text, sizeof(text), "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", inside,
-		       outside, count);
+	(void)snprintf(text, sizeof(text), "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", inside, outside,
+		       count);
 	r = file_write_at(AT_FDCWD, path, text);
 	if (r < 0)
 		return err_sys(e, -r, "write %s", path);

@@ -22,9 +22,9 @@
 
 struct idmap {
 	bool is_range;
-	uint32_t uid, gid;	     /* inside: as whom the command runs */
+	uint32_t uid, gid;           /* inside: as whom the command runs */
 	uint32_t host_uid, host_gid; /* of id 0 of the range, or the caller's own */
-	int lock_fd;		     /* range: holds the slot while it is open anywhere */
+	int lock_fd;                 /* range: holds the slot while it is open anywhere */
 };
 
 /* Chooses the map for a command that runs as uid:gid inside. */

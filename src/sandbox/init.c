@@ -142,7 +142,8 @@ void init_run(const struct init_options *o)
 	    keep_only(o, &e) < 0)
 		goto out;
 	report_fd = KEPT_REPORT_FD;
-	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 || open_signals(&all, &signal_fd, &e) < 0)
+	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 ||
+	    open_signals(&all, &signal_fd, &e) < 0)
 		goto out;
 	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &o->watch));
 	_exit(0);

@@ -9,8 +9,8 @@
  * A signal whose value is INIT_TO_GROUP goes to the command's whole process group, as one from
  * a terminal would; any other goes to the command alone, as one from kill would.
  *
- * It has no capabilities (but one where it watches memory), holds no stream of the caller and cannot be looked into. Signals that
- * processes inside send to it are ignored.
+ * It has no capabilities (but one where it watches memory), holds no stream of the caller and
+ * cannot be looked into. Signals that processes inside send to it are ignored.
  */
 
 #include "sandbox/watch.h"
@@ -23,7 +23,7 @@ struct init_options {
 	const struct command *command;
 	int report_fd;
 	int lifeline_fd; /* reads end-of-file when the supervisor is gone */
-	int lock_fd;	 /* held while we live; may be -1 */
+	int lock_fd;     /* held while we live; may be -1 */
 	struct watch_limits watch;
 };
 

@@ -36,10 +36,9 @@ ERR_CHECKED int mount_make_writable(int dir_fd, struct err *e);
 ERR_CHECKED int mount_set_idmap(int tree_fd, int userns_fd, struct err *e);
 
 /* A new file system, detached. `options` are "key", "value" pairs, ended by NULL. */
-ERR_CHECKED int mount_new(const char *type, const char *const *options, unsigned flags,
-			  int *ret_fd, struct err *e);
-ERR_CHECKED int mount_new_tmpfs(uint64_t size_bytes, const char *mode, int *ret_fd,
-				struct err *e);
+ERR_CHECKED int mount_new(const char *type, const char *const *options, unsigned flags, int *ret_fd,
+			  struct err *e);
+ERR_CHECKED int mount_new_tmpfs(uint64_t size_bytes, const char *mode, int *ret_fd, struct err *e);
 
 /* Attaches a detached tree at target_fd itself. */
 ERR_CHECKED int mount_attach(int tree_fd, int target_fd, const char *name, struct err *e);

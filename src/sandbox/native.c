@@ -28,9 +28,9 @@
 
 /* Both ends of what connects the two sides. */
 struct links {
-	int report[2];	 /* child -> parent */
+	int report[2];   /* child -> parent */
 	int lifeline[2]; /* parent -> child: one byte says "go on", end-of-file says "die" */
-	int tty[2];	 /* socket pair, only with a terminal: parent, child */
+	int tty[2];      /* socket pair, only with a terminal: parent, child */
 };
 
 enum { READ_END, WRITE_END };
@@ -68,8 +68,8 @@ static int await_maps(int lifeline_fd, struct err *e)
 /* Until the ids are taken every file access is still the caller's: nothing comes before. */
 static int take_identity(const struct native_plan *plan, const struct links *l, struct err *e)
 {
-	if (plan->idmap->is_range ? await_maps(l->lifeline[READ_END], e) < 0 :
-				    idmap_write_own(plan->idmap, e) < 0)
+	if (plan->idmap->is_range ? await_maps(l->lifeline[READ_END], e) < 0
+				  : idmap_write_own(plan->idmap, e) < 0)
 		return -1;
 	return idmap_become_inside_root(plan->idmap, e);
 }
@@ -165,16 +165,18 @@ out:
 static int explain_clone(int error, struct err *e)
 {
 	if (error == EPERM || error == EACCES)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "this user may not create user namespaces here ('agentkernel doctor' "
-			       "shows what to change)");
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"this user may not create user namespaces here ('agentkernel doctor' "
+			"shows what to change)");
 	if (error == ENOSYS)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "clone3 is not allowed here: this already is a sandbox or a "
 			       "container, and sandboxes do not nest in it");
 	if (error == ENOSPC)
-		return err_set(e, ERR_LIMIT, "the limit on user namespaces is reached (see "
-					     "/proc/sys/user/max_user_namespaces)");
+		return err_set(e, ERR_LIMIT,
+			       "the limit on user namespaces is reached (see "
+			       "/proc/sys/user/max_user_namespaces)");
 	return err_sys(e, error, "create the sandbox's namespaces");
 }
 
@@ -234,12 +236,14 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 	cleanup_closep(&l.tty[CHILD_END]);
 	if (release_child(plan, s.pid, s.lifeline_fd, e) < 0)
 		return -1;
-	if (plan->command.has_tty && tty_receive_master(l.tty[PARENT_END], &s.tty_master_fd, e) < 0) {
+	if (plan->command.has_tty &&
+	    tty_receive_master(l.tty[PARENT_END], &s.tty_master_fd, e) < 0) {
 		struct report report;
 		struct err ignored;
 
 		/* the child knows better what went wrong */
-		if (report_read(s.report_fd, &report, &ignored) == 1 && report.kind == REPORT_FAILED)
+		if (report_read(s.report_fd, &report, &ignored) == 1 &&
+		    report.kind == REPORT_FAILED)
 			*e = report.error;
 		return -1;
 	}

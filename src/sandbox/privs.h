@@ -19,7 +19,8 @@ ERR_CHECKED int privs_fresh_keyring(struct err *e);
 /* For the command, just before Landlock and seccomp; there is no way back. */
 struct privs_options {
 	uint32_t uid, gid;
-	bool can_switch_ids; /* the namespace has more than one id, so this process must take its own */
+	bool can_switch_ids; /* the namespace has more than one id, so this process must take its
+				own */
 	bool has_capabilities;
 };
 ERR_CHECKED int privs_drop(const struct privs_options *o, struct err *e);

@@ -10,8 +10,8 @@
 
 enum report_kind {
 	REPORT_FAILED = 1, /* .error says what */
-	REPORT_ENDED,	   /* .wait_status of the command */
-	REPORT_LIMIT,	   /* init ended the sandbox: .limit was reached */
+	REPORT_ENDED,      /* .wait_status of the command */
+	REPORT_LIMIT,      /* init ended the sandbox: .limit was reached */
 };
 
 enum report_limit { REPORT_LIMIT_NONE, REPORT_LIMIT_MEMORY, REPORT_LIMIT_CPU_TIME };

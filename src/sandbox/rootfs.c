@@ -45,10 +45,10 @@ static const struct {
 	const char *path;
 	mode_t mode;
 } skeleton[] = {
-	{ "dev", 0755 },     { "dev/shm", 01777 }, { "etc", 0755 },	  { "home", 0755 },
-	{ "home/user", 0755 }, { "proc", 0555 },	   { "root", 0700 },	  { "run", 0755 },
-	{ "tmp", 01777 },    { "var", 0755 },	   { "var/cache", 0755 }, { "var/lib", 0755 },
-	{ "var/log", 0755 }, { "var/tmp", 01777 },
+	{ "dev", 0755 },       { "dev/shm", 01777 }, { "etc", 0755 },       { "home", 0755 },
+	{ "home/user", 0755 }, { "proc", 0555 },     { "root", 0700 },      { "run", 0755 },
+	{ "tmp", 01777 },      { "var", 0755 },      { "var/cache", 0755 }, { "var/lib", 0755 },
+	{ "var/log", 0755 },   { "var/tmp", 01777 },
 };
 
 const char *const rootfs_always_writable[] = { "/tmp", "/var/tmp", "/dev/shm", "/run", NULL };

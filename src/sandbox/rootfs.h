@@ -26,8 +26,8 @@ struct rootfs_place {
 
 	/* ROOTFS_HOST */
 	const char *source; /* host path; borrowed */
-	int tree_fd;	    /* detached tree made by a root caller; -1: open `source` here */
-	dev_t device;	    /* what `source` was when it was checked; another is refused */
+	int tree_fd;        /* detached tree made by a root caller; -1: open `source` here */
+	dev_t device;       /* what `source` was when it was checked; another is refused */
 	ino_t inode;
 	bool is_dir;
 	bool is_read_only;

@@ -28,7 +28,7 @@
 #include <string.h>
 
 #define NUMBER_MAX 1024 /* call numbers; the highest today is under 500 */
-#define CODE_MAX 2048	/* instructions of one program, below BPF's own 4096 */
+#define CODE_MAX 2048   /* instructions of one program, below BPF's own 4096 */
 #define RANGE_MAX NUMBER_MAX
 #define CONDITIONAL_REACH 255
 
@@ -206,13 +206,20 @@ static const struct {
 	const char *name;
 	int number;
 } newer_call[] = {
-	{ "quotactl_fd", 443 },	  { "landlock_create_ruleset", 444 },
-	{ "landlock_add_rule", 445 }, { "landlock_restrict_self", 446 },
-	{ "memfd_secret", 447 },  { "process_mrelease", 448 },
-	{ "futex_waitv", 449 },	  { "set_mempolicy_home_node", 450 },
-	{ "cachestat", 451 },	  { "fchmodat2", 452 },
-	{ "map_shadow_stack", 453 }, { "futex_wake", 454 },
-	{ "futex_wait", 455 },	  { "futex_requeue", 456 },
+	{ "quotactl_fd", 443 },
+	{ "landlock_create_ruleset", 444 },
+	{ "landlock_add_rule", 445 },
+	{ "landlock_restrict_self", 446 },
+	{ "memfd_secret", 447 },
+	{ "process_mrelease", 448 },
+	{ "futex_waitv", 449 },
+	{ "set_mempolicy_home_node", 450 },
+	{ "cachestat", 451 },
+	{ "fchmodat2", 452 },
+	{ "map_shadow_stack", 453 },
+	{ "futex_wake", 454 },
+	{ "futex_wait", 455 },
+	{ "futex_requeue", 456 },
 	{ "mseal", 462 },
 };
 

@@ -33,12 +33,25 @@
 #define TMPFILE_BIT 020000000 /* of O_TMPFILE, without the O_DIRECTORY that comes with it */
 
 #define ALLOW_IF_CLEAR(argument, bits)                                                             \
-	{ argument, (bits), 0, STEP_ALLOW, STEP_FAIL, .error = EPERM }
-#define ALLOW_IF(argument, value) { argument, ALL, (uint32_t)(value), STEP_ALLOW, STEP_NEXT }
+	{                                                                                          \
+		argument, (bits), 0, STEP_ALLOW, STEP_FAIL, .error = EPERM                         \
+	}
+#define ALLOW_IF(argument, value)                                                                  \
+	{                                                                                          \
+		argument, ALL, (uint32_t)(value), STEP_ALLOW, STEP_NEXT                            \
+	}
 #define REFUSE_IF(argument, value)                                                                 \
-	{ argument, ALL, (uint32_t)(value), STEP_FAIL, STEP_NEXT, .error = EPERM }
-#define ELSE_ALLOW { 0, 0, 0, STEP_ALLOW, STEP_ALLOW }
-#define ELSE_FAIL(error_) { 0, 0, 0, STEP_FAIL, STEP_FAIL, .error = (error_) }
+	{                                                                                          \
+		argument, ALL, (uint32_t)(value), STEP_FAIL, STEP_NEXT, .error = EPERM             \
+	}
+#define ELSE_ALLOW                                                                                 \
+	{                                                                                          \
+		0, 0, 0, STEP_ALLOW, STEP_ALLOW                                                    \
+	}
+#define ELSE_FAIL(error_)                                                                          \
+	{                                                                                          \
+		0, 0, 0, STEP_FAIL, STEP_FAIL, .error = (error_)                                   \
+	}
 
 /* clone3 hides its flags behind a pointer; it answers ENOSYS below, so clone() can be read. */
 static const struct rule_step clone_steps[] = { ALLOW_IF_CLEAR(0, NEW_NAMESPACES) };
@@ -47,10 +60,10 @@ static const struct rule_step unshare_steps[] = {
 };
 
 static const struct rule_step ioctl_steps[] = {
-	REFUSE_IF(1, TIOCSTI),	 /* types into a terminal */
+	REFUSE_IF(1, TIOCSTI),   /* types into a terminal */
 	REFUSE_IF(1, TIOCLINUX), /* pastes into a console */
-	REFUSE_IF(1, TIOCCONS),	 /* takes over console output */
-	REFUSE_IF(1, TIOCSETD),	 /* loads line disciplines, a long list of kernel bugs */
+	REFUSE_IF(1, TIOCCONS),  /* takes over console output */
+	REFUSE_IF(1, TIOCSETD),  /* loads line disciplines, a long list of kernel bugs */
 	ELSE_ALLOW,
 };
 
@@ -75,10 +88,8 @@ static const struct rule_step socketpair_steps[] = {
 };
 
 static const struct rule_step personality_steps[] = {
-	ALLOW_IF(0, PER_LINUX),
-	ALLOW_IF(0, PER_LINUX32),
-	ALLOW_IF(0, UNAME26),
-	ALLOW_IF(0, UNAME26 | PER_LINUX32),
+	ALLOW_IF(0, PER_LINUX), ALLOW_IF(0, PER_LINUX32),
+	ALLOW_IF(0, UNAME26),   ALLOW_IF(0, UNAME26 | PER_LINUX32),
 	ALLOW_IF(0, ALL), /* asks for the current one */
 	ELSE_FAIL(EPERM),
 };
@@ -103,32 +114,50 @@ static const struct rule_step openat_steps[] = {
 	ALLOW_IF_CLEAR(3, SET_ID_BITS),
 };
 
-#define ALLOW(names_) { .names = (names_), .action = RULE_ALLOW }
-#define REFUSE(names_) { .names = (names_), .action = RULE_EPERM }
+#define ALLOW(names_)                                                                              \
+	{                                                                                          \
+		.names = (names_), .action = RULE_ALLOW                                            \
+	}
+#define REFUSE(names_)                                                                             \
+	{                                                                                          \
+		.names = (names_), .action = RULE_EPERM                                            \
+	}
 #define REFUSE_IN(variant, names_)                                                                 \
-	{ .names = (names_), .action = RULE_EPERM, .only_in = (variant) }
+	{                                                                                          \
+		.names = (names_), .action = RULE_EPERM, .only_in = (variant)                      \
+	}
 #define CHECK(names_, steps_)                                                                      \
-	{ .names = (names_), .action = RULE_CHECK, .steps = (steps_),                              \
-	  .step_count = sizeof(steps_) / sizeof((steps_)[0]) }
+	{                                                                                          \
+		.names = (names_), .action = RULE_CHECK, .steps = (steps_),                        \
+		.step_count = sizeof(steps_) / sizeof((steps_)[0])                                 \
+	}
 #define CHECK_IN(variant, names_, steps_)                                                          \
-	{ .names = (names_), .action = RULE_CHECK, .only_in = (variant), .steps = (steps_),        \
-	  .step_count = sizeof(steps_) / sizeof((steps_)[0]) }
+	{                                                                                          \
+		.names = (names_), .action = RULE_CHECK, .only_in = (variant), .steps = (steps_),  \
+		.step_count = sizeof(steps_) / sizeof((steps_)[0])                                 \
+	}
 
 const struct rule seccomp_rules_list[] = {
 	/* files */
-	ALLOW("read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek _llseek"),
+	ALLOW("read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek "
+	      "_llseek"),
 	ALLOW("open openat openat2 creat close close_range dup dup2 dup3 fcntl flock"),
 	ALLOW("stat fstat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat"),
-	ALLOW("statfs fstatfs getcwd chdir fchdir getdents getdents64 umask utime utimes utimensat"),
-	ALLOW("futimesat rename renameat renameat2 mkdir mkdirat rmdir link linkat unlink unlinkat"),
-	ALLOW("symlink symlinkat mknod mknodat chmod fchmod fchmodat fchmodat2 chown fchown lchown"),
+	ALLOW("statfs fstatfs getcwd chdir fchdir getdents getdents64 umask utime utimes "
+	      "utimensat"),
+	ALLOW("futimesat rename renameat renameat2 mkdir mkdirat rmdir link linkat unlink "
+	      "unlinkat"),
+	ALLOW("symlink symlinkat mknod mknodat chmod fchmod fchmodat fchmodat2 chown fchown "
+	      "lchown"),
 	ALLOW("fchownat truncate ftruncate fallocate fadvise64 readahead copy_file_range sendfile"),
 	ALLOW("splice tee vmsplice sync fsync fdatasync syncfs sync_file_range"),
 	ALLOW("getxattr lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr"),
-	ALLOW("flistxattr removexattr lremovexattr fremovexattr name_to_handle_at cachestat chroot"),
+	ALLOW("flistxattr removexattr lremovexattr fremovexattr name_to_handle_at cachestat "
+	      "chroot"),
 	ALLOW("inotify_init inotify_init1 inotify_add_watch inotify_rm_watch"),
 	/* memory */
-	ALLOW("brk mmap munmap mremap mprotect madvise msync mincore mlock mlock2 munlock mlockall"),
+	ALLOW("brk mmap munmap mremap mprotect madvise msync mincore mlock mlock2 munlock "
+	      "mlockall"),
 	ALLOW("munlockall memfd_create membarrier mseal pkey_alloc pkey_free pkey_mprotect"),
 	ALLOW("get_mempolicy set_mempolicy set_mempolicy_home_node mbind map_shadow_stack"),
 	ALLOW("remap_file_pages process_madvise process_mrelease"),
@@ -136,7 +165,8 @@ const struct rule seccomp_rules_list[] = {
 	ALLOW("fork vfork execve execveat exit exit_group wait4 waitid set_tid_address"),
 	ALLOW("getpid getppid gettid getpgid getpgrp setpgid getsid setsid kill tkill tgkill"),
 	ALLOW("pidfd_open pidfd_send_signal prctl arch_prctl seccomp rseq set_robust_list"),
-	ALLOW("get_robust_list futex futex_waitv futex_wake futex_wait futex_requeue restart_syscall"),
+	ALLOW("get_robust_list futex futex_waitv futex_wake futex_wait futex_requeue "
+	      "restart_syscall"),
 	ALLOW("getpriority setpriority ioprio_get ioprio_set sched_yield sched_getaffinity"),
 	ALLOW("sched_getparam sched_getscheduler sched_getattr sched_get_priority_max"),
 	ALLOW("sched_get_priority_min sched_rr_get_interval getcpu getrlimit setrlimit"),
@@ -157,7 +187,8 @@ const struct rule seccomp_rules_list[] = {
 	/* sockets and System V IPC, both private to the sandbox */
 	ALLOW("bind listen accept accept4 connect getsockname getpeername sendto recvfrom sendmsg"),
 	ALLOW("recvmsg sendmmsg recvmmsg shutdown setsockopt getsockopt"),
-	ALLOW("shmget shmat shmdt shmctl semget semop semctl semtimedop msgget msgsnd msgrcv msgctl"),
+	ALLOW("shmget shmat shmdt shmctl semget semop semctl semtimedop msgget msgsnd msgrcv "
+	      "msgctl"),
 	ALLOW("mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"),
 
 	CHECK("clone", clone_steps),
@@ -169,13 +200,15 @@ const struct rule seccomp_rules_list[] = {
 	CHECK("prlimit64", own_limits_steps),
 	CHECK("sched_setaffinity sched_setparam sched_setscheduler sched_setattr", not_init_steps),
 
-	REFUSE("setns mount umount umount2 pivot_root move_mount open_tree fsopen fsconfig fsmount"),
+	REFUSE("setns mount umount umount2 pivot_root move_mount open_tree fsopen fsconfig "
+	       "fsmount"),
 	REFUSE("fspick mount_setattr open_by_handle_at fanotify_init fanotify_mark quotactl"),
 	REFUSE("quotactl_fd swapon swapoff acct add_key request_key keyctl bpf perf_event_open"),
 	REFUSE("userfaultfd io_uring_setup io_uring_enter io_uring_register init_module"),
 	REFUSE("finit_module delete_module kexec_load kexec_file_load reboot syslog iopl ioperm"),
 	REFUSE("settimeofday clock_settime stime sethostname setdomainname vhangup lookup_dcookie"),
-	REFUSE("modify_ldt vm86 vm86old kcmp pidfd_getfd migrate_pages move_pages uselib nfsservctl"),
+	REFUSE("modify_ldt vm86 vm86old kcmp pidfd_getfd migrate_pages move_pages uselib "
+	       "nfsservctl"),
 	REFUSE("memfd_secret"),
 
 	REFUSE_IN(SECCOMP_STRICT, "ptrace process_vm_readv process_vm_writev chroot"),

@@ -32,13 +32,13 @@ struct rule_step {
 	enum step_then on_match;
 	enum step_then on_miss;
 	unsigned go_to; /* used by whichever side says STEP_GOTO */
-	int error;	/* used by whichever side says STEP_FAIL */
+	int error;      /* used by whichever side says STEP_FAIL */
 };
 
 struct rule {
 	const char *names; /* separated by spaces */
 	enum rule_action action;
-	unsigned only_in;	       /* variant flags that must be set */
+	unsigned only_in;              /* variant flags that must be set */
 	const struct rule_step *steps; /* RULE_CHECK */
 	size_t step_count;
 };

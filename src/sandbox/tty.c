@@ -76,8 +76,7 @@ int tty_receive_master(int socket_fd, int *ret_master_fd, struct err *e)
 	if (recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC) < 0)
 		return err_sys(e, errno, "receive the sandbox's terminal");
 	header = CMSG_FIRSTHDR(&message);
-	if (!header || header->cmsg_type != SCM_RIGHTS ||
-	    header->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
 		return err_set(e, ERR_SYSTEM, "the sandbox ended before it had a terminal");
 	memcpy(ret_master_fd, CMSG_DATA(header), sizeof(int));
 	return 0;

@@ -90,14 +90,13 @@ static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 	if (!read_proc(proc_fd, pid, "stat", &text))
 		return;
 	after_name = strrchr(text, ')'); /* the name may hold anything, also ')' */
-	if (!after_name ||
-	    sscanf(after_name + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-		   " %" SCNu64,
-		   &user, &system, &child_user, &child_system) != 4)
+	if (!after_name || sscanf(after_name + 1,
+				  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
+				  " %" SCNu64 " %" SCNu64 " %" SCNu64,
+				  &user, &system, &child_user, &child_system) != 4)
 		return;
-	total->cpu_ms += (user + system + child_user + child_system) * 1000 /
-			 (uint64_t)sysconf(_SC_CLK_TCK);
+	total->cpu_ms +=
+		(user + system + child_user + child_system) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 /* Over all processes but init itself. What cannot be looked at counts as beyond any limit. */

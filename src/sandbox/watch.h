@@ -16,8 +16,8 @@ struct policy;
 
 struct watch_limits {
 	const struct policy *policy; /* whose tmpfs directories count as memory */
-	uint64_t memory_bytes;	     /* 0: do not watch */
-	uint64_t cpu_ms;       /* 0: do not watch */
+	uint64_t memory_bytes;       /* 0: do not watch */
+	uint64_t cpu_ms;             /* 0: do not watch */
 };
 
 /* For poll(): -1 when there is nothing to watch. */

@@ -461,8 +461,10 @@ static void try_int80(char **argv)
 #ifdef __x86_64__
 	long result;
 
-	__asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10",
-			 "r11");
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(20L)
+			 : "memory", "r8", "r9", "r10", "r11");
 	errno = result < 0 ? (int)-result : 0;
 	answer(result < 0 ? -1 : 0);
 #else
@@ -544,8 +546,8 @@ static void eat_memory_in_pieces(char **argv)
 	for (int i = 0; i < count; i++) {
 		if (fork() != 0)
 			continue;
-		char *block = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
 
 		memset(block, 1, size);
 		sleep(20);

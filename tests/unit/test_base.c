@@ -73,10 +73,12 @@ static void paths_become_absolute_and_normal(void **state)
 	static const struct {
 		const char *base, *path, *wanted;
 	} cases[] = {
-		{ "/a/b", "c", "/a/b/c" },	  { "/a/b", "../c", "/a/c" }, { "/", "x", "/x" },
-		{ "/a", "/x//y/./z/", "/x/y/z" }, { "/a", ".", "/a" },	      { "/a", "/", "/" },
-		{ "/a", "..", "/" },		  { "/a", "../..", NULL },    { "/", "/../x", NULL },
-		{ "/a", "...", "/a/..." },	  { "/a", "", "/a" },
+		{ "/a/b", "c", "/a/b/c" }, { "/a/b", "../c", "/a/c" },
+		{ "/", "x", "/x" },        { "/a", "/x//y/./z/", "/x/y/z" },
+		{ "/a", ".", "/a" },       { "/a", "/", "/" },
+		{ "/a", "..", "/" },       { "/a", "../..", NULL },
+		{ "/", "/../x", NULL },    { "/a", "...", "/a/..." },
+		{ "/a", "", "/a" },
 	};
 
 	(void)state;
@@ -109,7 +111,8 @@ static void near_words_are_suggested_and_far_ones_not(void **state)
 
 static void json_is_valid_whatever_the_bytes(void **state)
 {
-	static const char bytes[] = "a\"b\\c\n\x01\xff\xc3\xa9\xed\xa0\x80\xf4\x90\x80\x80\xc0\x80\xe2\x82";
+	static const char bytes[] =
+		"a\"b\\c\n\x01\xff\xc3\xa9\xed\xa0\x80\xf4\x90\x80\x80\xc0\x80\xe2\x82";
 	cleanup_buf struct buf out;
 	struct json j;
 
@@ -124,12 +127,11 @@ static void json_is_valid_whatever_the_bytes(void **state)
 	json_add_null(&j, NULL);
 	json_close_array(&j);
 	json_close_object(&j);
-	assert_string_equal(buf_text(&out),
-			    "{\"k\":\"a\\\"b\\\\c\\n\\u0001\xef\xbf\xbd\xc3\xa9"
-			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
-			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
-			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\","
-			    "\"list\":[-5,true,null]}");
+	assert_string_equal(buf_text(&out), "{\"k\":\"a\\\"b\\\\c\\n\\u0001\xef\xbf\xbd\xc3\xa9"
+					    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+					    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+					    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\","
+					    "\"list\":[-5,true,null]}");
 }
 
 static void a_table_aligns_and_defuses_its_cells(void **state)

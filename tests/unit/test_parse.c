@@ -37,8 +37,23 @@ static void sizes_are_binary_and_exact(void **state)
 static void bad_sizes_are_refused_and_leave_the_output_alone(void **state)
 {
 	static const char *const bad[] = {
-		"", " 1", "1 ", "x", "-1", "+1", "1x", "1kk", "1..5", "1.", ".5", "1.2345",
-		"99999999999999999999", "99999999999T", "1e3", "0x10", "1\n",
+		"",
+		" 1",
+		"1 ",
+		"x",
+		"-1",
+		"+1",
+		"1x",
+		"1kk",
+		"1..5",
+		"1.",
+		".5",
+		"1.2345",
+		"99999999999999999999",
+		"99999999999T",
+		"1e3",
+		"0x10",
+		"1\n",
 	};
 	struct err e;
 
@@ -75,10 +90,15 @@ static void durations_add_up(void **state)
 		const char *text;
 		uint64_t ms;
 	} good[] = {
-		{ "30", 30000 },  { "1.5s", 1500 },	 { "250ms", 250 },  { "2h", 7200000 },
+		{ "30", 30000 },      { "1.5s", 1500 },   { "250ms", 250 },     { "2h", 7200000 },
 		{ "1h30m", 5400000 }, { "1d", 86400000 }, { "1m1s1ms", 61001 },
 	};
-	static const char *const bad[] = { "", "s", "1y", "1h30x", "-5s", "99999999999999999d",
+	static const char *const bad[] = { "",
+					   "s",
+					   "1y",
+					   "1h30x",
+					   "-5s",
+					   "99999999999999999d",
 					   "9999999999999999999ms9999999999999999999ms" };
 	uint64_t value = 0;
 	struct err e;

@@ -12,7 +12,10 @@ static const struct policy_caller caller = {
 	.environ_list = caller_environ,
 };
 
-#define SET(field_, text_) { .field = (field_), .text = (text_), .origin = "--test" }
+#define SET(field_, text_)                                                                         \
+	{                                                                                          \
+		.field = (field_), .text = (text_), .origin = "--test"                             \
+	}
 
 static int resolve(const struct policy_setting *settings, size_t count, struct policy *p,
 		   struct err *e)
@@ -92,15 +95,24 @@ static void another_user_has_no_capabilities(void **state)
 static void bad_settings_name_their_origin(void **state)
 {
 	static const struct policy_setting bad[] = {
-		SET(POLICY_PROFILE, "lax"),	  SET(POLICY_MEMORY, "x"),
-		SET(POLICY_USER, "mallory"),	  SET(POLICY_USER, "0:mallory"),
-		SET(POLICY_USER, "65535"),	  SET(POLICY_MOUNT, ":/a"),
-		SET(POLICY_MOUNT, "/a:b"),	  SET(POLICY_MOUNT, "/a:/proc/sys"),
-		SET(POLICY_MOUNT, "/a:/./dev/x"), SET(POLICY_MOUNT, "/a:/b/../.."),
-		SET(POLICY_TMPFS, "rel"),	  SET(POLICY_TMPFS, "/a:lots"),
-		SET(POLICY_WORKDIR, "rel"),	  SET(POLICY_WORKSPACE, "/"),
-		SET(POLICY_ENV, "=x"),		  SET(POLICY_IMAGE, "debian"),
-		SET(POLICY_BACKEND, "magic"),	  SET(POLICY_NETWORK, "true"),
+		SET(POLICY_PROFILE, "lax"),
+		SET(POLICY_MEMORY, "x"),
+		SET(POLICY_USER, "mallory"),
+		SET(POLICY_USER, "0:mallory"),
+		SET(POLICY_USER, "65535"),
+		SET(POLICY_MOUNT, ":/a"),
+		SET(POLICY_MOUNT, "/a:b"),
+		SET(POLICY_MOUNT, "/a:/proc/sys"),
+		SET(POLICY_MOUNT, "/a:/./dev/x"),
+		SET(POLICY_MOUNT, "/a:/b/../.."),
+		SET(POLICY_TMPFS, "rel"),
+		SET(POLICY_TMPFS, "/a:lots"),
+		SET(POLICY_WORKDIR, "rel"),
+		SET(POLICY_WORKSPACE, "/"),
+		SET(POLICY_ENV, "=x"),
+		SET(POLICY_IMAGE, "debian"),
+		SET(POLICY_BACKEND, "magic"),
+		SET(POLICY_NETWORK, "true"),
 		SET(POLICY_ACCEPT_MISSING, "seccomp"),
 	};
 
@@ -187,12 +199,18 @@ static void the_environment_is_clean_or_passed_without_secrets(void **state)
 static void secrets_are_known_by_name_and_by_address(void **state)
 {
 	static const char *const secret[] = {
-		"GITHUB_TOKEN=x", "aws_secret_access_key=x", "DB_PASSWORD=x", "STRIPE_KEY=x",
-		"SSH_AUTH_SOCK=/x", "PROXY=http://me:pw@host/", "X=a b https://u:p@h c",
+		"GITHUB_TOKEN=x",        "aws_secret_access_key=x", "DB_PASSWORD=x",
+		"STRIPE_KEY=x",          "SSH_AUTH_SOCK=/x",        "PROXY=http://me:pw@host/",
+		"X=a b https://u:p@h c",
 	};
 	static const char *const plain[] = {
-		"PATH=/bin", "LANG=C", "EDITOR=vi", "KEYBOARD=us", "URL=https://host/a:b@c",
-		"PROXY=http://host:80/", "MONKEY=1",
+		"PATH=/bin",
+		"LANG=C",
+		"EDITOR=vi",
+		"KEYBOARD=us",
+		"URL=https://host/a:b@c",
+		"PROXY=http://host:80/",
+		"MONKEY=1",
 	};
 
 	(void)state;
