@@ -3,6 +3,7 @@
 #   make                build/agentkernel
 #   sudo make install   builds, installs to PREFIX (default /usr/local), honours DESTDIR
 #   sudo make check     all tests (SAN=1: with ASan and UBSan)
+#   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
 #   make bench          side-by-side benchmarks
 #   make uninstall | clean | format
 #
@@ -135,6 +136,13 @@ check: build-packages test-packages
 .PHONY: check-built
 check-built: all $(UNIT_TESTS) $(PROBE)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
+
+# The walls on another kernel, with cgroup v2 only, in an emulated machine.
+.PHONY: check-vm
+check-vm: build-packages
+	@tools/packages vm
+	@$(MAKE) --no-print-directory all $(PROBE)
+	@BUILD=$(abspath $(BUILD)) tests/vm/check-vm
 
 # ---- installing --------------------------------------------------------------------------
 

@@ -34,7 +34,6 @@ static int janitor_main(void *memory)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
-	(void)setsid();
 	for (int stream = 0; stream < 3; stream++)
 		(void)close(stream); /* a reader of the caller's output must see its end */
 	while (poll(&polled, 1, -1) < 0)
@@ -60,6 +59,9 @@ int janitor_start(struct janitor *j, const struct cgroup *c, struct err *e)
 	if (pid < 0)
 		return err_sys(e, sys, "start the janitor");
 	j->pid = pid;
+	/* by us, before there is anything to clean up: a SIGKILL to our group must not take both */
+	if (setpgid(pid, pid) < 0)
+		return err_sys(e, errno, "give the janitor a process group");
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  * janitor - removes a sandbox's cgroups when its supervisor was killed before it could.
  *
  * Everything else of a sandbox goes away with its processes; a cgroup is a directory that
- * stays. The janitor is a small process in a session of its own that waits for the end of its
+ * stays. The janitor is a small process in a process group of its own that waits for the end of its
  * supervisor and does nothing at all when the supervisor has cleaned up itself.
  *
  * It shares the supervisor's memory (but not its descriptors), since copying it would be the

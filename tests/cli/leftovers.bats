@@ -40,9 +40,13 @@ world() {
 	mount = ["--mount", os.getcwd() + ":/w"]
 	for i in range(160):
 	    options = mount if i % 2 else []
-	    p = subprocess.Popen([sys.argv[1], "run"] + options + ["sleep", sys.argv[2]], stdin=subprocess.DEVNULL)
+	    p = subprocess.Popen([sys.argv[1], "run"] + options + ["sleep", sys.argv[2]], stdin=subprocess.DEVNULL,
+	        start_new_session=True)
 	    time.sleep(random.random() * 0.02)
-	    p.send_signal(signal.SIGKILL)
+	    if i % 4 < 2:
+	        p.send_signal(signal.SIGKILL)
+	    else:
+	        os.killpg(p.pid, signal.SIGKILL) # as timeout -s KILL does
 	    p.wait()
 	print("done")
 	PY
