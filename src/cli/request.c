@@ -47,6 +47,8 @@ static const struct opt rows[] = {
 	{ NULL, "file-size", 0, "SIZE", "size of a single file", SETTING(POLICY_FILE_SIZE) },
 	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", SETTING(POLICY_IO_READ) },
 	{ NULL, "io-write", 0, "RATE", "writing to disks", SETTING(POLICY_IO_WRITE) },
+	{ NULL, "bandwidth", 0, "RATE", "of the network (not in this version)",
+	  SETTING(POLICY_BANDWIDTH) },
 	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)",
 	  SETTING(POLICY_TIMEOUT) },
 	{ NULL, "cpu-time", 0, "DURATION", "processor time of the whole sandbox",

@@ -38,8 +38,9 @@ struct field {
 	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
 
-static read_fn read_accept_missing, read_backend, read_env, read_image, read_mount, read_network,
-	read_profile, read_read_only, read_tmpfs, read_user, read_workdir, read_workspace;
+static read_fn read_accept_missing, read_backend, read_bandwidth, read_env, read_image, read_mount,
+	read_network, read_profile, read_read_only, read_tmpfs, read_user, read_workdir,
+	read_workspace;
 
 #define NUMBER(kind_, member, min_, max_)                                                          \
 	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
@@ -79,6 +80,7 @@ static const struct field fields[] = {
 	[POLICY_IO_WRITE] = { "io-write",
 			      NUMBER(VALUE_RATE, io_write_bytes_per_s, POLICY_IO_MIN_BYTES_PER_S,
 				     POLICY_IO_MAX_BYTES_PER_S) },
+	[POLICY_BANDWIDTH] = { "bandwidth", .read = read_bandwidth },
 	[POLICY_TIMEOUT] = { "timeout", NUMBER(VALUE_MS, timeout_ms, POLICY_TIMEOUT_MIN_MS,
 					       POLICY_TIMEOUT_MAX_MS) },
 	[POLICY_CPU_TIME] = { "cpu-time", NUMBER(VALUE_MS, cpu_time_ms, POLICY_CPU_TIME_MIN_MS,
@@ -228,6 +230,18 @@ static int read_backend(struct resolver *r, const struct policy_setting *s, stru
 	if (strcmp(s->text, "native") != 0)
 		return err_set(e, ERR_INVALID, "no backend '%s' (use native)", s->text);
 	return 0;
+}
+
+/* A rate for what does not exist is not silently fine. */
+static int read_bandwidth(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	uint64_t rate;
+
+	(void)r;
+	if (parse_rate(s->text, POLICY_IO_MIN_BYTES_PER_S, POLICY_IO_MAX_BYTES_PER_S, &rate, e) < 0)
+		return -1;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "this version has no network for sandboxes; leave the option out");
 }
 
 static int read_network(struct resolver *r, const struct policy_setting *s, struct err *e)
@@ -534,6 +548,7 @@ void policy_format_field(const struct policy *p, enum policy_field field, struct
 		buf_add_text(out, p->is_read_only ? "yes" : "no");
 		break;
 	case POLICY_NETWORK:
+	case POLICY_BANDWIDTH:
 		buf_add_text(out, "none");
 		break;
 	case POLICY_WORKSPACE:

@@ -120,6 +120,10 @@ bats_require_minimum_version 1.5.0
 @test "--network says that there is none yet" {
 	run ak run --network true
 	fails_with 125 "--network: this version has no network"
+	run ak run --bandwidth 1MB/s true
+	fails_with 125 "--bandwidth: this version has no network"
+	run ak run --bandwidth fast true
+	fails_with 125 "--bandwidth: rate 'fast'"
 	run ak run --no-network true
 	[ "$status" -eq 0 ]
 }
