@@ -316,6 +316,23 @@ works"
 2"
 }
 
+@test "Landlock: a file passed for one direction cannot be opened for the other" {
+	echo secret >"$W/out"
+	[ "${AS:-root}" != user ] || chown 12345 "$W/out"
+	as bash -c "$AK run --mount $PROBE:/probe:ro /probe reopen 1 0 >>$W/out"
+	grep -qx EACCES "$W/out"
+	as bash -c "$PROBE reopen 1 0 >>$W/out" # control
+	grep -qx ok "$W/out"
+}
+
+@test "Landlock: signals do not cross to our own process" {
+	ak doctor | grep -q 'landlock *ok' || skip "Landlock has no scopes here (before ABI 6)"
+	run probe -- kill 1 15
+	says EPERM
+	run ak run sh -c 'sleep 5 & kill $! && echo own processes can be signalled'
+	says "own processes can be signalled"
+}
+
 @test "a directory is no stream" {
 	run as bash -c "$AK run true <$W"
 	fails_with 125 "stream 0 is a directory"
