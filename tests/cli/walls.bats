@@ -201,6 +201,29 @@ t=socket.socket(socket.AF_UNIX); t.bind("'"$W"'/sock"); t.listen(); open("'"$W"'
 	done
 }
 
+@test "our own process inside is not dumpable: its files in /proc are root's" {
+	run as python3 - "$AK" <<-'PY'
+	import os, subprocess, sys
+	p = subprocess.Popen([sys.argv[1], "run", "sh", "-c", "echo up; exec sleep 20"],
+	    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+	p.stdout.readline()
+	def pids():
+	    return [d for d in os.listdir("/proc") if d.isdigit()]
+	def status(pid):
+	    try:
+	        return dict(l.split(":", 1) for l in open(f"/proc/{pid}/status"))
+	    except OSError:
+	        return {}
+	inits = [i for i in pids() if status(i).get("PPid", "").strip() == str(p.pid)
+	    and len(status(i).get("NSpid", "").split()) == 2]
+	commands = [c for c in pids() if status(c).get("PPid", "").strip() in inits]
+	print([os.stat(f"/proc/{i}/maps").st_uid for i in inits],
+	    all(os.stat(f"/proc/{c}/maps").st_uid != 0 for c in commands), len(commands))
+	p.terminate()
+	PY
+	says "[0] True 1" # the command itself is an ordinary process: the control
+}
+
 @test "debuggers work on the sandbox's own processes, unless restrictive" {
 	run probe -- trace-child
 	says ok
