@@ -44,11 +44,17 @@ struct pollfd pump_poll(const struct pump *p)
 	return (struct pollfd){ .fd = p->from_fd, .events = POLLIN };
 }
 
+/* A terminal takes the first for the end of an unfinished line, so there are two. */
 static void on_end_of_input(struct pump *p)
 {
-	if (p->flags & PUMP_EOF_IS_BYTE && p->to_fd >= 0)
-		(void)!write(p->to_fd, &(char){ TERMINAL_EOF }, 1);
-	pump_done(p);
+	if (!(p->flags & PUMP_EOF_IS_BYTE) || p->to_fd < 0) {
+		pump_done(p);
+		return;
+	}
+	p->from_fd = -1;
+	p->start = 0;
+	p->len = 2;
+	p->piece[0] = p->piece[1] = TERMINAL_EOF;
 }
 
 static void on_readable(struct pump *p)

@@ -221,15 +221,22 @@ static void judge(const struct supervise_outcome *outcome, struct run_result *r)
 	}
 }
 
+static void drain(struct session *s, const struct supervise_outcome *outcome)
+{
+	cleanup_fd int end_fd = s->streams.pump_count ? supervise_open_end_signals() : -1;
+	int wait_ms = outcome->has_timed_out ? DRAIN_AFTER_DEADLINE_MS : -1;
+
+	for (unsigned i = 0; i < s->streams.pump_count; i++)
+		pump_drain(&s->streams.pumps[i], end_fd, wait_ms);
+}
+
 /* After the end: what was used, and the last bytes of output. */
 static void finish(struct session *s, const struct supervise_outcome *outcome, struct run_result *r)
 {
 	struct cgroup_usage usage;
 
 	native_stop(&s->sandbox);
-	for (unsigned i = 0; i < s->streams.pump_count; i++)
-		pump_drain(&s->streams.pumps[i], s->signal_fd,
-			   outcome->has_timed_out ? DRAIN_AFTER_DEADLINE_MS : -1);
+	drain(s, outcome);
 	cgroup_get_usage(&s->cgroup, &usage);
 	r->duration_ms = (now_us() - s->started_us) / 1000;
 	r->cpu_ms = s->sandbox.cpu_us / 1000;

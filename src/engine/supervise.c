@@ -67,6 +67,18 @@ int supervise_hold_signals(int *ret_signal_fd, struct err *e)
 	return 0;
 }
 
+int supervise_open_end_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 static void send_signal(const struct loop *l, int number)
 {
 	(void)syscall(SYS_pidfd_send_signal, l->sandbox->pid_fd, number, NULL, 0);

@@ -31,6 +31,12 @@ struct supervise_outcome {
  */
 ERR_CHECKED int supervise_hold_signals(int *ret_signal_fd, struct err *e);
 
+/*
+ * Readable once a signal has come that ends waiting for a slow reader; the others are no reason
+ * to give up on it. -1 where it cannot be had.
+ */
+int supervise_open_end_signals(void);
+
 struct supervise_options {
 	struct native_sandbox *sandbox;
 	struct streams *streams;

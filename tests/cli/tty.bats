@@ -108,6 +108,9 @@ wait_for() {
 }
 
 @test "-t gives a terminal where there is none, and passes the end of input on" {
+	# more than a terminal holds, without a new line at the end
+	count=$({ seq 5000; printf end; } | timeout 20 "$AK" run -t sh -c 'stty -echo; cat' | tr -d '\r' | grep -c .)
+	[ "$count" -ge 4000 ]
 	output=$(echo 'echo hello; tty' | ak run -t sh)
 	[[ "$output" == *hello* && "$output" == */dev/pts/0* ]]
 }
