@@ -25,6 +25,16 @@ bats_require_minimum_version 1.5.0
 	done
 }
 
+@test "a program that anyone may write outside cannot be written inside" {
+	file=$(mktemp /usr/local/share/agentkernel-test.XXXXXX) || skip "/usr cannot be written by the test"
+	chmod 666 "$file"
+	inside=$(probe -- write "$file")
+	outside=$(as "$PROBE" write "$file") # control
+	rm -f "$file"
+	[ "$inside" = EROFS ]
+	[ "$outside" = ok ]
+}
+
 @test "a chroot of one's own leads nowhere" {
 	echo canary >"$W/canary"
 	run probe -- chroot-walk "$W/canary"
