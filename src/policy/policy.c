@@ -457,14 +457,6 @@ bool policy_is_default(const struct policy *p, enum policy_field field)
 	return strcmp(p->origin[field], ORIGIN_DEFAULT) == 0;
 }
 
-bool policy_has_host_writes(const struct policy *p)
-{
-	for (unsigned i = 0; i < p->mount_count; i++)
-		if (!p->mounts[i].is_read_only)
-			return true;
-	return p->workspace != NULL;
-}
-
 const char *policy_field_name(enum policy_field field)
 {
 	return fields[field].name;

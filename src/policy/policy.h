@@ -146,6 +146,3 @@ void policy_format_field(const struct policy *p, enum policy_field field, struct
 
 /* Nobody asked for this value: neither an option nor a preset. */
 bool policy_is_default(const struct policy *p, enum policy_field field);
-
-/* Host files are writable inside: set-id bits must then be refused (they would work outside). */
-bool policy_has_host_writes(const struct policy *p);

@@ -6,8 +6,7 @@
  *
  * The streams: a redirection to a file of the host makes /dev/stdout lead outside the root.
  * Writing through the inherited descriptor is not checked, but `> /dev/stdout` opens it anew:
- * such a file gets a rule of its own, for the direction it was passed for and no other. For a
- * terminal this is what stops a program from opening its stderr again to read the keyboard.
+ * such a file gets a rule of its own, for the direction it was passed for and no other.
  */
 #include "sandbox/landlock.h"
 

@@ -9,7 +9,7 @@
 
 enum seccomp_variant {
 	SECCOMP_STRICT = 1 << 0,    /* no chroot, no ptrace, not even of its own processes */
-	SECCOMP_NO_SET_ID = 1 << 1, /* no set-id bits on files: a host directory is writable */
+	SECCOMP_NO_SET_ID = 1 << 1, /* no set-id bits on files: they would count outside too */
 	SECCOMP_PINNED = 1 << 2,    /* the cpu affinity is a limit and stays as it is */
 
 	SECCOMP_VARIANT_COUNT = 1 << 3

@@ -524,17 +524,29 @@ static void try_local_server(char **argv)
 
 /* ---- appetite ---- */
 
-static void eat_memory(char **argv)
+static void eat(char **argv, int kind)
 {
 	size_t size = (size_t)number(argv, 0) << 20;
-	char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
 
 	if (block == MAP_FAILED) {
 		answer(-1);
 		return;
 	}
 	memset(block, 1, size);
+	if (kind == MAP_SHARED)
+		sleep(1); /* where init watches, it needs a moment to see it */
 	puts("ok");
+}
+
+static void eat_memory(char **argv)
+{
+	eat(argv, MAP_PRIVATE);
+}
+
+static void eat_shared(char **argv)
+{
+	eat(argv, MAP_SHARED);
 }
 
 /* Many processes, each with a little. */
@@ -554,20 +566,6 @@ static void eat_memory_in_pieces(char **argv)
 		_exit(0);
 	}
 	(void)wait(NULL); /* the first that is killed ends it */
-	puts("ok");
-}
-
-static void eat_shared(char **argv)
-{
-	size_t size = (size_t)number(argv, 0) << 20;
-	char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (block == MAP_FAILED) {
-		answer(-1);
-		return;
-	}
-	memset(block, 1, size);
-	sleep(1);
 	puts("ok");
 }
 

@@ -39,7 +39,6 @@ static void the_default_is_moderate(void **state)
 	assert_int_equal(p.memory_bytes, 2ull << 30);
 	assert_int_equal(p.disk_bytes, 1ull << 30);
 	assert_string_equal(p.workdir, "/root");
-	assert_false(policy_has_host_writes(&p));
 }
 
 static void a_profile_comes_before_single_values_wherever_it_stands(void **state)
@@ -76,7 +75,6 @@ static void permissive_shows_home_and_workspace(void **state)
 	assert_string_equal(p.workspace, "/work/here");
 	assert_string_equal(p.home, "/home/me");
 	assert_string_equal(p.workdir, "/work/here");
-	assert_true(policy_has_host_writes(&p));
 	assert_int_equal(p.memory_bytes, 0);
 }
 
