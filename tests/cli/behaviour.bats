@@ -102,7 +102,7 @@ bats_require_minimum_version 1.5.0
 	says "a
 b
 $(as id -u)"
-	script -qec "$(declare -f as ak); AK=$AK AS=$AS W=$W; ak run -T sh -c 'echo hello >/dev/stdout'" "$W/typescript" </dev/null
+	SHELL=/bin/bash script -qec "$(declare -f as ak); AK=$AK AS=$AS W=$W; ak run -T sh -c 'echo hello >/dev/stdout'" "$W/typescript" </dev/null
 	grep -q hello "$W/typescript"
 }
 

@@ -503,10 +503,10 @@ writable"
 }
 
 @test "the caller's terminal cannot be typed into, read or opened" {
-	script -qec "$(declare -f as ak probe); AK=$AK AS=$AS W=$W PROBE=$PROBE; probe -T -- tiocsti 2 2>/dev/null | cat; probe -T -- tiocsti-high 1; probe -T -- read-fd 2; probe -T -- reopen 2 0; probe -T -- read-fd 1" "$W/typescript" </dev/null >/dev/null
+	SHELL=/bin/bash script -qec "$(declare -f as ak probe); AK=$AK AS=$AS W=$W PROBE=$PROBE; probe -T -- tiocsti 2 2>/dev/null | cat; probe -T -- tiocsti-high 1; probe -T -- read-fd 2; probe -T -- reopen 2 0; probe -T -- read-fd 1" "$W/typescript" </dev/null >/dev/null
 	run ! grep -q '^ok' "$W/typescript"
 	[ "$(grep -c -E '^(E(PERM|BADF|ACCES|NOTTY)|a pipe)' "$W/typescript")" -eq 5 ]
 	# control: outside, the same descriptors can be opened and read
-	script -qec "$PROBE reopen 2 0" "$W/control" </dev/null >/dev/null
+	SHELL=/bin/bash script -qec "$PROBE reopen 2 0" "$W/control" </dev/null >/dev/null
 	grep -q '^ok' "$W/control"
 }
