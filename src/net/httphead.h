@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * httphead - the head of an HTTP/1.x request: where it ends, whom it is for, what follows it.
+ *
+ * First httphead_find_end() with the bytes from the head's start, as they come; then
+ * httphead_parse() once. Both return NULL when nothing is wrong, and a static text that says
+ * what is otherwise.
+ */
+#include "net/authority.h"
+
+#define HTTPHEAD_METHOD_MAX_BYTES 64u
+
+enum httphead_form {
+	HTTPHEAD_ORIGIN,   /* "/path" or "*": the host is in the Host field */
+	HTTPHEAD_ABSOLUTE, /* "http://host/path", for a proxy */
+	HTTPHEAD_CONNECT,  /* "CONNECT host:port" */
+};
+
+struct httphead {
+	enum httphead_form form;
+	bool has_target;
+	struct authority target; /* the port is 0 in the origin form */
+	bool is_chunked;
+	uint64_t body_bytes; /* 0 when chunked */
+	bool wants_upgrade;  /* asks to speak another protocol from here on, and has no body */
+};
+
+/*
+ * *scanned is 0 at first, and then what the last call left there. *ret_end is 0 while the end
+ * is not there yet.
+ */
+const char *httphead_find_end(uint32_t *scanned, const uint8_t *bytes, size_t len,
+			      uint32_t *ret_end);
+
+/* Of a whole head: `len` is what httphead_find_end() gave. */
+const char *httphead_parse(const uint8_t *bytes, size_t len, struct httphead *ret);
