@@ -1,0 +1,325 @@
+/*
+ * sniff - whom the client of a connection asks for; see sniff.h.
+ *
+ * Theory of operation
+ *
+ * A connection is in one state, and each state is a function that looks at the bytes which
+ * are held. It either comes to a verdict, or moves to another state and lets that one look
+ * (STEP_AGAIN). The ways through:
+ *
+ *	START ─▶ HELLO ─────────────────────────▶ PASS      TLS
+ *	START ─▶ GUESS ─────────────────────────▶ PASS      not HTTP, or HTTP/2
+ *	START ─▶ GUESS ─▶ HEAD ─▶ BODY ─▶ HEAD ─▶ ...       HTTP
+ *	                  HEAD ─▶ AFTER_UPGRADE ─▶ PASS     101, else HEAD
+ *	                  HEAD ─▶ AFTER_CONNECT ─▶ START    2xx, else HEAD
+ *
+ * Once a connection is HTTP it stays HTTP, or is closed: falling back to PASS later would let
+ * a first harmless request open the door for whatever follows.
+ *
+ * HELLO, GUESS and HEAD come to an end within SNIFF_HEAD_MAX_BYTES. That is checked here and
+ * only here: they are shown no more than that, and what is not whole by then is refused. They
+ * remember how far they looked; no byte is looked at more than a few times.
+ *
+ * CONNECT and Upgrade are followed only in the first request. There the server's first bytes
+ * are the answer to it; later they could belong to any of the requests before, and
+ * an attacker could choose which.
+ */
+#include "net/sniff.h"
+
+#include "net/httphead.h"
+#include "net/httptoken.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum state {
+	STATE_START,
+	STATE_HELLO,
+	STATE_GUESS,
+	STATE_HEAD,
+	STATE_BODY,
+	STATE_AFTER_UPGRADE,
+	STATE_AFTER_CONNECT,
+	STATE_PASS,
+	STATE_BAD,
+
+	STATE_COUNT
+};
+
+enum step {
+	STEP_MORE = SNIFF_MORE,
+	STEP_ASK = SNIFF_ASK,
+	STEP_PASS = SNIFF_PASS,
+	STEP_BAD = SNIFF_BAD,
+	STEP_AGAIN, /* the state has changed: let it look */
+};
+
+void sniff_init(struct sniff *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->state = STATE_START;
+	hello_init(&s->hello);
+	httpguess_init(&s->guess);
+}
+
+static enum step go_to(struct sniff *s, enum state state)
+{
+	s->state = (uint8_t)state;
+	return STEP_AGAIN;
+}
+
+static enum step refuse(struct sniff *s, const char *problem, struct sniff_result *ret)
+{
+	s->state = STATE_BAD;
+	ret->problem = problem;
+	return STEP_BAD;
+}
+
+/* Nothing is whole yet, and `len` bytes are held: is there any point in waiting? */
+static enum step wait_for_more(struct sniff *s, size_t len, struct sniff_result *ret)
+{
+	if (len >= SNIFF_HEAD_MAX_BYTES)
+		return refuse(s, "more than 64 KiB without saying whom it is for", ret);
+	return STEP_MORE;
+}
+
+static size_t at_most_a_head(size_t len)
+{
+	return len < SNIFF_HEAD_MAX_BYTES ? len : SNIFF_HEAD_MAX_BYTES;
+}
+
+/* `target` is NULL when the client named nobody. */
+static enum step ask(struct sniff *s, enum sniff_protocol protocol, const struct authority *target,
+		     struct sniff_result *ret)
+{
+	s->is_asked = true;
+	ret->ask.protocol = protocol;
+	ret->ask.has_name = target != NULL;
+	if (target) {
+		memcpy(ret->ask.name, target->name, sizeof(ret->ask.name));
+		ret->ask.port = target->port;
+	}
+	return STEP_ASK;
+}
+
+/* ---- the states ---- */
+
+static enum step step_start(struct sniff *s, const uint8_t *bytes, size_t len,
+			    struct sniff_result *ret)
+{
+	(void)ret;
+	if (len == 0)
+		return STEP_MORE;
+	return go_to(s, bytes[0] == HELLO_FIRST_BYTE ? STATE_HELLO : STATE_GUESS);
+}
+
+static enum step step_hello(struct sniff *s, const uint8_t *bytes, size_t len,
+			    struct sniff_result *ret)
+{
+	struct authority target = { 0 };
+	bool has_name = false;
+	const char *problem;
+
+	if (s->is_allowed)
+		return go_to(s, STATE_PASS);
+	problem = hello_scan(&s->hello, bytes, at_most_a_head(len));
+	if (problem)
+		return refuse(s, problem, ret);
+	if (!s->hello.is_whole)
+		return wait_for_more(s, len, ret);
+	problem = hello_parse(&s->hello, bytes, &target, &has_name);
+	if (problem)
+		return refuse(s, problem, ret);
+	return ask(s, SNIFF_TLS, has_name ? &target : NULL, ret);
+}
+
+static enum step step_guess(struct sniff *s, const uint8_t *bytes, size_t len,
+			    struct sniff_result *ret)
+{
+	if (s->is_allowed)
+		return go_to(s, STATE_PASS);
+	switch (httpguess_scan(&s->guess, bytes, at_most_a_head(len))) {
+	case HTTPGUESS_OTHER:
+		return go_to(s, STATE_PASS);
+	case HTTPGUESS_HTTP:
+		return go_to(s, STATE_HEAD);
+	case HTTPGUESS_HTTP2:
+		return ask(s, SNIFF_HTTP2, NULL, ret);
+	case HTTPGUESS_BAD:
+		return refuse(s, "HTTP: not a request line, but nearly one", ret);
+	case HTTPGUESS_MORE:
+		break;
+	}
+	return wait_for_more(s, len, ret);
+}
+
+/* What comes after a head, kept here until the answer to the question is there. */
+static const char *plan_after_head(struct sniff *s, const struct httphead *head)
+{
+	s->after_head = STATE_BODY;
+	if (head->is_chunked)
+		httpbody_init_chunked(&s->body);
+	else
+		httpbody_init_length(&s->body, head->body_bytes);
+	if (head->form == HTTPHEAD_CONNECT && s->is_later)
+		return "HTTP: CONNECT after another request";
+	if (head->form == HTTPHEAD_CONNECT)
+		s->after_head = STATE_AFTER_CONNECT;
+	else if (head->wants_upgrade && !s->is_later)
+		s->after_head = STATE_AFTER_UPGRADE;
+	return NULL;
+}
+
+static enum step ask_about_head(struct sniff *s, const uint8_t *bytes, struct sniff_result *ret)
+{
+	static const enum sniff_protocol protocol[] = {
+		[HTTPHEAD_ORIGIN] = SNIFF_HTTP,
+		[HTTPHEAD_ABSOLUTE] = SNIFF_HTTP_PROXY,
+		[HTTPHEAD_CONNECT] = SNIFF_HTTP_CONNECT,
+	};
+	struct httphead head;
+	const char *problem = httphead_parse(bytes, s->head_bytes, &head);
+
+	if (!problem)
+		problem = plan_after_head(s, &head);
+	if (problem)
+		return refuse(s, problem, ret);
+	return ask(s, protocol[head.form], head.has_target ? &head.target : NULL, ret);
+}
+
+static enum step release_head(struct sniff *s, size_t len, struct sniff_result *ret)
+{
+	assert(len >= s->head_bytes); /* the bytes that were asked about are still held */
+	ret->release += s->head_bytes;
+	s->scanned = 0;
+	s->head_bytes = 0;
+	s->is_allowed = false;
+	s->is_later = true;
+	return go_to(s, s->after_head);
+}
+
+static enum step step_head(struct sniff *s, const uint8_t *bytes, size_t len,
+			   struct sniff_result *ret)
+{
+	const char *problem;
+
+	if (s->is_allowed)
+		return release_head(s, len, ret);
+	if (s->head_bytes == 0) {
+		problem =
+			httphead_find_end(&s->scanned, bytes, at_most_a_head(len), &s->head_bytes);
+		if (problem)
+			return refuse(s, problem, ret);
+	}
+	if (s->head_bytes == 0)
+		return wait_for_more(s, len, ret);
+	return ask_about_head(s, bytes, ret);
+}
+
+static enum step step_body(struct sniff *s, const uint8_t *bytes, size_t len,
+			   struct sniff_result *ret)
+{
+	size_t used = 0;
+	const char *problem = httpbody_read(&s->body, bytes, len, &used);
+
+	ret->release += used;
+	if (problem)
+		return refuse(s, problem, ret);
+	return httpbody_is_done(&s->body) ? go_to(s, STATE_HEAD) : STEP_MORE;
+}
+
+static enum step step_wait(struct sniff *s, const uint8_t *bytes, size_t len,
+			   struct sniff_result *ret)
+{
+	(void)s;
+	(void)bytes;
+	(void)len;
+	(void)ret;
+	return STEP_MORE;
+}
+
+static enum step step_pass(struct sniff *s, const uint8_t *bytes, size_t len,
+			   struct sniff_result *ret)
+{
+	(void)s;
+	(void)bytes;
+	ret->release += len;
+	return STEP_PASS;
+}
+
+static enum step step_bad(struct sniff *s, const uint8_t *bytes, size_t len,
+			  struct sniff_result *ret)
+{
+	(void)bytes;
+	(void)len;
+	return refuse(s, "refused before", ret);
+}
+
+static enum step (*const step_of[STATE_COUNT])(struct sniff *, const uint8_t *, size_t,
+					       struct sniff_result *) = {
+	[STATE_START] = step_start,
+	[STATE_HELLO] = step_hello,
+	[STATE_GUESS] = step_guess,
+	[STATE_HEAD] = step_head,
+	[STATE_BODY] = step_body,
+	[STATE_AFTER_UPGRADE] = step_wait,
+	[STATE_AFTER_CONNECT] = step_wait,
+	[STATE_PASS] = step_pass,
+	[STATE_BAD] = step_bad,
+};
+
+enum sniff_verdict sniff_client(struct sniff *s, const uint8_t *bytes, size_t len,
+				struct sniff_result *ret)
+{
+	enum step step;
+
+	memset(ret, 0, sizeof(*ret));
+	do {
+		step = step_of[s->state](s, bytes + ret->release, len - ret->release, ret);
+	} while (step == STEP_AGAIN);
+	return (enum sniff_verdict)step;
+}
+
+void sniff_allow(struct sniff *s)
+{
+	assert(s->is_asked);
+	s->is_asked = false;
+	s->is_allowed = true;
+}
+
+/* ---- the server's answer to CONNECT and Upgrade ---- */
+
+bool sniff_wants_server(const struct sniff *s)
+{
+	return s->state == STATE_AFTER_UPGRADE || s->state == STATE_AFTER_CONNECT;
+}
+
+/* The status line has come as far as it matters. */
+static void on_status(struct sniff *s)
+{
+	if (s->state == STATE_AFTER_CONNECT && s->status[9] == '2')
+		sniff_init(s); /* inside the tunnel everything starts over */
+	else if (s->state == STATE_AFTER_UPGRADE && memcmp(s->status, "HTTP/1.1 101", 12) == 0)
+		s->state = STATE_PASS;
+	else
+		s->state = STATE_HEAD;
+}
+
+void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len)
+{
+	static const char pattern[SNIFF_STATUS_BYTES + 1] = "HTTP/1.# ###"; /* '#': a digit */
+
+	for (size_t i = 0; i < len && sniff_wants_server(s); i++) {
+		char expected = pattern[s->status_len];
+		bool fits = expected == '#' ? httptoken_is_digit(bytes[i])
+					    : bytes[i] == (uint8_t)expected;
+
+		if (!fits) {
+			s->state = STATE_HEAD;
+			return;
+		}
+		s->status[s->status_len++] = bytes[i];
+		if (s->status_len == SNIFF_STATUS_BYTES)
+			on_status(s);
+	}
+}

@@ -1,0 +1,87 @@
+#pragma once
+/*
+ * sniff - whom the client of a connection asks for, seen in its own bytes.
+ *
+ * The gate pins a connection to a host by name before it exists. But behind one address many
+ * sites may live, and a TLS server name or an HTTP Host picks one. So before client bytes
+ * are forwarded they are shown to this room, which asks about each site that is named in them:
+ *
+ *	verdict = sniff_client(&s, held, held_len, &result);
+ *	forward and drop the first result.release bytes of `held`, whatever the verdict
+ *	MORE: wait for more of the client (or of the server, see sniff_wants_server)
+ *	ASK:  if result.ask is allowed, sniff_allow(&s) and call again at once; else refuse
+ *	PASS: stop calling, everything is forwarded from here on
+ *	BAD:  refuse and close
+ *
+ * No input or output, no allocation, and the work is linear in the bytes however they are cut.
+ * A client that ends while bytes are held has not finished its sentence: drop them.
+ */
+#include "net/authority.h"
+#include "net/hello.h"
+#include "net/httpbody.h"
+#include "net/httpguess.h"
+
+#define SNIFF_HEAD_MAX_BYTES (64u << 10) /* a ClientHello or HTTP head; more is refused */
+#define SNIFF_NAME_MAX_BYTES AUTHORITY_NAME_MAX_BYTES
+#define SNIFF_STATUS_BYTES 12u /* "HTTP/1.1 200" */
+
+enum sniff_verdict {
+	SNIFF_MORE, /* hold what was not released, come back with more */
+	SNIFF_ASK,  /* a whole hello or head; may its target be reached? */
+	SNIFF_PASS, /* everything, now and for ever, may be forwarded without further calls */
+	SNIFF_BAD,  /* answer 400 or just close */
+};
+
+enum sniff_protocol {
+	SNIFF_TLS,
+	SNIFF_HTTP,
+	SNIFF_HTTP_PROXY,   /* a whole URL in the request line */
+	SNIFF_HTTP_CONNECT, /* the client wants a tunnel */
+	SNIFF_HTTP2,        /* the preface of HTTP/2 without TLS; its requests are not looked at */
+};
+
+struct sniff_ask {
+	enum sniff_protocol protocol;
+	bool has_name; /* false: the client named nobody, so a server picks its default */
+	char name[SNIFF_NAME_MAX_BYTES + 1]; /* as sent, not normalised; see authority.h */
+	uint16_t port;                       /* 0: the connection's own */
+};
+
+struct sniff_result {
+	size_t release;       /* leading bytes that may be forwarded now */
+	struct sniff_ask ask; /* for SNIFF_ASK */
+	const char *problem;  /* for SNIFF_BAD, static text */
+};
+
+struct sniff {
+	uint8_t state;
+	uint8_t after_head; /* the state once the head is released */
+	bool is_asked;      /* an answer is due */
+	bool is_allowed;    /* it was yes */
+	bool is_later;      /* a request went before on this connection */
+	uint8_t status_len; /* bytes of the server's status line that fit the pattern */
+	uint8_t status[SNIFF_STATUS_BYTES];
+	uint32_t scanned;    /* of a head */
+	uint32_t head_bytes; /* its length, once its end was found */
+	struct hello hello;
+	struct httpguess guess;
+	struct httpbody body;
+};
+
+void sniff_init(struct sniff *s);
+
+/* `bytes` are all client bytes not yet released, oldest first; never NULL. */
+enum sniff_verdict sniff_client(struct sniff *s, const uint8_t *bytes, size_t len,
+				struct sniff_result *ret);
+
+/* The answer to SNIFF_ASK is yes; call sniff_client() again with the bytes that are held. */
+void sniff_allow(struct sniff *s);
+
+/*
+ * After a CONNECT or Upgrade the server decides what the client's next bytes are. While this is
+ * true, show the server's bytes to sniff_server() too (they may be forwarded at once), and
+ * when it is no longer, call sniff_client() again, also if nothing is held. Until then nothing
+ * is released; a caller whose buffer is full stops reading the client.
+ */
+bool sniff_wants_server(const struct sniff *s);
+void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len);
