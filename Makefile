@@ -4,6 +4,7 @@
 #   sudo make install   builds, installs to PREFIX (default /usr/local), honours DESTDIR
 #   sudo make check     all tests (SAN=1: with ASan and UBSan)
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
+#   make fuzz TIME=60   every fuzz target for so many seconds, with clang
 #   make bench          side-by-side benchmarks
 #   make uninstall | clean | format
 #
@@ -59,6 +60,17 @@ LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
+
+# A fuzz target is one file. gcc replays its corpus in `make check`; clang looks for more, with
+# the sources that need no library.
+FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
+FUZZ_SOURCES := $(wildcard src/base/*.c src/policy/*.c src/net/*.c)
+FUZZ_CC := clang
+FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all
+FUZZ_FOUND := build/fuzz/found
+TIME ?= 60
 
 PROBE := $(BUILD)/probe
 
@@ -119,10 +131,15 @@ $(BUILD)/unit-objects/%.o: src/%.c $(SECCOMP_BPF) Makefile
 	@echo '  CC   $< (unit)'
 	$(Q)$(CC) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h $(UNIT_OBJECTS)
+$(BUILD)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
 	$(Q)$(CC) $(UNIT_FLAGS) -Itests/unit -o $@ $< $(UNIT_OBJECTS) -lcmocka
+
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) $(UNIT_OBJECTS)
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(CC) $(UNIT_FLAGS) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(UNIT_OBJECTS)
 
 $(PROBE): $(wildcard tests/probe/*.c) $(KERNEL_HEADERS)/.done
 	@mkdir -p $(@D)
@@ -134,7 +151,7 @@ check: build-packages test-packages
 	@$(MAKE) --no-print-directory check-built SAN=$(SAN)
 
 .PHONY: check-built
-check-built: all $(UNIT_TESTS) $(PROBE)
+check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
 
 # The walls on another kernel, with cgroup v2 only, in an emulated machine.
@@ -143,6 +160,24 @@ check-vm: build-packages
 	@tools/packages vm
 	@$(MAKE) --no-print-directory all $(PROBE)
 	@BUILD=$(abspath $(BUILD)) tests/vm/check-vm
+
+# ---- fuzzing -----------------------------------------------------------------------------
+
+build/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(FUZZ_SOURCES) $(wildcard src/*/*.h) Makefile
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -Itests/fuzz -o $@ $< $(FUZZ_SOURCES)
+
+.PHONY: fuzz
+fuzz:
+	@tools/packages fuzz
+	@$(MAKE) --no-print-directory $(FUZZ_TARGETS:%=build/fuzz/%)
+	@for target in $(FUZZ_TARGETS); do \
+		mkdir -p $(FUZZ_FOUND)/$$target && \
+		build/fuzz/$$target -max_total_time=$(TIME) -max_len=4096 -print_final_stats=1 \
+			-artifact_prefix=$(FUZZ_FOUND)/$$target- \
+			$(FUZZ_FOUND)/$$target tests/fuzz/corpus/$$target || exit 1; \
+	done
 
 # ---- installing --------------------------------------------------------------------------
 
@@ -177,7 +212,8 @@ bench: all
 
 .PHONY: format
 format:
-	clang-format -i src/*/*.[ch] tests/probe/*.c tests/unit/*.[ch] bench/*.c
+	clang-format -i src/*/*.[ch] tests/probe/*.c tests/unit/*.[ch] tests/fuzz/*.[ch] \
+		bench/*.c
 
 .PHONY: clean
 clean:

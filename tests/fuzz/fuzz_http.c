@@ -1,0 +1,36 @@
+/*
+ * fuzz_http - anything but TLS into sniff, cut in different ways.
+ *
+ * The first byte of an input picks what the server answers, the second how the rest is cut;
+ * the rest are the client's bytes.
+ */
+#include "fuzz.h"
+
+#include "feed.h"
+
+#include "base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const server[] = {
+		"HTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+		"HTTP/1.0 404 No\r\n\r\n",
+		"SSH-2.0-x\r\n",
+		"HTTP/1.1 1",
+	};
+	struct feed_trace whole, cut;
+
+	if (size < 2)
+		return 0;
+	whole = feed_run(data + 2, size - 2,
+			 (struct feed_options){ .server = server[data[0] % COUNT_OF(server)] });
+	for (uint32_t i = 1; i <= 3; i++) {
+		cut = feed_run(
+			data + 2, size - 2,
+			(struct feed_options){ .seed = data[1] * 16u + i,
+					       .server = server[data[0] % COUNT_OF(server)] });
+		feed_check_same(&whole, &cut);
+	}
+	return 0;
+}
