@@ -41,19 +41,34 @@ LAUNCHER_CC := $(CC)
 LAUNCHER_FLAGS := $(COMMON_FLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
 LAUNCHER_LDFLAGS := -fsanitize=address,undefined
+HELPER_FLAGS := $(LAUNCHER_FLAGS)
+HELPER_LDFLAGS := $(LAUNCHER_LDFLAGS)
 else
 LAUNCHER_CC := $(MUSL_CC)
 LAUNCHER_FLAGS := $(COMMON_FLAGS) -O2 $(HARDENING) -isystem $(KERNEL_HEADERS) \
 	-ffunction-sections -fdata-sections
 LAUNCHER_LDFLAGS := -static -Wl,-z,relro,-z,now,--gc-sections
+HELPER_FLAGS := $(COMMON_FLAGS) -O2 -D_FORTIFY_SOURCE=2 $(HARDENING)
+HELPER_LDFLAGS := -pie -Wl,-z,relro,-z,now,--as-needed
 endif
 
 # ---- sources -----------------------------------------------------------------------------
 
-BUILD_TOOL_SOURCES := src/sandbox/seccomp_compile.c src/sandbox/seccomp_rules.c
-SOURCES := $(filter-out $(BUILD_TOOL_SOURCES),$(wildcard src/*/*.c))
+# Lists of system calls, turned into BPF while building.
+CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c
+BPF_HEADERS := $(BUILD)/gen/seccomp_bpf.h $(BUILD)/gen/confine_bpf.h
+BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
+
+# What is in the gate alone, with libevent and c-ares; what the two programs share.
+GATE_ONLY := $(addprefix src/net/,gate.c flow.c dial.c resolve.c nameserver.c confine.c)
+GATE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c clock.c hash.c) \
+	$(addprefix src/policy/,address.c domain.c egress.c) \
+	$(filter-out $(GATE_ONLY) $(CALL_LISTS) src/net/netns.c,$(wildcard src/net/*.c))
+GATE_OBJECTS := $(patsubst src/%.c,$(BUILD)/gate/%.o,$(GATE_ONLY) $(GATE_SHARED))
+GATE_LIBRARIES := -levent_core -lcares
+
+SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY),$(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
-SECCOMP_BPF := $(BUILD)/gen/seccomp_bpf.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES))
@@ -65,7 +80,7 @@ UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined
 # the sources that need no library.
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
-FUZZ_SOURCES := $(wildcard src/base/*.c src/policy/*.c src/net/*.c)
+FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY),$(wildcard src/base/*.c src/policy/*.c src/net/*.c))
 FUZZ_CC := clang
 FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
@@ -73,11 +88,12 @@ FUZZ_FOUND := build/fuzz/found
 TIME ?= 60
 
 PROBE := $(BUILD)/probe
+RESOLVER := $(BUILD)/resolver
 
 # ---- building ----------------------------------------------------------------------------
 
 .PHONY: all
-all: $(BUILD)/agentkernel $(BUILD)/agentkernel.1
+all: $(BUILD)/agentkernel $(BUILD)/agentkernel-gate $(BUILD)/agentkernel.1
 
 $(KERNEL_HEADERS)/.done:
 	@mkdir -p $(@D)
@@ -90,17 +106,19 @@ $(KERNEL_HEADERS)/.done:
 	fi
 	@touch $@
 
-$(BUILD)/seccomp_compile: $(BUILD_TOOL_SOURCES) $(wildcard src/sandbox/seccomp*.h)
+$(BUILD)/seccomp_compile: src/sandbox/seccomp_rules.c src/sandbox/seccomp.h
+$(BUILD)/confine_compile: src/net/confine_rules.c
+$(BUILD)/%_compile: src/base/callfilter_compile.c src/base/callfilter.h
 	@mkdir -p $(@D)
 	@echo '  CC   $@'
-	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -Isrc -O1 $(WARNINGS) -o $@ $(BUILD_TOOL_SOURCES) -lseccomp
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -Isrc -O1 $(WARNINGS) -o $@ $(filter %.c,$^) -lseccomp
 
-$(SECCOMP_BPF): $(BUILD)/seccomp_compile
+$(BUILD)/gen/%_bpf.h: $(BUILD)/%_compile
 	@mkdir -p $(@D)
 	@echo '  GEN  $@'
-	$(Q)$(BUILD)/seccomp_compile > $@
+	$(Q)$< > $@
 
-$(BUILD)/launcher/%.o: src/%.c $(SECCOMP_BPF) $(KERNEL_HEADERS)/.done Makefile
+$(BUILD)/launcher/%.o: src/%.c $(BPF_HEADERS) $(KERNEL_HEADERS)/.done Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $<'
 	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) -MMD -MP -c -o $@ $<
@@ -109,11 +127,20 @@ $(BUILD)/agentkernel: $(OBJECTS)
 	@echo '  LD   $@'
 	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $(OBJECTS)
 
+$(BUILD)/gate/%.o: src/%.c $(BPF_HEADERS) Makefile
+	@mkdir -p $(@D)
+	@echo '  CC   $< (gate)'
+	$(Q)$(CC) $(HELPER_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/agentkernel-gate: $(GATE_OBJECTS)
+	@echo '  LD   $@'
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(GATE_OBJECTS) $(GATE_LIBRARIES)
+
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
 	$(Q)$(BUILD)/agentkernel help --man > $@
 
--include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d)
 
 # ---- packages ----------------------------------------------------------------------------
 
@@ -123,10 +150,11 @@ build-packages:
 	@tools/packages build
 test-packages:
 	@tools/packages test
+	@[ "$$(id -u)" -ne 0 ] || tools/packages net
 
 # ---- tests -------------------------------------------------------------------------------
 
-$(BUILD)/unit-objects/%.o: src/%.c $(SECCOMP_BPF) Makefile
+$(BUILD)/unit-objects/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (unit)'
 	$(Q)$(CC) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
@@ -146,19 +174,24 @@ $(PROBE): $(wildcard tests/probe/*.c) $(KERNEL_HEADERS)/.done
 	@echo '  LD   $@'
 	$(Q)$(MUSL_CC) $(COMMON_FLAGS) -isystem $(KERNEL_HEADERS) -O1 -static -o $@ tests/probe/*.c
 
+$(RESOLVER): tests/net/resolver.c $(KERNEL_HEADERS)/.done
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(MUSL_CC) $(COMMON_FLAGS) -isystem $(KERNEL_HEADERS) -O1 -static -o $@ $<
+
 .PHONY: check
 check: build-packages test-packages
 	@$(MAKE) --no-print-directory check-built SAN=$(SAN)
 
 .PHONY: check-built
-check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE)
+check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
 
 # The walls on another kernel, with cgroup v2 only, in an emulated machine.
 .PHONY: check-vm
 check-vm: build-packages
 	@tools/packages vm
-	@$(MAKE) --no-print-directory all $(PROBE)
+	@$(MAKE) --no-print-directory all $(PROBE) $(RESOLVER)
 	@BUILD=$(abspath $(BUILD)) tests/vm/check-vm
 
 # ---- fuzzing -----------------------------------------------------------------------------
@@ -182,6 +215,7 @@ fuzz:
 # ---- installing --------------------------------------------------------------------------
 
 INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
+	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-gate \
 	$(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1 \
 	$(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel \
@@ -192,6 +226,8 @@ install: build-packages
 	@$(MAKE) --no-print-directory all
 	@install -d $(dir $(INSTALLED))
 	install -m 755 $(BUILD)/agentkernel $(DESTDIR)$(PREFIX)/bin/agentkernel
+	install -m 755 $(BUILD)/agentkernel-gate \
+		$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-gate
 	install -m 644 $(BUILD)/agentkernel.1 $(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1
 	@$(BUILD)/agentkernel completion bash \
 		> $(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel
@@ -203,6 +239,7 @@ install: build-packages
 .PHONY: uninstall
 uninstall:
 	rm -f $(INSTALLED)
+	-rmdir $(DESTDIR)$(PREFIX)/libexec/agentkernel
 
 # ---- the rest ----------------------------------------------------------------------------
 
@@ -212,8 +249,8 @@ bench: all
 
 .PHONY: format
 format:
-	clang-format -i src/*/*.[ch] tests/probe/*.c tests/unit/*.[ch] tests/fuzz/*.[ch] \
-		bench/*.c
+	clang-format -i src/*/*.[ch] tests/probe/*.c tests/net/*.c tests/unit/*.[ch] \
+		tests/fuzz/*.[ch] bench/*.c
 
 .PHONY: clean
 clean:

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_run, &cmd_policy_show, &cmd_doctor, &cmd_version, &cmd_help, &cmd_completion, NULL,
+	&cmd_run,    &cmd_network_check, &cmd_network_show, &cmd_network_log, &cmd_policy_show,
+	&cmd_doctor, &cmd_version,       &cmd_help,         &cmd_completion,  NULL,
 };
 
 #define COMMANDS_MAX 64

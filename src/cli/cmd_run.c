@@ -7,6 +7,8 @@
 #include "cli/request.h"
 #include "engine/run.h"
 
+#include <stdio.h>
+
 static const char *const examples[] = {
 	"agentkernel run python3 -c 'print(6*7)'",
 	"a script, with this machine's python3, seeing nothing of yours",
@@ -51,6 +53,26 @@ static void explain_end(const struct run_result *r, const struct policy *p)
 	}
 }
 
+#define DENIALS_SHOWN 3u
+
+/* What a program makes of "no such host" is anyone's guess; say what it was. */
+static void explain_denials(const struct run_result *r)
+{
+	for (unsigned i = 0; i < r->denial_count && i < DENIALS_SHOWN; i++) {
+		const struct gatekeeper_denial *d = &r->denials[i];
+
+		char port[8] = "";
+
+		if (d->port)
+			(void)snprintf(port, sizeof(port), ":%u", d->port);
+		cli_say("the network policy denied %s%s: %s%s%s%s", d->host, port, d->reason,
+			d->fix[0] ? " (add " : "", d->fix, d->fix[0] ? ")" : "");
+	}
+	if (r->denial_count > DENIALS_SHOWN)
+		cli_say("and %u more (see agentkernel network log)",
+			r->denial_count - DENIALS_SHOWN);
+}
+
 static int print_json(const struct run_result *r, struct err *e)
 {
 	cleanup_buf struct buf out;
@@ -73,11 +95,32 @@ static int print_json(const struct run_result *r, struct err *e)
 	json_add_bool(&j, "oom", r->has_oom);
 	json_add_number(&j, "cpu_ms", (int64_t)r->cpu_ms);
 	json_add_number(&j, "peak_memory", (int64_t)r->peak_memory_bytes);
+	json_open_array(&j, "denied");
+	for (unsigned i = 0; i < r->denial_count; i++) {
+		json_open_object(&j, NULL);
+		json_add_text(&j, "host", r->denials[i].host);
+		json_add_number(&j, "port", r->denials[i].port);
+		json_add_text(&j, "reason", r->denials[i].reason);
+		json_add_text(&j, "fix", r->denials[i].fix);
+		json_close_object(&j);
+	}
+	json_close_array(&j);
 	json_add_text(&j, "image", "host");
 	json_add_text(&j, "backend", "native");
 	json_close_object(&j);
 	buf_add_text(&out, "\n");
 	return cli_print(&out, e);
+}
+
+/* Harmless, but whoever typed it thinks that it shuts something. */
+static void warn_of_idle_rule(const struct policy *p)
+{
+	const struct egress_rule *idle = p->has_network ? egress_find_idle(&p->egress) : NULL;
+
+	if (idle)
+		cli_say("%s %s changes nothing, everything is allowed already (add "
+			"--network-policy deny to allow nothing else)",
+			idle->origin, idle->text);
 }
 
 static int choose_tty(const struct request_flags *f, enum streams_tty *ret, struct err *e)
@@ -101,10 +144,15 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 			       "no command to run: agentkernel run [options] COMMAND");
 	if (choose_tty(&request.flags, &options.tty, e) < 0)
 		return -1;
+	warn_of_idle_rule(&request.policy);
 	options.argv = argv + request.used;
 	options.is_captured = request.flags.is_json;
 	if (run_command(&options, &result, e) < 0)
 		return -1;
+	if (result.gate_deaths)
+		cli_say("the network broke down %u times", result.gate_deaths);
+	if (!request.flags.is_json && result.exit_code != 0)
+		explain_denials(&result);
 	if (!request.flags.is_json)
 		explain_end(&result, &request.policy);
 	else if (print_json(&result, e) < 0)

@@ -5,6 +5,9 @@
 extern const struct cli_command cmd_completion;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_help;
+extern const struct cli_command cmd_network_check;
+extern const struct cli_command cmd_network_log;
+extern const struct cli_command cmd_network_show;
 extern const struct cli_command cmd_policy_show;
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_version;

@@ -32,10 +32,21 @@ static const struct opt rows[] = {
 	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE },
 	{ NULL, "read-only", 0, NULL, "read-only root; /tmp and the home stay writable",
 	  SETTING(POLICY_READ_ONLY), .fixed = "true" },
-	{ NULL, "network", 0, NULL, "a network (not in this version)", SETTING(POLICY_NETWORK),
-	  .fixed = "true" },
+
+	{ "Network", "network", 0, NULL, "the public internet, whatever the profile says",
+	  SETTING(POLICY_NETWORK), .fixed = "true" },
 	{ NULL, "no-network", 0, NULL, "no network, whatever the profile says",
 	  SETTING(POLICY_NETWORK), .fixed = "false" },
+	{ NULL, "network-policy", 0, "allow|deny", "what happens where no rule says anything",
+	  SETTING(POLICY_NETWORK_POLICY) },
+	{ NULL, "allow-host", 0, "PATTERN", "allow HOST, HOST:PORT, *.DOMAIN, * or an address",
+	  SETTING(POLICY_ALLOW_HOST) },
+	{ NULL, "block-host", 0, "PATTERN", "block them; the most specific rule wins",
+	  SETTING(POLICY_BLOCK_HOST) },
+	{ NULL, "allow-cidr", 0, "NETWORK", "allow addresses, also private ones: 10.1.0.0/16",
+	  SETTING(POLICY_ALLOW_CIDR) },
+	{ NULL, "block-cidr", 0, "NETWORK", "block addresses, whatever their name",
+	  SETTING(POLICY_BLOCK_CIDR) },
 
 	{ "Limits", "memory", 0, "SIZE", "memory of the whole sandbox: 512M, 2GiB",
 	  SETTING(POLICY_MEMORY) },
@@ -47,7 +58,7 @@ static const struct opt rows[] = {
 	{ NULL, "file-size", 0, "SIZE", "size of a single file", SETTING(POLICY_FILE_SIZE) },
 	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", SETTING(POLICY_IO_READ) },
 	{ NULL, "io-write", 0, "RATE", "writing to disks", SETTING(POLICY_IO_WRITE) },
-	{ NULL, "bandwidth", 0, "RATE", "of the network (not in this version)",
+	{ NULL, "bandwidth", 0, "RATE", "of the network, each way: 1MB/s",
 	  SETTING(POLICY_BANDWIDTH) },
 	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)",
 	  SETTING(POLICY_TIMEOUT) },
@@ -87,6 +98,28 @@ int request_read(const struct opts_table *table, char **argv, char *const *envir
 	if (opts_parse(table, argv, &r->flags, &r->settings, &r->used, e) < 0)
 		return -1;
 	find_caller(environ_list, r);
+	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
+}
+
+int request_read_words(const struct opts_table *table, char **argv, char *const *environ_list,
+		       struct request *r, const char **ret_words, unsigned max, unsigned *ret_count,
+		       struct err *e)
+{
+	char **rest = argv;
+	unsigned count = 0;
+
+	while (*rest) {
+		if (opts_parse(table, rest, &r->flags, &r->settings, &r->used, e) < 0)
+			return -1;
+		rest += r->used;
+		if (!*rest)
+			break;
+		if (count == max)
+			return err_set(e, ERR_INVALID, "one word too many: '%s'", *rest);
+		ret_words[count++] = *rest++;
+	}
+	find_caller(environ_list, r);
+	*ret_count = count;
 	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
 }
 

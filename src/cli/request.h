@@ -28,4 +28,12 @@ struct request {
 /* Options -> settings -> policy. Nothing has touched the system when this fails. */
 ERR_CHECKED int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
 			     struct request *r, struct err *e);
+/*
+ * As above, for commands whose own words may stand before, between and after the options: at most
+ * `max` of them, borrowed from argv.
+ */
+ERR_CHECKED int request_read_words(const struct opts_table *table, char **argv,
+				   char *const *environ_list, struct request *r,
+				   const char **ret_words, unsigned max, unsigned *ret_count,
+				   struct err *e);
 void request_done(struct request *r); /* also after failure, and on a zeroed struct */

@@ -4,6 +4,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "engine/helper.h"
+#include "net/gate.h"
+#include "net/netns.h"
 #include "policy/policy.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
@@ -133,6 +136,31 @@ static void check_network(struct doctor_finding *f)
 		set(f, DOCTOR_MISSING, strerror(error), userns_fix());
 }
 
+static int act_gate(struct err *e)
+{
+	int sockets[NETNS_SOCKET_COUNT];
+	unsigned count;
+
+	return netns_build(sockets, &count, e);
+}
+
+/* Not a wall: without it there are sandboxes, but none with a network. */
+static void check_gate(struct doctor_finding *f)
+{
+	int error = try_in_namespaces(CLONE_NEWUSER | CLONE_NEWNET, act_gate);
+	cleanup_free char *program = NULL;
+	struct err e = { 0 };
+
+	if (error != 0)
+		set(f, DOCTOR_WEAKER,
+		    "nftables with TPROXY is missing: no sandbox can have a network",
+		    "sudo modprobe -a nf_tables nft_tproxy nft_reject_inet (or use --no-network)");
+	else if (helper_find(GATE_PROGRAM, &program, &e) < 0)
+		set(f, DOCTOR_WEAKER, e.msg, "sudo make install");
+	else
+		set(f, DOCTOR_OK, "every connection goes through the gate", "");
+}
+
 static void check_limits(struct doctor_finding *f)
 {
 	const struct policy wanted = { .memory_bytes = 1u << 30,
@@ -206,6 +234,7 @@ size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 		{ "mount namespace", check_mounts },
 		{ "pid namespace and /proc", check_processes },
 		{ "network namespace", check_network },
+		{ "network", check_gate },
 		{ "limits", check_limits },
 		{ "landlock", check_landlock },
 		{ "seccomp", check_seccomp },

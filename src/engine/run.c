@@ -9,9 +9,13 @@
 #include "engine/run.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "engine/gatekeeper.h"
 #include "engine/hostfiles.h"
 #include "engine/janitor.h"
 #include "engine/supervise.h"
+#include "net/netns.h"
+#include "net/plan.h"
 #include "policy/environment.h"
 #include "sandbox/cpuset.h"
 #include "sandbox/landlock.h"
@@ -19,15 +23,18 @@
 #include "sandbox/rlimits.h"
 #include "sandbox/seccomp.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EXIT_TIMED_OUT 124
 #define EXIT_SIGNAL_BASE 128
 #define DRAIN_AFTER_DEADLINE_MS 1000
+#define RUN_ID_MAX_BYTES 16
 
 struct session {
 	struct idmap idmap;
@@ -36,27 +43,22 @@ struct session {
 	struct janitor janitor;
 	struct streams streams;
 	struct native_sandbox sandbox;
+	struct gatekeeper gatekeeper;
+	char id[RUN_ID_MAX_BYTES]; /* "run-1a2b3c4d" */
 	char **environment;
 	int signal_fd;
 	uint64_t started_us;
 };
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 static void session_init(struct session *s)
 {
 	*s = (struct session){
 		.idmap = { .lock_fd = -1 },
 		.signal_fd = -1,
-		.started_us = now_us(),
+		.started_us = clock_now_us(),
 	};
 	native_init(&s->sandbox);
+	gatekeeper_init(&s->gatekeeper);
 	streams_init(&s->streams);
 	cgroup_init(&s->cgroup);
 }
@@ -65,6 +67,7 @@ static void session_init(struct session *s)
 static void session_done(struct session *s)
 {
 	native_end(&s->sandbox);
+	gatekeeper_done(&s->gatekeeper);
 	cgroup_remove(&s->cgroup);
 	janitor_dismiss(&s->janitor);
 	streams_done(&s->streams);
@@ -102,6 +105,23 @@ static int open_cgroup(struct session *s, const struct policy *p, struct err *e)
 	if (janitor_start(&s->janitor, &s->cgroup, e) < 0)
 		return -1;
 	return cgroup_make(&s->cgroup, p, e);
+}
+
+static int prepare_network(struct session *s, const struct run_options *o, struct err *e)
+{
+	uint32_t number = 0;
+	const struct gatekeeper_options options = {
+		.policy = o->policy,
+		.environ_list = o->caller->environ_list,
+		.id = s->idmap.is_range ? idmap_helper_id(&s->idmap) : 0,
+		.sandbox = s->id,
+	};
+
+	if (!o->policy->has_network)
+		return 0;
+	(void)getrandom(&number, sizeof(number), GRND_NONBLOCK); /* a name, not a secret */
+	(void)snprintf(s->id, sizeof(s->id), "run-%08" PRIx32, number);
+	return gatekeeper_prepare(&s->gatekeeper, &options, e);
 }
 
 static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct err *e)
@@ -143,6 +163,8 @@ static int prepare(struct session *s, const struct run_options *o, struct err *e
 		return -1;
 	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0)
 		return -1;
+	if (prepare_network(s, o, e) < 0)
+		return -1;
 	if (open_cgroup(s, p, e) < 0)
 		return -1;
 	if (streams_open(&s->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
@@ -168,7 +190,11 @@ static int start(struct session *s, const struct run_options *o, struct err *e)
 		},
 		.idmap = &s->idmap,
 		.cgroup = &s->cgroup,
-		.rootfs = { .policy = p, .places = s->files.places, .place_count = s->files.count },
+		.rootfs = { .policy = p,
+			    .places = s->files.places,
+			    .place_count = s->files.count,
+			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL },
+		.network = p->has_network ? netns_build : NULL,
 		.watch = { .policy = p,
 			   .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
 			   .cpu_ms = has_cgroup ? 0 : p->cpu_time_ms },
@@ -186,6 +212,7 @@ static int start(struct session *s, const struct run_options *o, struct err *e)
 	memcpy(plan.command.stdio_fd, s->streams.command_fd, sizeof(plan.command.stdio_fd));
 	if (native_start(&plan, &s->sandbox, e) < 0)
 		return -1;
+	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
 	streams_started(&s->streams, s->sandbox.tty_master_fd);
 	return 0;
 }
@@ -236,14 +263,19 @@ static void finish(struct session *s, const struct supervise_outcome *outcome, s
 	struct cgroup_usage usage;
 
 	native_stop(&s->sandbox);
+	gatekeeper_stop(&s->gatekeeper);
 	drain(s, outcome);
 	cgroup_get_usage(&s->cgroup, &usage);
-	r->duration_ms = (now_us() - s->started_us) / 1000;
+	r->duration_ms = (clock_now_us() - s->started_us) / 1000;
 	r->cpu_ms = s->sandbox.cpu_us / 1000;
 	r->peak_memory_bytes =
 		usage.has_memory ? usage.peak_memory_bytes : s->sandbox.peak_process_bytes;
 	r->has_oom = usage.oom_kill_count > 0;
 	judge(outcome, r);
+	r->denials = take_ptr(s->gatekeeper.denials);
+	r->denial_count = s->gatekeeper.denial_count;
+	s->gatekeeper.denial_count = 0;
+	r->gate_deaths = s->gatekeeper.deaths;
 	for (int i = 0; i < 2; i++) {
 		r->output[i] = s->streams.captured[i];
 		buf_init(&s->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
@@ -256,6 +288,7 @@ static int supervise(struct session *s, const struct policy *p, struct supervise
 	const struct supervise_options options = {
 		.sandbox = &s->sandbox,
 		.streams = &s->streams,
+		.gatekeeper = &s->gatekeeper,
 		.signal_fd = s->signal_fd,
 		.timeout_ms = p->timeout_ms,
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
@@ -283,6 +316,9 @@ void run_result_done(struct run_result *r)
 {
 	for (int i = 0; i < 2; i++)
 		buf_done(&r->output[i]);
+	gatekeeper_free_denials(r->denials, r->denial_count);
+	r->denials = NULL;
+	r->denial_count = 0;
 }
 
 const char *run_limits_by(const struct policy *p)

@@ -7,6 +7,7 @@
  */
 #include "base/buf.h"
 #include "base/err.h"
+#include "engine/gatekeeper.h"
 #include "engine/streams.h"
 #include "policy/policy.h"
 
@@ -37,7 +38,10 @@ struct run_result {
 	uint64_t duration_ms;
 	uint64_t cpu_ms;
 	uint64_t peak_memory_bytes;
-	struct buf output[2]; /* captured stdout and stderr */
+	struct buf output[2];              /* captured stdout and stderr */
+	struct gatekeeper_denial *denials; /* where it wanted to go and may not */
+	unsigned denial_count;
+	unsigned gate_deaths; /* times that the network broke down */
 };
 
 ERR_CHECKED int run_command(const struct run_options *o, struct run_result *ret, struct err *e);

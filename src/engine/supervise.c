@@ -2,6 +2,8 @@
 #include "engine/supervise.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "engine/gatekeeper.h"
 #include "engine/streams.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/init.h"
@@ -14,7 +16,6 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CPU_INTERVAL_MS 50
@@ -27,7 +28,7 @@ enum {
 	SLOT_REPORT,
 	SLOT_SIGNAL,
 	SLOT_FIRST_PUMP,
-	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX
+	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX + GATEKEEPER_POLL_MAX
 };
 
 struct loop {
@@ -39,14 +40,6 @@ struct loop {
 	struct supervise_outcome outcome;
 	bool is_over;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 int supervise_hold_signals(int *ret_signal_fd, struct err *e)
 {
@@ -150,15 +143,24 @@ static void on_deadline(struct loop *l)
 		return;
 	}
 	l->outcome.has_timed_out = true;
-	l->deadline_ms = now_ms() + SUPERVISE_GRACE_MS;
+	l->deadline_ms = clock_now_ms() + SUPERVISE_GRACE_MS;
 	send_to_group(l, SIGTERM);
 	send_to_group(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
 }
 
+/* The shorter of two waits, where -1 is for ever. */
+static int shorter(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
 static int wait_ms(const struct loop *l)
 {
-	uint64_t now = now_ms();
-	int longest = l->options->cpu_ms ? CPU_INTERVAL_MS : -1;
+	uint64_t now = clock_now_ms();
+	int longest = shorter(l->options->cpu_ms ? CPU_INTERVAL_MS : -1,
+			      gatekeeper_wait_ms(l->options->gatekeeper));
 
 	if (l->deadline_ms == 0)
 		return longest;
@@ -200,12 +202,19 @@ static int turn(struct loop *l, struct err *e)
 		[SLOT_REPORT] = { .fd = l->sandbox->report_fd, .events = POLLIN },
 		[SLOT_SIGNAL] = { .fd = l->options->signal_fd, .events = POLLIN },
 	};
-	unsigned pumps = l->streams->pump_count;
+	unsigned pumps = l->streams->pump_count, gates;
 
 	for (unsigned i = 0; i < pumps; i++)
 		polled[SLOT_FIRST_PUMP + i] = pump_poll(&l->streams->pumps[i]);
-	if (poll(polled, SLOT_FIRST_PUMP + pumps, wait_ms(l)) < 0)
+	gates = gatekeeper_poll(l->options->gatekeeper, polled + SLOT_FIRST_PUMP + pumps);
+	if (poll(polled, SLOT_FIRST_PUMP + pumps + gates, wait_ms(l)) < 0)
 		return errno == EINTR ? 0 : err_sys(e, errno, "wait for the sandbox");
+	for (unsigned i = 0; i < gates; i++) {
+		if (!polled[SLOT_FIRST_PUMP + pumps + i].revents)
+			continue;
+		gatekeeper_on_ready(l->options->gatekeeper);
+		break;
+	}
 	for (unsigned i = 0; i < pumps; i++)
 		if (polled[SLOT_FIRST_PUMP + i].revents)
 			pump_on_ready(&l->streams->pumps[i]);
@@ -214,7 +223,7 @@ static int turn(struct loop *l, struct err *e)
 		on_signal(l);
 	if (polled[SLOT_REPORT].revents)
 		return on_report(l, e);
-	if (l->deadline_ms && now_ms() >= l->deadline_ms)
+	if (l->deadline_ms && clock_now_ms() >= l->deadline_ms)
 		on_deadline(l);
 	check_cpu(l);
 	return 0;
@@ -225,7 +234,7 @@ int supervise_wait(const struct supervise_options *o, struct supervise_outcome *
 	struct loop l = { .options = o, .sandbox = o->sandbox, .streams = o->streams };
 
 	if (o->timeout_ms)
-		l.deadline_ms = now_ms() + o->timeout_ms;
+		l.deadline_ms = clock_now_ms() + o->timeout_ms;
 	while (!l.is_over)
 		if (turn(&l, e) < 0)
 			return -1;

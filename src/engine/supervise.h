@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct cgroup;
+struct gatekeeper;
 struct native_sandbox;
 struct streams;
 
@@ -40,6 +41,7 @@ int supervise_open_end_signals(void);
 struct supervise_options {
 	struct native_sandbox *sandbox;
 	struct streams *streams;
+	struct gatekeeper *gatekeeper;
 	int signal_fd;
 	uint64_t timeout_ms;         /* 0: none */
 	uint64_t cpu_ms;             /* 0: none, or init watches it */

@@ -18,7 +18,6 @@
 
 #include <string.h>
 
-#define RECORD_HEADER_BYTES 5u
 #define RECORD_MAX_BYTES 16384u
 #define MESSAGE_HEADER_BYTES 4u
 #define CLIENT_HELLO 1
@@ -62,7 +61,7 @@ static const char *add_record(struct hello *h, const uint8_t *payload, uint32_t 
 
 	for (uint32_t i = 0; i < len && h->header_len < MESSAGE_HEADER_BYTES; i++)
 		h->header[h->header_len++] = payload[i];
-	h->next += RECORD_HEADER_BYTES + len;
+	h->next += HELLO_RECORD_HEADER_BYTES + len;
 	h->payload += len;
 	if (h->header[0] != CLIENT_HELLO)
 		return "TLS hello: the first message is another one";
@@ -77,16 +76,16 @@ static const char *add_record(struct hello *h, const uint8_t *payload, uint32_t 
 
 const char *hello_scan(struct hello *h, const uint8_t *bytes, size_t len)
 {
-	while (!h->is_whole && h->next + RECORD_HEADER_BYTES <= len) {
+	while (!h->is_whole && h->next + HELLO_RECORD_HEADER_BYTES <= len) {
 		const uint8_t *header = bytes + h->next;
 		const char *problem = check_record(header);
 		uint32_t record_len = read16(header + 3);
 
 		if (problem)
 			return problem;
-		if (len - h->next - RECORD_HEADER_BYTES < record_len)
+		if (len - h->next - HELLO_RECORD_HEADER_BYTES < record_len)
 			return NULL;
-		problem = add_record(h, header + RECORD_HEADER_BYTES, record_len);
+		problem = add_record(h, header + HELLO_RECORD_HEADER_BYTES, record_len);
 		if (problem)
 			return problem;
 	}
@@ -111,7 +110,7 @@ static uint8_t take8(struct cursor *c)
 	}
 	if (c->record_left == 0) {
 		c->record_left = read16(c->at + 3);
-		c->at += RECORD_HEADER_BYTES;
+		c->at += HELLO_RECORD_HEADER_BYTES;
 	}
 	c->left--;
 	c->record_left--;

@@ -8,6 +8,7 @@
  */
 #include "net/authority.h"
 
+#define HELLO_RECORD_HEADER_BYTES 5u
 #define HELLO_FIRST_BYTE 0x16 /* a handshake record */
 
 struct hello {

@@ -4,25 +4,26 @@
  * Theory of operation
  *
  * Most protocols show in their first bytes that they are not HTTP, and must not be held up:
- * their servers wait for these bytes. So each byte is looked at as it comes, and what cannot
- * be part of a request line any more is let go at once. Only a whole first line is judged.
+ * their servers wait for these bytes. So each byte is looked at as it comes, and only a line
+ * that starts with a method we know, or could still do so, is held until it is whole.
  *
- * Letting go is for ever, so it must not happen to what a lenient server would still take for
- * a request. Such servers accept blanks before the method, tabs and other white space between
- * the words, long methods and control bytes in the target. Those are not let go on
- * sight: they are held until the line ends, and refused if it mentions HTTP. A NUL byte is
- * where every server gives up, and every binary protocol has one soon.
+ * Everything else flows, but letting go for ever must not happen to what a lenient server would
+ * take for a request: servers accept methods of their own, odd bytes in them, tabs between the
+ * words. All of them need the word HTTP/1.x at the end of the line, so the line is watched for it
+ * and cut off before it is out (httpguess_watch). A NUL byte is where every server gives up, and
+ * every binary protocol has one soon.
  *
  * HTTP/0.9 ("GET /x" and no version) names no host, but some servers read headers after it.
  */
 #include "net/httpguess.h"
 
+#include "base/cleanup.h"
 #include "net/httptoken.h"
 
 #include <string.h>
 #include <strings.h>
 
-enum phase { PHASE_BLANK, PHASE_METHOD, PHASE_GAP, PHASE_TARGET };
+enum phase { PHASE_BLANK, PHASE_METHOD, PHASE_REST };
 
 #define VERSION_BYTES 8u /* "HTTP/1.1" */
 
@@ -31,10 +32,14 @@ struct word {
 	size_t len;
 };
 
-/* White space in a request line, for the most lenient of servers (RFC 9112, 3). */
+/*
+ * White space in a request line, for the most lenient of servers (RFC 9112, 3). Those that read
+ * it as Latin-1 text and split that, as Python's http.server does, know six more.
+ */
 static bool is_blank(uint8_t b)
 {
-	return b == ' ' || b == '\t' || b == '\v' || b == '\f' || b == '\r';
+	return b == ' ' || b == '\t' || b == '\v' || b == '\f' || b == '\r' ||
+	       (b >= 0x1c && b <= 0x1f) || b == 0x85 || b == 0xa0;
 }
 
 /* The next word of a line; moves *line past it. */
@@ -110,29 +115,50 @@ static enum httpguess_verdict judge(const uint8_t *bytes, size_t len)
 	return HTTPGUESS_OTHER;
 }
 
-/* The phase after this byte (which is no LF); false when it shows that this is not HTTP. */
-static bool next_phase(uint8_t *phase, uint8_t b)
+/* RFC 9110 and 5789; WebDAV and its relatives; UPnP; caches. */
+static const char *const methods[] = {
+	"GET",        "HEAD",   "POST",     "PUT",       "DELETE",      "CONNECT",   "OPTIONS",
+	"TRACE",      "PATCH",  "PRI",      "QUERY",     "PROPFIND",    "PROPPATCH", "MKCOL",
+	"COPY",       "MOVE",   "LOCK",     "UNLOCK",    "SEARCH",      "REPORT",    "MKCALENDAR",
+	"MKACTIVITY", "MERGE",  "CHECKOUT", "ACL",       "BIND",        "UNBIND",    "REBIND",
+	"LINK",       "UNLINK", "NOTIFY",   "SUBSCRIBE", "UNSUBSCRIBE", "M-SEARCH",  "PURGE",
+};
+
+static bool is_method_or_starts_one(const uint8_t *bytes, size_t len)
 {
-	if (b == '\0')
-		return false;
-	switch (*phase) {
-	case PHASE_BLANK:
-		if (is_blank(b))
+	for (size_t i = 0; i < COUNT_OF(methods); i++)
+		if (strlen(methods[i]) >= len && memcmp(methods[i], bytes, len) == 0)
 			return true;
-		*phase = PHASE_METHOD;
-		return httptoken_is_char(b);
-	case PHASE_METHOD:
-		if (is_blank(b))
-			*phase = PHASE_GAP;
-		return is_blank(b) || httptoken_is_char(b);
-	case PHASE_GAP:
-		if (is_blank(b))
+	return false;
+}
+
+static bool is_method(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < COUNT_OF(methods); i++)
+		if (strlen(methods[i]) == len && memcmp(methods[i], bytes, len) == 0)
 			return true;
-		*phase = PHASE_TARGET;
-		return !httptoken_is_control(b);
-	default:
-		return true;
+	return false;
+}
+
+/* What the byte at g->scanned (no LF, no NUL) does to a line that may be a request. */
+static enum httpguess_verdict next_phase(struct httpguess *g, const uint8_t *bytes)
+{
+	uint8_t b = bytes[g->scanned];
+
+	if (g->phase == PHASE_BLANK && !is_blank(b)) {
+		g->phase = PHASE_METHOD;
+		g->method = g->scanned;
 	}
+	if (g->phase != PHASE_METHOD)
+		return HTTPGUESS_MORE;
+	if (is_blank(b)) {
+		g->phase = PHASE_REST;
+		return is_method(bytes + g->method, g->scanned - g->method) ? HTTPGUESS_MORE
+									    : HTTPGUESS_WATCH;
+	}
+	return is_method_or_starts_one(bytes + g->method, g->scanned + 1 - g->method)
+		       ? HTTPGUESS_MORE
+		       : HTTPGUESS_WATCH;
 }
 
 void httpguess_init(struct httpguess *g)
@@ -145,12 +171,40 @@ enum httpguess_verdict httpguess_scan(struct httpguess *g, const uint8_t *bytes,
 	for (; g->scanned < len; g->scanned++) {
 		uint8_t b = bytes[g->scanned];
 
+		if (b == '\0')
+			return HTTPGUESS_OTHER;
 		if (b == '\n' && g->phase != PHASE_BLANK)
 			return judge(bytes + g->line, g->scanned - g->line);
 		if (b == '\n')
 			g->line = g->scanned + 1; /* servers skip empty lines */
-		else if (!next_phase(&g->phase, b))
-			return HTTPGUESS_OTHER;
+		else if (next_phase(g, bytes) == HTTPGUESS_WATCH)
+			return HTTPGUESS_WATCH;
 	}
 	return HTTPGUESS_MORE;
+}
+
+enum httpguess_verdict httpguess_watch(struct httpwatch *w, const uint8_t *bytes, size_t len)
+{
+	static const char end[] = "http/";
+
+	for (size_t i = 0; i < len; i++) {
+		uint8_t lower = bytes[i] >= 'A' && bytes[i] <= 'Z' ? bytes[i] | 0x20 : bytes[i];
+
+		if (bytes[i] == '\0' || (bytes[i] == '\n' && w->has_word))
+			return HTTPGUESS_OTHER;
+		w->has_blank = w->has_blank || (w->has_word && is_blank(bytes[i]));
+		w->has_word = w->has_word || !(is_blank(bytes[i]) || bytes[i] == '\n');
+		if (lower != (uint8_t)end[w->matched])
+			w->matched = 0;
+		if (w->has_blank && lower == (uint8_t)end[w->matched])
+			w->matched++;
+		if (w->matched == sizeof(end) - 1)
+			return HTTPGUESS_BAD;
+	}
+	return HTTPGUESS_MORE;
+}
+
+bool httpguess_can_end(const struct httpguess *g, const uint8_t *bytes, size_t len)
+{
+	return g->phase == PHASE_BLANK || judge(bytes + g->line, len - g->line) == HTTPGUESS_OTHER;
 }

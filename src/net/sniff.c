@@ -7,8 +7,10 @@
  * are held. It either comes to a verdict, or moves to another state and lets that one look
  * (STEP_AGAIN). The ways through:
  *
- *	START ─▶ HELLO ─────────────────────────▶ PASS      TLS
+ *	START ─▶ HELLO ─▶ AFTER_HELLO ─▶ PASS               TLS
+ *	         HELLO ◀─ AFTER_HELLO                       the server wants another hello
  *	START ─▶ GUESS ─────────────────────────▶ PASS      not HTTP, or HTTP/2
+ *	START ─▶ GUESS ─▶ WATCH ────────────────▶ PASS      a first line of something else
  *	START ─▶ GUESS ─▶ HEAD ─▶ BODY ─▶ HEAD ─▶ ...       HTTP
  *	                  HEAD ─▶ AFTER_UPGRADE ─▶ PASS     101, else HEAD
  *	                  HEAD ─▶ AFTER_CONNECT ─▶ START    2xx, else HEAD
@@ -19,6 +21,9 @@
  * HELLO, GUESS and HEAD come to an end within SNIFF_HEAD_MAX_BYTES. That is checked here and
  * only here: they are shown no more than that, and what is not whole by then is refused. They
  * remember how far they looked; no byte is looked at more than a few times.
+ *
+ * A TLS 1.3 server may answer a hello by asking for a second one (HelloRetryRequest), and some
+ * then take the server name from that. It travels in the clear and is judged like the first.
  *
  * CONNECT and Upgrade are followed only in the first request. There the server's first bytes
  * are the answer to it; later they could belong to any of the requests before, and
@@ -35,7 +40,9 @@
 enum state {
 	STATE_START,
 	STATE_HELLO,
+	STATE_AFTER_HELLO,
 	STATE_GUESS,
+	STATE_WATCH,
 	STATE_HEAD,
 	STATE_BODY,
 	STATE_AFTER_UPGRADE,
@@ -113,6 +120,39 @@ static enum step step_start(struct sniff *s, const uint8_t *bytes, size_t len,
 	return go_to(s, bytes[0] == HELLO_FIRST_BYTE ? STATE_HELLO : STATE_GUESS);
 }
 
+/* Hellos are not followed for ever: the protocol has two at most. */
+static enum step release_hello(struct sniff *s, struct sniff_result *ret)
+{
+	ret->release += s->hello.next;
+	s->is_allowed = false;
+	return go_to(s, s->is_hello_later ? STATE_PASS : STATE_AFTER_HELLO);
+}
+
+/*
+ * Around its hellos a client may send a change of ciphers, which means nothing, an alert, and data
+ * that it hoped the server would take early. None of them names anybody.
+ */
+static bool is_other_record(uint8_t type)
+{
+	return type == 0x14 || type == 0x15 || type == 0x17;
+}
+
+/* How many bytes of whole records of that kind there are at the start. */
+static size_t measure_other_records(const uint8_t *bytes, size_t len)
+{
+	size_t at = 0;
+
+	while (len - at >= HELLO_RECORD_HEADER_BYTES && is_other_record(bytes[at])) {
+		size_t record_len =
+			HELLO_RECORD_HEADER_BYTES + ((size_t)bytes[at + 3] << 8 | bytes[at + 4]);
+
+		if (len - at < record_len)
+			break;
+		at += record_len;
+	}
+	return at;
+}
+
 static enum step step_hello(struct sniff *s, const uint8_t *bytes, size_t len,
 			    struct sniff_result *ret)
 {
@@ -121,7 +161,18 @@ static enum step step_hello(struct sniff *s, const uint8_t *bytes, size_t len,
 	const char *problem;
 
 	if (s->is_allowed)
-		return go_to(s, STATE_PASS);
+		return release_hello(s, ret);
+	if (s->is_hello_later) {
+		size_t others = measure_other_records(bytes, len);
+
+		ret->release += others;
+		bytes += others;
+		len -= others;
+		if (len == 0 || is_other_record(bytes[0]))
+			return wait_for_more(s, len, ret);
+		if (bytes[0] != HELLO_FIRST_BYTE)
+			return refuse(s, "TLS: not a record where a second hello is due", ret);
+	}
 	problem = hello_scan(&s->hello, bytes, at_most_a_head(len));
 	if (problem)
 		return refuse(s, problem, ret);
@@ -141,6 +192,9 @@ static enum step step_guess(struct sniff *s, const uint8_t *bytes, size_t len,
 	switch (httpguess_scan(&s->guess, bytes, at_most_a_head(len))) {
 	case HTTPGUESS_OTHER:
 		return go_to(s, STATE_PASS);
+	case HTTPGUESS_WATCH:
+		s->scanned = 0;
+		return go_to(s, STATE_WATCH);
 	case HTTPGUESS_HTTP:
 		return go_to(s, STATE_HEAD);
 	case HTTPGUESS_HTTP2:
@@ -151,6 +205,24 @@ static enum step step_guess(struct sniff *s, const uint8_t *bytes, size_t len,
 		break;
 	}
 	return wait_for_more(s, len, ret);
+}
+
+/* Bytes flow, but for the few that could be the start of "HTTP/". */
+static enum step step_watch(struct sniff *s, const uint8_t *bytes, size_t len,
+			    struct sniff_result *ret)
+{
+	size_t seen = s->scanned; /* shown before, and held */
+
+	switch (httpguess_watch(&s->watch, bytes + seen, len - seen)) {
+	case HTTPGUESS_OTHER:
+		return go_to(s, STATE_PASS);
+	case HTTPGUESS_MORE:
+		s->scanned = s->watch.matched;
+		ret->release += len - s->watch.matched;
+		return STEP_MORE;
+	default:
+		return refuse(s, "HTTP: a method that nobody knows", ret);
+	}
 }
 
 /* What comes after a head, kept here until the answer to the question is there. */
@@ -259,7 +331,9 @@ static enum step (*const step_of[STATE_COUNT])(struct sniff *, const uint8_t *, 
 					       struct sniff_result *) = {
 	[STATE_START] = step_start,
 	[STATE_HELLO] = step_hello,
+	[STATE_AFTER_HELLO] = step_wait,
 	[STATE_GUESS] = step_guess,
+	[STATE_WATCH] = step_watch,
 	[STATE_HEAD] = step_head,
 	[STATE_BODY] = step_body,
 	[STATE_AFTER_UPGRADE] = step_wait,
@@ -291,7 +365,8 @@ void sniff_allow(struct sniff *s)
 
 bool sniff_wants_server(const struct sniff *s)
 {
-	return s->state == STATE_AFTER_UPGRADE || s->state == STATE_AFTER_CONNECT;
+	return s->state == STATE_AFTER_UPGRADE || s->state == STATE_AFTER_CONNECT ||
+	       s->state == STATE_AFTER_HELLO;
 }
 
 /* The status line has come as far as it matters. */
@@ -305,7 +380,7 @@ static void on_status(struct sniff *s)
 		s->state = STATE_HEAD;
 }
 
-void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len)
+static void watch_for_status(struct sniff *s, const uint8_t *bytes, size_t len)
 {
 	static const char pattern[SNIFF_STATUS_BYTES + 1] = "HTTP/1.# ###"; /* '#': a digit */
 
@@ -322,4 +397,51 @@ void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len)
 		if (s->status_len == SNIFF_STATUS_BYTES)
 			on_status(s);
 	}
+}
+
+/* A ServerHello whose random is this one asks for a second hello (RFC 8446, 4.1.3). */
+static void watch_for_retry(struct sniff *s, const uint8_t *bytes, size_t len)
+{
+	static const uint8_t retry[] = {
+		0x16, 0x03, 0x03, 0,    0,    0x02, 0,    0,    0,    0x03, 0x03,
+		0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
+		0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb,
+		0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+	};
+
+	for (size_t i = 0; i < len && sniff_wants_server(s); i++) {
+		uint8_t at = s->status_len++;
+		bool is_length = at == 3 || at == 4 || (at >= 6 && at <= 8);
+
+		if (!is_length && bytes[i] != retry[at]) {
+			s->state = STATE_PASS;
+		} else if (s->status_len == sizeof(retry)) {
+			hello_init(&s->hello);
+			s->is_hello_later = true;
+			s->state = STATE_HELLO;
+		}
+	}
+}
+
+void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len)
+{
+	if (s->state == STATE_AFTER_HELLO)
+		watch_for_retry(s, bytes, len);
+	else
+		watch_for_status(s, bytes, len);
+}
+
+/* A hello that came too early would be read by a server that asks for a second one. */
+static bool names_nobody(const uint8_t *bytes, size_t len)
+{
+	size_t others = measure_other_records(bytes, len);
+
+	return others == len || is_other_record(bytes[others]);
+}
+
+bool sniff_can_end(const struct sniff *s, const uint8_t *bytes, size_t len)
+{
+	return s->state == STATE_PASS || s->state == STATE_WATCH ||
+	       (s->state == STATE_AFTER_HELLO && names_nobody(bytes, len)) ||
+	       (s->state == STATE_GUESS && httpguess_can_end(&s->guess, bytes, len));
 }

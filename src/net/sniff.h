@@ -14,7 +14,7 @@
  *	BAD:  refuse and close
  *
  * No input or output, no allocation, and the work is linear in the bytes however they are cut.
- * A client that ends while bytes are held has not finished its sentence: drop them.
+ * A client that ends while bytes are held has not finished its sentence: see sniff_can_end().
  */
 #include "net/authority.h"
 #include "net/hello.h"
@@ -55,16 +55,18 @@ struct sniff_result {
 
 struct sniff {
 	uint8_t state;
-	uint8_t after_head; /* the state once the head is released */
-	bool is_asked;      /* an answer is due */
-	bool is_allowed;    /* it was yes */
-	bool is_later;      /* a request went before on this connection */
-	uint8_t status_len; /* bytes of the server's status line that fit the pattern */
+	uint8_t after_head;  /* the state once the head is released */
+	bool is_asked;       /* an answer is due */
+	bool is_allowed;     /* it was yes */
+	bool is_later;       /* a request went before on this connection */
+	bool is_hello_later; /* the server has asked for a second hello */
+	uint8_t status_len;  /* bytes of the server's answer that fit the pattern */
 	uint8_t status[SNIFF_STATUS_BYTES];
 	uint32_t scanned;    /* of a head */
 	uint32_t head_bytes; /* its length, once its end was found */
 	struct hello hello;
 	struct httpguess guess;
+	struct httpwatch watch;
 	struct httpbody body;
 };
 
@@ -78,10 +80,16 @@ enum sniff_verdict sniff_client(struct sniff *s, const uint8_t *bytes, size_t le
 void sniff_allow(struct sniff *s);
 
 /*
- * After a CONNECT or Upgrade the server decides what the client's next bytes are. While this is
- * true, show the server's bytes to sniff_server() too (they may be forwarded at once), and
+ * After a CONNECT, Upgrade or TLS hello the server decides what the client's next bytes are. While
+ * this is true, show the server's bytes to sniff_server() too (they may be forwarded at once), and
  * when it is no longer, call sniff_client() again, also if nothing is held. Until then nothing
  * is released; a caller whose buffer is full stops reading the client.
  */
 bool sniff_wants_server(const struct sniff *s);
 void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len);
+
+/*
+ * The client has ended and `bytes` are held. True: they are the last of something we do not look
+ * into, and may go. False: half a hello or half a request, which must not.
+ */
+bool sniff_can_end(const struct sniff *s, const uint8_t *bytes, size_t len);

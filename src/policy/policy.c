@@ -38,9 +38,9 @@ struct field {
 	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
 
-static read_fn read_accept_missing, read_backend, read_bandwidth, read_env, read_image, read_mount,
-	read_network, read_profile, read_read_only, read_tmpfs, read_user, read_workdir,
-	read_workspace;
+static read_fn read_accept_missing, read_backend, read_env, read_image, read_mount, read_network,
+	read_network_policy, read_profile, read_read_only, read_rule, read_tmpfs, read_user,
+	read_workdir, read_workspace;
 
 #define NUMBER(kind_, member, min_, max_)                                                          \
 	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
@@ -54,6 +54,11 @@ static const struct field fields[] = {
 	[POLICY_TRACE] = { "trace" },
 	[POLICY_READ_ONLY] = { "read-only", .read = read_read_only },
 	[POLICY_NETWORK] = { "network", .read = read_network },
+	[POLICY_NETWORK_POLICY] = { "network-policy", .read = read_network_policy },
+	[POLICY_ALLOW_HOST] = { "allow-host", .read = read_rule },
+	[POLICY_BLOCK_HOST] = { "block-host", .read = read_rule },
+	[POLICY_ALLOW_CIDR] = { "allow-cidr", .read = read_rule },
+	[POLICY_BLOCK_CIDR] = { "block-cidr", .read = read_rule },
 	[POLICY_WORKSPACE] = { "workspace", .read = read_workspace },
 	[POLICY_HOME] = { "home" },
 	[POLICY_MOUNT] = { "mount", .read = read_mount },
@@ -80,7 +85,9 @@ static const struct field fields[] = {
 	[POLICY_IO_WRITE] = { "io-write",
 			      NUMBER(VALUE_RATE, io_write_bytes_per_s, POLICY_IO_MIN_BYTES_PER_S,
 				     POLICY_IO_MAX_BYTES_PER_S) },
-	[POLICY_BANDWIDTH] = { "bandwidth", .read = read_bandwidth },
+	[POLICY_BANDWIDTH] = { "bandwidth", NUMBER(VALUE_RATE, bandwidth_bytes_per_s,
+						   POLICY_BANDWIDTH_MIN_BYTES_PER_S,
+						   POLICY_BANDWIDTH_MAX_BYTES_PER_S) },
 	[POLICY_TIMEOUT] = { "timeout", NUMBER(VALUE_MS, timeout_ms, POLICY_TIMEOUT_MIN_MS,
 					       POLICY_TIMEOUT_MAX_MS) },
 	[POLICY_CPU_TIME] = { "cpu-time", NUMBER(VALUE_MS, cpu_time_ms, POLICY_CPU_TIME_MIN_MS,
@@ -167,9 +174,10 @@ static int use_home(struct resolver *r, struct err *e)
 static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
 {
 	static const enum policy_field preset[] = {
-		POLICY_PROFILE,     POLICY_USER,      POLICY_CAPABILITIES, POLICY_TRACE,
-		POLICY_READ_ONLY,   POLICY_WORKSPACE, POLICY_HOME,         POLICY_WORKDIR,
-		POLICY_ENVIRONMENT, POLICY_MEMORY,    POLICY_CPUS,         POLICY_PIDS,
+		POLICY_PROFILE,   POLICY_USER,           POLICY_CAPABILITIES, POLICY_TRACE,
+		POLICY_READ_ONLY, POLICY_NETWORK,        POLICY_WORKSPACE,    POLICY_HOME,
+		POLICY_WORKDIR,   POLICY_ENVIRONMENT,    POLICY_MEMORY,       POLICY_CPUS,
+		POLICY_PIDS,      POLICY_NETWORK_POLICY,
 	};
 	const struct profile *profile = profile_get(id);
 	struct policy *p = r->policy;
@@ -179,6 +187,8 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 	p->has_capabilities = profile->runs_as_root;
 	p->may_trace = profile->may_trace;
 	p->is_read_only = profile->is_read_only;
+	p->has_network = profile->has_network;
+	egress_set_fallback(&p->egress, EGRESS_ALLOW, origin);
 	p->passes_env = profile->passes_env;
 	p->memory_bytes = profile->memory_bytes;
 	p->cpus_milli = profile->cpus_milli;
@@ -232,25 +242,31 @@ static int read_backend(struct resolver *r, const struct policy_setting *s, stru
 	return 0;
 }
 
-/* A rate for what does not exist is not silently fine. */
-static int read_bandwidth(struct resolver *r, const struct policy_setting *s, struct err *e)
-{
-	uint64_t rate;
-
-	(void)r;
-	if (parse_rate(s->text, POLICY_IO_MIN_BYTES_PER_S, POLICY_IO_MAX_BYTES_PER_S, &rate, e) < 0)
-		return -1;
-	return err_set(e, ERR_UNSUPPORTED,
-		       "this version has no network for sandboxes; leave the option out");
-}
-
 static int read_network(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	(void)r;
-	if (is_on(s))
-		return err_set(e, ERR_UNSUPPORTED,
-			       "this version has no network for sandboxes; leave the option out");
+	(void)e;
+	r->policy->has_network = is_on(s);
 	return 0;
+}
+
+static int read_network_policy(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	bool is_allow = strcmp(s->text, "allow") == 0;
+
+	if (!is_allow && strcmp(s->text, "deny") != 0)
+		return err_set(e, ERR_INVALID, "no network policy '%s' (use allow or deny)",
+			       s->text);
+	egress_set_fallback(&r->policy->egress, is_allow ? EGRESS_ALLOW : EGRESS_BLOCK, s->origin);
+	return 0;
+}
+
+static int read_rule(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	bool is_allow = s->field == POLICY_ALLOW_HOST || s->field == POLICY_ALLOW_CIDR;
+	bool is_cidr = s->field == POLICY_ALLOW_CIDR || s->field == POLICY_BLOCK_CIDR;
+
+	return egress_add(&r->policy->egress, is_allow ? EGRESS_ALLOW : EGRESS_BLOCK, s->text,
+			  is_cidr ? EGRESS_ADDRESSES : EGRESS_PATTERNS, s->origin, e);
 }
 
 static int read_read_only(struct resolver *r, const struct policy_setting *s, struct err *e)
@@ -391,6 +407,27 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	return 0;
 }
 
+/* A rule for a network that is not there is a misunderstanding, whoever made it. */
+static int check_network(const struct policy *p, struct err *e)
+{
+	static const enum policy_field needs_network[] = {
+		POLICY_ALLOW_HOST, POLICY_BLOCK_HOST, POLICY_ALLOW_CIDR,
+		POLICY_BLOCK_CIDR, POLICY_BANDWIDTH,
+	};
+	bool is_asked = strcmp(p->origin[POLICY_NETWORK_POLICY], p->origin[POLICY_PROFILE]) != 0;
+	const char *who = is_asked ? p->origin[POLICY_NETWORK_POLICY] : NULL;
+
+	for (size_t i = 0; i < COUNT_OF(needs_network); i++)
+		if (!policy_is_default(p, needs_network[i]))
+			who = p->origin[needs_network[i]];
+	if (p->has_network || !who)
+		return 0;
+	if (strcmp(p->origin[POLICY_NETWORK], "--no-network") == 0)
+		return err_set(e, ERR_INVALID, "%s and --no-network exclude each other", who);
+	return err_set(e, ERR_INVALID, "%s: this sandbox has no network (%s); add --network", who,
+		       p->origin[POLICY_NETWORK]);
+}
+
 /* What follows from the rest: where home is, where the command starts, how large the disk is. */
 static void derive(struct policy *p)
 {
@@ -428,6 +465,8 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 	for (size_t i = 0; i < count; i++)
 		if (settings[i].field != POLICY_PROFILE && apply_setting(&r, &settings[i], e) < 0)
 			return -1;
+	if (check_network(&p, e) < 0)
+		return -1;
 	derive(&p);
 	*ret = p;
 	p = (struct policy){ 0 };
@@ -445,6 +484,7 @@ void policy_done(struct policy *p)
 	for (unsigned i = 0; i < p->env_count; i++)
 		free(p->env[i]);
 	free(p->env);
+	egress_done(&p->egress);
 	free(p->workspace);
 	free(p->home);
 	free(p->workdir);
@@ -515,6 +555,23 @@ static void format_env(const struct policy *p, struct buf *out)
 		buf_add_text(out, "none");
 }
 
+static void format_rules(const struct policy *p, enum policy_field field, struct buf *out)
+{
+	bool is_allow = field == POLICY_ALLOW_HOST || field == POLICY_ALLOW_CIDR;
+	bool is_cidr = field == POLICY_ALLOW_CIDR || field == POLICY_BLOCK_CIDR;
+	unsigned shown = 0;
+
+	for (unsigned i = 0; i < p->egress.count; i++) {
+		const struct egress_rule *r = &p->egress.rules[i];
+
+		if ((r->action == EGRESS_ALLOW) == is_allow &&
+		    (r->kind == EGRESS_NETWORK) == is_cidr)
+			buf_addf(out, "%s%s", shown++ ? ", " : "", r->text);
+	}
+	if (shown == 0)
+		buf_add_text(out, "none");
+}
+
 void policy_format_field(const struct policy *p, enum policy_field field, struct buf *out)
 {
 	switch (field) {
@@ -540,8 +597,18 @@ void policy_format_field(const struct policy *p, enum policy_field field, struct
 		buf_add_text(out, p->is_read_only ? "yes" : "no");
 		break;
 	case POLICY_NETWORK:
-	case POLICY_BANDWIDTH:
-		buf_add_text(out, "none");
+		buf_add_text(out, p->has_network ? "through the gate" : "none");
+		break;
+	case POLICY_NETWORK_POLICY:
+		buf_add_text(out, !p->has_network                      ? "none"
+				  : p->egress.fallback == EGRESS_ALLOW ? "allow"
+								       : "deny");
+		break;
+	case POLICY_ALLOW_HOST:
+	case POLICY_BLOCK_HOST:
+	case POLICY_ALLOW_CIDR:
+	case POLICY_BLOCK_CIDR:
+		format_rules(p, field, out);
 		break;
 	case POLICY_WORKSPACE:
 		buf_add_text(out, p->workspace ? p->workspace : "none");

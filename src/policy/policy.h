@@ -11,6 +11,7 @@
  * Every field remembers who set it, so `policy show` and errors can say so.
  */
 #include "base/err.h"
+#include "policy/egress.h"
 #include "policy/profile.h"
 
 #include <stdbool.h>
@@ -26,6 +27,11 @@ enum policy_field {
 	POLICY_TRACE,
 	POLICY_READ_ONLY,
 	POLICY_NETWORK,
+	POLICY_NETWORK_POLICY,
+	POLICY_ALLOW_HOST,
+	POLICY_BLOCK_HOST,
+	POLICY_ALLOW_CIDR,
+	POLICY_BLOCK_CIDR,
 	POLICY_WORKSPACE,
 	POLICY_HOME,
 	POLICY_MOUNT,
@@ -64,6 +70,8 @@ enum policy_field {
 #define POLICY_FILE_SIZE_MAX_BYTES (1ull << 62)
 #define POLICY_IO_MIN_BYTES_PER_S (64ull << 10)
 #define POLICY_IO_MAX_BYTES_PER_S (1ull << 40)
+#define POLICY_BANDWIDTH_MIN_BYTES_PER_S (1ull << 10)
+#define POLICY_BANDWIDTH_MAX_BYTES_PER_S (1ull << 40)
 #define POLICY_TIMEOUT_MIN_MS 1ull
 #define POLICY_TIMEOUT_MAX_MS (366ull * 24 * 3600 * 1000)
 #define POLICY_CPU_TIME_MIN_MS 100ull
@@ -92,6 +100,7 @@ struct policy {
 	bool has_capabilities;
 	bool may_trace;
 	bool is_read_only;
+	bool has_network;
 	bool passes_env;
 	bool accepts_no_landlock; /* the user knows that this host has none */
 	char *workspace;          /* absolute path, or NULL */
@@ -103,7 +112,8 @@ struct policy {
 	unsigned mount_count;
 	struct policy_tmpfs tmpfs[POLICY_TMPFS_MAX];
 	unsigned tmpfs_count;
-	char **env; /* "NAME=value", later ones win */
+	struct egress egress; /* where to, with a network */
+	char **env;           /* "NAME=value", later ones win */
 	unsigned env_count;
 
 	/* 0 means no limit */
@@ -115,6 +125,7 @@ struct policy {
 	uint64_t file_size_bytes;
 	uint64_t io_read_bytes_per_s;
 	uint64_t io_write_bytes_per_s;
+	uint64_t bandwidth_bytes_per_s; /* of the network, each way */
 	uint64_t timeout_ms;
 	uint64_t cpu_time_ms;
 

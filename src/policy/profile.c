@@ -16,6 +16,7 @@ static const struct profile profiles[] = {
 	},
 	[PROFILE_MODERATE] = {
 		.name = "moderate",
+		.has_network = true,
 		.runs_as_root = true,
 		.may_trace = true,
 		.memory_bytes = 2048 * MIB,
@@ -23,6 +24,7 @@ static const struct profile profiles[] = {
 	},
 	[PROFILE_PERMISSIVE] = {
 		.name = "permissive",
+		.has_network = true,
 		.has_workspace = true,
 		.has_home = true,
 		.passes_env = true,

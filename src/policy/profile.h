@@ -19,6 +19,7 @@ enum profile_id {
 
 struct profile {
 	const char *name;
+	bool has_network;      /* the public internet, through the gate */
 	bool has_workspace;    /* the working directory, read-write at its own path */
 	bool has_home;         /* the caller's home, read-only, credential files masked */
 	bool passes_env;       /* the caller's environment, minus what looks like a secret */

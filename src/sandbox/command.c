@@ -1,6 +1,7 @@
 /* command - from our code to the user's program; see command.h. */
 #include "sandbox/command.h"
 
+#include "base/signals.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "sandbox/landlock.h"
@@ -23,8 +24,6 @@
 
 #define EXIT_REPORTED 125
 #define COMMAND_REPORT_FD 3
-#define SIGNAL_LAST 64
-#define SIGACTION_BYTES 64 /* at least as large as the kernel's on any architecture */
 
 /*
  * The streams become 0, 1, 2, the report pipe 3 (closed by exec), and all else is closed, also
@@ -52,20 +51,6 @@ static int start_session(const struct command *c, struct err *e)
 	if (c->has_tty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
 		return err_sys(e, errno, "take the terminal");
 	return 0;
-}
-
-/*
- * Defined, not inherited: a caller that ignores SIGPIPE must not make the command ignore it. By
- * number, since the C library keeps a few signals to itself that a caller may have ignored too.
- */
-static void reset_signals(void)
-{
-	static const char default_action[SIGACTION_BYTES]; /* the kernel's struct, all zero */
-	static const uint64_t none;
-
-	for (int number = 1; number <= SIGNAL_LAST; number++)
-		(void)syscall(SYS_rt_sigaction, number, default_action, NULL, sizeof(none));
-	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 }
 
 static int enter_workdir(const struct policy *p, struct err *e)
@@ -188,7 +173,7 @@ void command_exec(const struct command *c, int report_fd)
 	(void)umask(022);
 	if (place_descriptors(c, &report_fd, &e) == 0 && start_session(c, &e) == 0 &&
 	    rlimits_apply(c->policy, c->rlimit_flags, &e) == 0) {
-		reset_signals();
+		signals_reset();
 		if (lock_in(c, &e) == 0)
 			(void)exec_program(c, &e);
 	}

@@ -103,8 +103,10 @@ static int write_accounts(int etc_fd, const struct policy *p, struct err *e)
 	return write_file(etc_fd, "group", group, e);
 }
 
-static int write_names(int etc_fd, struct err *e)
+static int write_names(int etc_fd, const char *resolv_conf, struct err *e)
 {
+	if (resolv_conf && write_file(etc_fd, "resolv.conf", resolv_conf, e) < 0)
+		return -1;
 	if (write_file(etc_fd, "hosts",
 		       "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n",
 		       e) < 0)
@@ -113,14 +115,14 @@ static int write_names(int etc_fd, struct err *e)
 			  "passwd: files\ngroup: files\nhosts: files dns\n", e);
 }
 
-int hostetc_fill(int root_fd, const struct policy *p, struct err *e)
+int hostetc_fill(int root_fd, const struct policy *p, const char *resolv_conf, struct err *e)
 {
 	cleanup_fd int host_etc_fd = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int etc_fd = openat(root_fd, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (host_etc_fd < 0 || etc_fd < 0)
 		return err_sys(e, errno, "open /etc");
-	if (write_accounts(etc_fd, p, e) < 0 || write_names(etc_fd, e) < 0)
+	if (write_accounts(etc_fd, p, e) < 0 || write_names(etc_fd, resolv_conf, e) < 0)
 		return -1;
 	if (copy_links(host_etc_fd, etc_fd, e) < 0)
 		return -1;

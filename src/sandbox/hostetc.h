@@ -10,5 +10,7 @@
 
 struct policy;
 
-/* In the sandbox's mount namespace, before the pivot: fills root_fd/etc. */
-ERR_CHECKED int hostetc_fill(int root_fd, const struct policy *p, struct err *e);
+/* In the sandbox's mount namespace, before the pivot: fills root_fd/etc. resolv_conf may be NULL.
+ */
+ERR_CHECKED int hostetc_fill(int root_fd, const struct policy *p, const char *resolv_conf,
+			     struct err *e);

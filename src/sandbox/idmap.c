@@ -110,6 +110,11 @@ void idmap_done(struct idmap *m)
 	cleanup_closep(&m->lock_fd);
 }
 
+uint32_t idmap_helper_id(const struct idmap *m)
+{
+	return m->host_uid + IDMAP_MAPPED_COUNT;
+}
+
 static int write_map(const char *path, uint32_t inside, uint32_t outside, uint32_t count,
 		     struct err *e)
 {
@@ -140,10 +145,10 @@ int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e)
 	char path[MAP_MAX_BYTES];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
-	if (write_map(path, 0, m->host_gid, IDMAP_RANGE_COUNT, e) < 0)
+	if (write_map(path, 0, m->host_gid, IDMAP_MAPPED_COUNT, e) < 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-	return write_map(path, 0, m->host_uid, IDMAP_RANGE_COUNT, e);
+	return write_map(path, 0, m->host_uid, IDMAP_MAPPED_COUNT, e);
 }
 
 int idmap_become_inside_root(const struct idmap *m, struct err *e)

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #define IDMAP_RANGE_COUNT 65536u
+#define IDMAP_MAPPED_COUNT (IDMAP_RANGE_COUNT - 1) /* the last one is a helper's, outside */
 /*
  * 0x70000000 to 0x7ffdffff: above what distributions, /etc/subuid and systemd hand out, below
  * the ids that break programs with signed arithmetic.
@@ -30,6 +31,9 @@ struct idmap {
 /* Chooses the map for a command that runs as uid:gid inside. */
 ERR_CHECKED int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e);
 void idmap_done(struct idmap *m);
+
+/* Ranges only: an id that is nobody's, inside or out, for a helper of this sandbox. */
+uint32_t idmap_helper_id(const struct idmap *m);
 
 /* In the new user namespace, single id only: writes the maps of this process. */
 ERR_CHECKED int idmap_write_own(const struct idmap *m, struct err *e);

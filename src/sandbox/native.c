@@ -30,7 +30,7 @@
 struct links {
 	int report[2];   /* child -> parent */
 	int lifeline[2]; /* parent -> child: one byte says "go on", end-of-file says "die" */
-	int tty[2];      /* socket pair, only with a terminal: parent, child */
+	int channel[2];  /* descriptors made inside: child -> parent; only when there are any */
 };
 
 enum { READ_END, WRITE_END };
@@ -41,15 +41,16 @@ static void links_done(struct links *l)
 	for (int end = 0; end < 2; end++) {
 		cleanup_closep(&l->report[end]);
 		cleanup_closep(&l->lifeline[end]);
-		cleanup_closep(&l->tty[end]);
+		cleanup_closep(&l->channel[end]);
 	}
 }
 
-static int links_open(struct links *l, bool has_tty, struct err *e)
+static int links_open(struct links *l, const struct native_plan *plan, struct err *e)
 {
 	if (pipe2(l->report, O_CLOEXEC) < 0 || pipe2(l->lifeline, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create pipes to the sandbox");
-	if (has_tty && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, l->tty) < 0)
+	if ((plan->command.has_tty || plan->network) &&
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, l->channel) < 0)
 		return err_sys(e, errno, "create a socket to the sandbox");
 	return 0;
 }
@@ -98,6 +99,24 @@ static int bound_shared_counts(struct err *e)
 	return 0;
 }
 
+static int open_network(const struct native_plan *plan, int channel_fd, struct err *e)
+{
+	int sockets[FDPASS_MAX];
+	unsigned count = 0;
+	int r;
+
+	if (!plan->network)
+		return loopback_up(e);
+	if (plan->network(sockets, &count, e) < 0)
+		return -1;
+	r = fdpass_send(channel_fd, sockets, count);
+	for (unsigned i = 0; i < count; i++)
+		(void)close(sockets[i]);
+	if (r < 0)
+		return err_sys(e, -r, "hand the network's sockets out");
+	return 0;
+}
+
 static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
 {
 	if (setsid() < 0)
@@ -110,7 +129,7 @@ static int build_walls(const struct native_plan *plan, const struct links *l, st
 		return -1;
 	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) < 0)
 		return err_sys(e, errno, "set the host name");
-	if (loopback_up(e) < 0)
+	if (open_network(plan, l->channel[CHILD_END], e) < 0)
 		return -1;
 	if (rootfs_enter(&plan->rootfs, e) < 0)
 		return -1;
@@ -149,7 +168,7 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 		goto out;
 	}
 	if (command.has_tty) {
-		if (tty_open_inside(l->tty[CHILD_END], &slave_fd, &e) < 0)
+		if (tty_open_inside(l->channel[CHILD_END], &slave_fd, &e) < 0)
 			goto out;
 		for (int stream = 0; stream < 3; stream++)
 			command.stdio_fd[stream] = slave_fd;
@@ -216,13 +235,33 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 	return 0;
 }
 
+/* What the child made inside for us to use outside. */
+static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[FDPASS_MAX],
+		   unsigned *ret_count, struct err *e)
+{
+	int r = fdpass_receive(channel_fd, ret_fds, ret_count);
+	struct report report;
+	struct err ignored;
+
+	if (r == 0)
+		return 0;
+	/* the child knows better what went wrong */
+	if (report_read(s->report_fd, &report, &ignored) == 1 && report.kind == REPORT_FAILED) {
+		*e = report.error;
+		return -1;
+	}
+	return err_sys(e, -r, "receive descriptors from the sandbox");
+}
+
 int native_start(const struct native_plan *plan, struct native_sandbox *ret, struct err *e)
 {
 	CLEANUP(links_done) struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	CLEANUP(native_end) struct native_sandbox s;
+	int master[FDPASS_MAX];
+	unsigned master_count = 0;
 
 	native_init(&s);
-	if (links_open(&l, plan->command.has_tty, e) < 0)
+	if (links_open(&l, plan, e) < 0)
 		return -1;
 	if (clone_child(plan, &s.pid_fd, &s.pid, e) < 0)
 		return -1;
@@ -233,19 +272,15 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 	s.lifeline_fd = take_fd(&l.lifeline[WRITE_END]);
 	cleanup_closep(&l.report[WRITE_END]);
 	cleanup_closep(&l.lifeline[READ_END]);
-	cleanup_closep(&l.tty[CHILD_END]);
+	cleanup_closep(&l.channel[CHILD_END]);
 	if (release_child(plan, s.pid, s.lifeline_fd, e) < 0)
 		return -1;
-	if (plan->command.has_tty &&
-	    tty_receive_master(l.tty[PARENT_END], &s.tty_master_fd, e) < 0) {
-		struct report report;
-		struct err ignored;
-
-		/* the child knows better what went wrong */
-		if (report_read(s.report_fd, &report, &ignored) == 1 &&
-		    report.kind == REPORT_FAILED)
-			*e = report.error;
+	if (plan->network && receive(&s, l.channel[PARENT_END], s.sockets, &s.socket_count, e) < 0)
 		return -1;
+	if (plan->command.has_tty) {
+		if (receive(&s, l.channel[PARENT_END], master, &master_count, e) < 0)
+			return -1;
+		s.tty_master_fd = master[0];
 	}
 	*ret = s;
 	native_init(&s);
@@ -287,5 +322,7 @@ void native_end(struct native_sandbox *s)
 	cleanup_closep(&s->report_fd);
 	cleanup_closep(&s->lifeline_fd);
 	cleanup_closep(&s->tty_master_fd);
+	for (unsigned i = 0; i < s->socket_count; i++)
+		cleanup_closep(&s->sockets[i]);
 	s->pid = 0;
 }

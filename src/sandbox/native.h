@@ -8,6 +8,7 @@
  * starts the command; what goes wrong comes home as a report (sandbox/report.h).
  */
 #include "base/err.h"
+#include "base/fdpass.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/command.h"
 #include "sandbox/idmap.h"
@@ -16,6 +17,12 @@
 
 #include <sys/types.h>
 
+/*
+ * Gives the new network namespace its ways out, as its root. The sockets it makes there are
+ * closed inside and go to whoever started the sandbox.
+ */
+typedef int native_network_fn(int ret_sockets[FDPASS_MAX], unsigned *ret_count, struct err *e);
+
 /* Everything is prepared by the caller; nothing here is owned. */
 struct native_plan {
 	struct command command;
@@ -23,14 +30,17 @@ struct native_plan {
 	struct cgroup *cgroup;
 	struct rootfs_options rootfs;
 	struct watch_limits watch;
+	native_network_fn *network; /* NULL: loopback and nothing else */
 };
 
 struct native_sandbox {
 	pid_t pid; /* of init, as seen from here */
 	int pid_fd;
 	int report_fd;
-	int lifeline_fd;   /* closing it ends the sandbox */
-	int tty_master_fd; /* -1 without a terminal */
+	int lifeline_fd;         /* closing it ends the sandbox */
+	int tty_master_fd;       /* -1 without a terminal */
+	int sockets[FDPASS_MAX]; /* plan.network's, the caller's to take; -1: taken */
+	unsigned socket_count;
 
 	/* after native_stop(): what init and all it has reaped have used */
 	uint64_t cpu_us;

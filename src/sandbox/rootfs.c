@@ -90,14 +90,14 @@ static int bind_programs(int root_fd, const char *name, struct err *e)
 	return mount_attach_own(tree_fd, root_fd, name, e);
 }
 
-static int make_base(int root_fd, const struct policy *p, struct err *e)
+static int make_base(int root_fd, const struct rootfs_options *o, struct err *e)
 {
-	if (make_skeleton(root_fd, p, e) < 0)
+	if (make_skeleton(root_fd, o->policy, e) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
 		if (bind_programs(root_fd, program_dir[i], e) < 0)
 			return -1;
-	if (hostetc_fill(root_fd, p, e) < 0)
+	if (hostetc_fill(root_fd, o->policy, o->resolv_conf, e) < 0)
 		return -1;
 	if (mount_restrict(root_fd, MOUNT_READ_ONLY | MOUNT_RECURSIVE, e) < 0)
 		return -1;
@@ -320,7 +320,7 @@ static int fill_root(int root_fd, const struct rootfs_options *o, struct err *e)
 {
 	const struct policy *p = o->policy;
 
-	if (make_base(root_fd, p, e) < 0)
+	if (make_base(root_fd, o, e) < 0)
 		return err_wrap(e, "build the root");
 	if (p->is_read_only && keep_places_writable(root_fd, p, e) < 0)
 		return -1;

@@ -40,6 +40,7 @@ struct rootfs_options {
 	const struct policy *policy;
 	const struct rootfs_place *places; /* parents before children */
 	unsigned place_count;
+	const char *resolv_conf; /* text of /etc/resolv.conf; NULL: none */
 };
 
 /* Writable also where the root is not; the home directory is one more. Ended by NULL. */

@@ -11,8 +11,7 @@
  * Arguments are compared on their low 32 bits, as the kernel itself reads them: an int
  * argument with rubbish in its high half must not slip past.
  */
-#include "sandbox/seccomp_rules.h"
-
+#include "base/callfilter.h"
 #include "sandbox/seccomp.h"
 
 #include <errno.h>
@@ -25,33 +24,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define ALL 0xffffffffu
 #define NEW_NAMESPACES                                                                             \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define SET_ID_BITS (S_ISUID | S_ISGID)
 #define TMPFILE_BIT 020000000 /* of O_TMPFILE, without the O_DIRECTORY that comes with it */
-
-#define ALLOW_IF_CLEAR(argument, bits)                                                             \
-	{                                                                                          \
-		argument, (bits), 0, STEP_ALLOW, STEP_FAIL, .error = EPERM                         \
-	}
-#define ALLOW_IF(argument, value)                                                                  \
-	{                                                                                          \
-		argument, ALL, (uint32_t)(value), STEP_ALLOW, STEP_NEXT                            \
-	}
-#define REFUSE_IF(argument, value)                                                                 \
-	{                                                                                          \
-		argument, ALL, (uint32_t)(value), STEP_FAIL, STEP_NEXT, .error = EPERM             \
-	}
-#define ELSE_ALLOW                                                                                 \
-	{                                                                                          \
-		0, 0, 0, STEP_ALLOW, STEP_ALLOW                                                    \
-	}
-#define ELSE_FAIL(error_)                                                                          \
-	{                                                                                          \
-		0, 0, 0, STEP_FAIL, STEP_FAIL, .error = (error_)                                   \
-	}
 
 /* clone3 hides its flags behind a pointer; it answers ENOSYS below, so clone() can be read. */
 static const struct rule_step clone_steps[] = { ALLOW_IF_CLEAR(0, NEW_NAMESPACES) };
@@ -114,30 +91,10 @@ static const struct rule_step openat_steps[] = {
 	ALLOW_IF_CLEAR(3, SET_ID_BITS),
 };
 
-#define ALLOW(names_)                                                                              \
-	{                                                                                          \
-		.names = (names_), .action = RULE_ALLOW                                            \
-	}
-#define REFUSE(names_)                                                                             \
-	{                                                                                          \
-		.names = (names_), .action = RULE_EPERM                                            \
-	}
-#define REFUSE_IN(variant, names_)                                                                 \
-	{                                                                                          \
-		.names = (names_), .action = RULE_EPERM, .only_in = (variant)                      \
-	}
-#define CHECK(names_, steps_)                                                                      \
-	{                                                                                          \
-		.names = (names_), .action = RULE_CHECK, .steps = (steps_),                        \
-		.step_count = sizeof(steps_) / sizeof((steps_)[0])                                 \
-	}
-#define CHECK_IN(variant, names_, steps_)                                                          \
-	{                                                                                          \
-		.names = (names_), .action = RULE_CHECK, .only_in = (variant), .steps = (steps_),  \
-		.step_count = sizeof(steps_) / sizeof((steps_)[0])                                 \
-	}
+const char callfilter_name[] = "seccomp";
+const unsigned callfilter_variant_count = SECCOMP_VARIANT_COUNT;
 
-const struct rule seccomp_rules_list[] = {
+const struct rule callfilter_rules[] = {
 	/* files */
 	ALLOW("read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek "
 	      "_llseek"),
@@ -222,4 +179,4 @@ const struct rule seccomp_rules_list[] = {
 	{ .names = "openat2", .action = RULE_ENOSYS, .only_in = SECCOMP_NO_SET_ID },
 };
 
-const size_t seccomp_rules_count = sizeof(seccomp_rules_list) / sizeof(seccomp_rules_list[0]);
+const size_t callfilter_rules_count = sizeof(callfilter_rules) / sizeof(callfilter_rules[0]);

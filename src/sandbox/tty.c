@@ -2,41 +2,15 @@
 #include "sandbox/tty.h"
 
 #include "base/cleanup.h"
+#include "base/fdpass.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #ifndef TIOCGPTPEER
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
-
-union control {
-	struct cmsghdr header;
-	char room[CMSG_SPACE(sizeof(int))];
-};
-
-static int send_fd(int socket_fd, int fd)
-{
-	union control control = { 0 };
-	char byte = 'm';
-	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
 
 int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
 {
@@ -53,32 +27,10 @@ int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
 	slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave_fd < 0)
 		return err_sys(e, errno, "open the terminal's other side");
-	r = send_fd(socket_fd, master_fd);
+	r = fdpass_send(socket_fd, &master_fd, 1);
 	if (r < 0)
 		return err_sys(e, -r, "hand the terminal out");
 	*ret_slave_fd = take_fd(&slave_fd);
-	return 0;
-}
-
-int tty_receive_master(int socket_fd, int *ret_master_fd, struct err *e)
-{
-	union control control = { 0 };
-	char byte;
-	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room),
-	};
-	struct cmsghdr *header;
-
-	if (recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC) < 0)
-		return err_sys(e, errno, "receive the sandbox's terminal");
-	header = CMSG_FIRSTHDR(&message);
-	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
-		return err_set(e, ERR_SYSTEM, "the sandbox ended before it had a terminal");
-	memcpy(ret_master_fd, CMSG_DATA(header), sizeof(int));
 	return 0;
 }
 

@@ -14,9 +14,6 @@
 /* Inside, after the pivot: makes a pair, sends the master through socket_fd, gives the slave. */
 ERR_CHECKED int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e);
 
-/* Outside: receives the master; now the caller's to close. -1 when the other side failed. */
-ERR_CHECKED int tty_receive_master(int socket_fd, int *ret_master_fd, struct err *e);
-
 /* The caller's terminal in raw mode, and back. */
 struct tty_mode {
 	bool is_raw;

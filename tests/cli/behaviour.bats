@@ -215,7 +215,7 @@ $(as id -u)"
 
 @test "a sandbox inside a sandbox refuses in clear words" {
 	# the memory is for a launcher built with ASan, which reserves terabytes
-	run ak run --memory 32T --mount "$AK:/ak:ro" /ak run true
+	run ak run --memory 32T --mount "$AK:/ak:ro" /ak run --no-network true
 	fails_with 125 "sandboxes do not nest"
 }
 

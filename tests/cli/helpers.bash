@@ -6,7 +6,7 @@ setup_file() {
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX)
 	chmod 755 "$SHARED"
-	cp "$BUILD/agentkernel" "$BUILD/probe" "$SHARED/"
+	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD/probe" "$SHARED/"
 	mkdir -m 777 "$SHARED/work" "$SHARED/home"
 	AK=$SHARED/agentkernel
 	PROBE=$SHARED/probe
@@ -25,9 +25,9 @@ setup() {
 # Runs a command as the caller of this round. AS=self: as whoever runs the tests.
 as() {
 	if [ "${AS:-root}" != user ]; then
-		env -u SUDO_USER HOME="$SHARED/home" "$@"
+		env -u SUDO_USER HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" "$@"
 	else
-		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$SHARED/home" "$@"
+		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" "$@"
 	fi
 }
 

@@ -117,15 +117,50 @@ bats_require_minimum_version 1.5.0
 	fails_with 125 "no backend 'magic'"
 }
 
-@test "--network says that there is none yet" {
-	run ak run --network true
-	fails_with 125 "--network: this version has no network"
-	run ak run --bandwidth 1MB/s true
-	fails_with 125 "--bandwidth: this version has no network"
+@test "network rules that cannot be meant are refused with the place" {
+	run ak run --allow-host 'exa mple.org' true
+	fails_with 125 "--allow-host: 'exa mple.org': a space at character 4"
+	run ak run --allow-host good.example,b@d.example true
+	fails_with 125 "--allow-host: 'b@d.example': an '@' (leave out the user) at character 2"
+	run ak run --allow-host https://example.org/ true
+	fails_with 125 "leave out the scheme and the path"
+	run ak run --block-host 'www.*.org' true
+	fails_with 125 "at character 5"
+	run ak run --allow-host localhost true
+	fails_with 125 "name the port too"
+	run ak run --allow-host 127.0.0.1:80 true
+	fails_with 125 "a port of this machine is host.agentkernel.internal:PORT"
+	run ak run --allow-cidr example.org true
+	fails_with 125 "--allow-cidr: 'example.org' is not an IP address or network"
+	run ak run --block-cidr 10.1.2.3/8 true
+	fails_with 125 "use '10.0.0.0/8' for all of it"
+	run ak run --allow-host example.org:0 true
+	fails_with 125 "number '0' is outside 1 to 65535"
+	run ak run --network-policy perhaps true
+	fails_with 125 "no network policy 'perhaps' (use allow or deny)"
 	run ak run --bandwidth fast true
 	fails_with 125 "--bandwidth: rate 'fast'"
+}
+
+@test "rules for a network that is not there are refused" {
+	run ak run --no-network --allow-host example.org true
+	fails_with 125 "--allow-host and --no-network exclude each other"
+	run ak run -p restrictive --network-policy deny true
+	fails_with 125 "--network-policy: this sandbox has no network (--profile); add --network"
+	run ak run -p restrictive --network --network-policy deny true
+	[ "$status" -eq 0 ]
 	run ak run --no-network true
 	[ "$status" -eq 0 ]
+}
+
+@test "a rule that changes nothing is pointed out" {
+	run ak run --allow-host example.org true
+	[ "$status" -eq 0 ]
+	says "agentkernel: --allow-host example.org changes nothing, everything is allowed already (add --network-policy deny to allow nothing else)"
+	run ak run --allow-host localhost:80 --allow-cidr 10.0.0.0/8 true
+	says ""
+	run ak run --network-policy deny --allow-host example.org true
+	says ""
 }
 
 @test "missing values and commands" {

@@ -116,7 +116,7 @@ bats_require_minimum_version 1.5.0
 	says ok
 }
 
-@test "there is no network" {
+@test "without a network there is none" {
 	python3 -c 'import socket,time; s=socket.socket(); s.bind(("127.0.0.1",0)); s.listen(); print(s.getsockname()[1],flush=True); s.settimeout(20)
 try:
     s.accept(); open("'"$W"'/hit","w").close()
@@ -126,7 +126,11 @@ except OSError: pass' >"$W/port" &
 	port=$(cat "$W/port")
 	run probe -- connect 127.0.0.1 "$port"
 	says ECONNREFUSED
-	run probe -- connect 192.0.2.1 80
+	run probe --no-network -- connect 127.0.0.1 "$port"
+	says ECONNREFUSED
+	run probe --no-network -- connect 192.0.2.1 80
+	says ENETUNREACH
+	run probe -p restrictive -- connect 192.0.2.1 80
 	says ENETUNREACH
 	[ ! -e "$W/hit" ]
 	run "$PROBE" connect 127.0.0.1 "$port" # control

@@ -19,17 +19,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"SSH-2.0-x\r\n",
 		"HTTP/1.1 1",
 	};
+	struct feed_options o = { 0 };
 	struct feed_trace whole, cut;
 
 	if (size < 2)
 		return 0;
-	whole = feed_run(data + 2, size - 2,
-			 (struct feed_options){ .server = server[data[0] % COUNT_OF(server)] });
+	o.server = server[data[0] % COUNT_OF(server)];
+	o.server_len = strlen(o.server);
+	whole = feed_run(data + 2, size - 2, o);
 	for (uint32_t i = 1; i <= 3; i++) {
-		cut = feed_run(
-			data + 2, size - 2,
-			(struct feed_options){ .seed = data[1] * 16u + i,
-					       .server = server[data[0] % COUNT_OF(server)] });
+		o.seed = data[1] * 16u + i;
+		cut = feed_run(data + 2, size - 2, o);
 		feed_check_same(&whole, &cut);
 	}
 	return 0;

@@ -489,6 +489,17 @@ static void try_connect(char **argv)
 	answer(fd < 0 ? fd : connect(fd, (struct sockaddr *)&address, sizeof(address)));
 }
 
+static void try_udp(char **argv)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	address.sin_port = htons((uint16_t)number(argv, 1));
+	(void)inet_pton(AF_INET, arg(argv, 0), &address.sin_addr);
+	answer(fd < 0 ? fd
+		      : (int)sendto(fd, "x", 1, 0, (struct sockaddr *)&address, sizeof(address)));
+}
+
 static void try_unix(char **argv)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -720,6 +731,7 @@ static const struct {
 	{ "int80", try_int80 },
 	{ "socket", try_socket },
 	{ "connect", try_connect },
+	{ "udp", try_udp },
 	{ "unix", try_unix },
 	{ "local-server", try_local_server },
 	{ "eat", eat_memory },

@@ -18,12 +18,14 @@
 struct talk {
 	const uint8_t *client;
 	size_t client_len;
-	const char *server; /* what it says to a CONNECT or Upgrade; NULL: nothing yet */
-	size_t piece;       /* both come in pieces of this many bytes */
+	const void *server; /* what it says when its word decides; NULL: nothing yet */
+	size_t server_len;
+	size_t piece; /* both come in pieces of this many bytes */
 	char story[TALK_MAX_BYTES];
 	size_t story_len;
 	size_t released;
 	bool is_answered; /* the server has said all it says */
+	bool can_end;     /* if the client ended here, what is held might go */
 };
 
 static inline void talk_add(struct talk *t, const char *text)
@@ -55,8 +57,8 @@ static inline void talk_add_ask(struct talk *t, const struct sniff_ask *ask)
 
 static inline void talk_hear_server(struct talk *t, struct sniff *s)
 {
-	size_t left = t->server ? strlen(t->server) : 0;
-	const uint8_t *bytes = (const uint8_t *)t->server;
+	size_t left = t->server ? t->server_len : 0;
+	const uint8_t *bytes = t->server;
 
 	while (left > 0 && sniff_wants_server(s)) {
 		size_t len = t->piece < left ? t->piece : left;
@@ -102,6 +104,7 @@ static inline void talk_run(struct talk *t)
 		len += t->piece < t->client_len - len ? t->piece : t->client_len - len;
 		verdict = talk_settle(t, &s, len, &result);
 	}
+	t->can_end = sniff_can_end(&s, t->client + t->released, t->client_len - t->released);
 	if (t->released < t->client_len)
 		(void)snprintf(held, sizeof(held), ", %zu held", t->client_len - t->released);
 	if (verdict == SNIFF_MORE)
@@ -112,25 +115,74 @@ static inline void talk_run(struct talk *t)
 	talk_add(t, end);
 }
 
+static inline void talk_expect_piece(struct talk t, const char *expected)
+{
+	talk_run(&t);
+	if (strcmp(t.story, expected) != 0)
+		fail_msg("'%.60s' in pieces of %zu\n  said     %s\n  expected %s",
+			 (const char *)t.client, t.piece, t.story, expected);
+}
+
 /* The same story must come out however the bytes are cut. */
+static inline void talk_expect_bytes(const void *client, size_t len, const void *server,
+				     size_t server_len, const char *expected)
+{
+	static const size_t pieces[] = { SIZE_MAX, 1, 2, 7 };
+
+	for (size_t i = 0; i < COUNT_OF(pieces); i++)
+		talk_expect_piece((struct talk){ .client = client,
+						 .client_len = len,
+						 .server = server,
+						 .server_len = server_len,
+						 .piece = pieces[i] },
+				  expected);
+}
+
 static inline void talk_expect(const void *client, size_t len, const char *server,
 			       const char *expected)
+{
+	talk_expect_bytes(client, len, server, server ? strlen(server) : 0, expected);
+}
+
+/*
+ * A line that flows is refused before its byte `at` is out. How much of it was out before depends
+ * on how it came, so this has no story.
+ */
+static inline void talk_expect_cut_off(const void *client, size_t len, size_t at,
+				       const char *problem)
 {
 	static const size_t pieces[] = { SIZE_MAX, 1, 2, 7 };
 
 	for (size_t i = 0; i < COUNT_OF(pieces); i++) {
-		struct talk t = {
-			.client = client,
-			.client_len = len,
-			.server = server,
-			.piece = pieces[i],
-		};
+		struct talk t = { .client = client, .client_len = len, .piece = pieces[i] };
+		char expected[256];
 
 		talk_run(&t);
-		if (strcmp(t.story, expected) != 0)
-			fail_msg("'%.60s' in pieces of %zu\n  said     %s\n  expected %s",
-				 (const char *)client, pieces[i], t.story, expected);
+		(void)snprintf(expected, sizeof(expected), "-> bad, %zu held: %s", len - t.released,
+			       problem);
+		assert_string_equal(t.story, expected);
+		assert_true(t.released <= at);
+		if (pieces[i] == 1)
+			assert_int_equal(t.released, at);
 	}
+}
+
+/* The client says this and ends: may what is held go? The answer does not depend on the pieces. */
+static inline bool talk_can_end(const void *client, size_t len, const void *server,
+				size_t server_len)
+{
+	struct talk whole = { .client = client,
+			      .client_len = len,
+			      .server = server,
+			      .server_len = server_len,
+			      .piece = SIZE_MAX };
+	struct talk cut = whole;
+
+	cut.piece = 1;
+	talk_run(&whole);
+	talk_run(&cut);
+	assert_int_equal(whole.can_end, cut.can_end);
+	return whole.can_end;
 }
 
 struct talk_case {

@@ -27,7 +27,24 @@ static const char openssl_tls13[] =
 	"00000000000000000000000000000000000000000000000000000000000000000000000000000000"
 	"00000000000000000000000000000000000000000000000000000000000000000000000000";
 
-#define WIRE_MAX_BYTES (80u << 10)
+/* Recorded from OpenSSL 3.0: the start of a ServerHello, and a whole HelloRetryRequest. */
+static const uint8_t server_hello[] = {
+	0x16, 0x03, 0x03, 0x00, 0x9b, 0x02, 0x00, 0x00, 0x97, 0x03, 0x03, 0x5d, 0x64, 0x6f, 0x50,
+	0xcf, 0x76, 0x08, 0xe3, 0xe9, 0x19, 0xdd, 0x29, 0x94, 0x85, 0x85, 0xdb, 0x79, 0xb4, 0xb0,
+	0x03, 0x6c, 0x0f, 0xba, 0x85, 0xbf, 0x11, 0xbd, 0xa7, 0x14, 0x1b, 0x73, 0xa3, 0x20,
+};
+static const uint8_t retry_request[] = {
+	0x16, 0x03, 0x03, 0x00, 0x58, 0x02, 0x00, 0x00, 0x54, 0x03, 0x03, 0xcf, 0x21, 0xad, 0x74,
+	0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11,
+	0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c, 0x20, 0xdd,
+	0x31, 0x4a, 0x20, 0x04, 0x79, 0xa4, 0xb7, 0x52, 0xbd, 0xb4, 0x5a, 0xc9, 0x27, 0xe1, 0xc0,
+	0x1e, 0x8c, 0x76, 0xe3, 0x20, 0x09, 0x98, 0x77, 0x74, 0x3e, 0xf6, 0xe3, 0x4d, 0xa3, 0x2c,
+	0x6d, 0x13, 0x02, 0x00, 0x00, 0x0c, 0x00, 0x2b, 0x00, 0x02, 0x03, 0x04, 0x00, 0x33, 0x00,
+	0x02, 0x00, 0x17, 0x14, 0x03, 0x03, 0x00, 0x01, 0x01,
+};
+#define RETRY_RANDOM_END 43u
+
+#define WIRE_MAX_BYTES (256u << 10)
 
 /* Bytes in the making; lengths in front of a part are filled in when it ends. */
 struct wire {
@@ -123,15 +140,29 @@ static void wrap(const struct wire *message, size_t most, struct wire *ret)
 	}
 }
 
+/*
+ * The questions that a client's bytes lead to. While the server is silent what comes behind the
+ * hello is held; its hello lets everything pass.
+ */
+static void expect_asks(const struct wire *w, const char *asks)
+{
+	char expected[512];
+
+	(void)snprintf(expected, sizeof(expected), "%s -> pass", asks);
+	talk_expect_bytes(w->bytes, w->len, server_hello, sizeof(server_hello), expected);
+	(void)snprintf(expected, sizeof(expected), "%s -> more", asks);
+	talk_expect(w->bytes, w->len, NULL, expected);
+}
+
 /* The message as it is, in records of different lengths, tells the same story. */
-static void expect_message(const struct wire *message, const char *expected)
+static void expect_message(const struct wire *message, const char *asks)
 {
 	static const size_t most[] = { 16384, 1, 3, 50 };
 	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
 
 	for (size_t i = 0; i < COUNT_OF(most); i++) {
 		wrap(message, most[i], w);
-		talk_expect(w->bytes, w->len, NULL, expected);
+		expect_asks(w, asks);
 	}
 }
 
@@ -177,13 +208,10 @@ static void the_server_name_of_a_real_hello_is_found(void **state)
 
 	(void)state;
 	add_hex(w, openssl_tls12);
-	talk_expect(w->bytes, w->len, NULL, "tls example.com -> pass");
+	expect_asks(w, "tls example.com");
 	w->len = 0;
 	add_hex(w, openssl_tls13);
-	talk_expect(w->bytes, w->len, NULL, "tls www.example.org -> pass");
-	add_hex(w, "140303000101"
-		   "1703030001ff"); /* early data behind it */
-	talk_expect(w->bytes, w->len, NULL, "tls www.example.org -> pass");
+	expect_asks(w, "tls www.example.org");
 }
 
 static void a_hello_is_read_however_it_is_cut_into_records(void **state)
@@ -192,10 +220,10 @@ static void a_hello_is_read_however_it_is_cut_into_records(void **state)
 
 	(void)state;
 	named_message(message, "a.example", 9);
-	expect_message(message, "tls a.example -> pass");
+	expect_message(message, "tls a.example");
 	message->len = 0;
 	add_hex(message, openssl_tls13 + 2 * 9); /* without its own headers */
-	expect_message(message, "tls www.example.org -> pass");
+	expect_message(message, "tls www.example.org");
 }
 
 static void a_hello_without_a_name_is_asked_about(void **state)
@@ -204,12 +232,12 @@ static void a_hello_without_a_name_is_asked_about(void **state)
 
 	(void)state;
 	start_message(w);
-	expect_message(w, "tls - -> pass");
+	expect_message(w, "tls -");
 	extensions_message(w, "");
-	expect_message(w, "tls - -> pass");
+	expect_message(w, "tls -");
 	extensions_message(w, "00170000"
 			      "0a0a0000");
-	expect_message(w, "tls - -> pass");
+	expect_message(w, "tls -");
 }
 
 static void an_address_as_name_is_given_as_it_is(void **state)
@@ -218,11 +246,11 @@ static void an_address_as_name_is_given_as_it_is(void **state)
 
 	(void)state;
 	named_message(w, "192.0.2.1", 9);
-	expect_message(w, "tls 192.0.2.1 -> pass");
+	expect_message(w, "tls 192.0.2.1");
 	named_message(w, "2001:db8::1", 11);
-	expect_message(w, "tls 2001:db8::1 -> pass");
+	expect_message(w, "tls 2001:db8::1");
 	named_message(w, "A.Example.", 10);
-	expect_message(w, "tls A.Example. -> pass");
+	expect_message(w, "tls A.Example.");
 }
 
 static void nothing_of_a_hello_is_released_before_the_answer(void **state)
@@ -240,10 +268,11 @@ static void nothing_of_a_hello_is_released_before_the_answer(void **state)
 	}
 	assert_int_equal(sniff_client(&s, w->bytes, w->len, &result), SNIFF_ASK);
 	assert_int_equal(result.release, 0);
-	sniff_allow(&s);
-	assert_int_equal(sniff_client(&s, w->bytes, w->len, &result), SNIFF_PASS);
-	assert_int_equal(result.release, w->len);
 	assert_false(sniff_wants_server(&s));
+	sniff_allow(&s);
+	assert_int_equal(sniff_client(&s, w->bytes, w->len, &result), SNIFF_MORE);
+	assert_int_equal(result.release, w->len);
+	assert_true(sniff_wants_server(&s));
 }
 
 static void names_that_are_no_names_are_refused(void **state)
@@ -488,11 +517,279 @@ static void a_hello_of_more_than_64_kib_is_refused(void **state)
 	add_length_before(message, start, 2);
 	wrap(message, 16384, w);
 	assert_int_equal(w->len, SNIFF_HEAD_MAX_BYTES);
-	talk_expect(w->bytes, w->len, NULL, "tls a.example -> pass");
+	expect_asks(w, "tls a.example");
 	wrap(message, 13500, w); /* the same with one more record header */
 	assert_int_equal(w->len, SNIFF_HEAD_MAX_BYTES + 5);
 	talk_expect(w->bytes, SNIFF_HEAD_MAX_BYTES, NULL,
 		    "-> bad, 65536 held: more than 64 KiB without saying whom it is for");
+}
+
+/* ---- what the server answers, and a second hello ---- */
+
+static void add_hello(struct wire *w, const char *name)
+{
+	cleanup_free struct wire *message = mem_alloc(sizeof(*message));
+	cleanup_free struct wire *wrapped = mem_alloc(sizeof(*wrapped));
+
+	named_message(message, name, strlen(name));
+	wrap(message, 16384, wrapped);
+	add(w, wrapped->bytes, wrapped->len);
+}
+
+static void expect_after_retry(const struct wire *w, const char *expected)
+{
+	talk_expect_bytes(w->bytes, w->len, retry_request, sizeof(retry_request), expected);
+}
+
+static bool can_end(const struct wire *w, const void *server, size_t server_len)
+{
+	return talk_can_end(w->bytes, w->len, server, server_len);
+}
+
+static void nothing_follows_a_hello_before_the_server_has_answered(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+
+	(void)state;
+	add_hello(w, "a.example");
+	add_hex(w, "140303000101"
+		   "1703030001ff"); /* early data */
+	talk_expect(w->bytes, w->len, NULL, "tls a.example -> more, 12 held");
+	talk_expect_bytes(w->bytes, w->len, retry_request, RETRY_RANDOM_END - 1,
+			  "tls a.example -> more, 12 held");
+	talk_expect_bytes(w->bytes, w->len, server_hello, sizeof(server_hello),
+			  "tls a.example -> pass");
+}
+
+static void anything_but_a_retry_lets_everything_pass(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	uint8_t answer[sizeof(retry_request)];
+
+	(void)state;
+	add_hello(w, "a.example");
+	add_hello(w, "b.example");
+	talk_expect(w->bytes, w->len, "\x15\x03\x03", "tls a.example -> pass"); /* an alert */
+	talk_expect(w->bytes, w->len, "HTTP/1.1 400 Bad Request", "tls a.example -> pass");
+	for (size_t i = 0; i < RETRY_RANDOM_END; i++) {
+		bool is_length = i == 3 || i == 4 || (i >= 6 && i <= 8);
+
+		memcpy(answer, retry_request, sizeof(answer));
+		answer[i] ^= 0x40;
+		talk_expect_bytes(w->bytes, w->len, answer, sizeof(answer),
+				  is_length ? "tls a.example, tls b.example -> pass"
+					    : "tls a.example -> pass");
+	}
+}
+
+static void the_second_hello_after_a_retry_is_asked_about(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	char expected[128];
+	size_t first;
+
+	(void)state;
+	add_hello(w, "a.example");
+	first = w->len;
+	expect_after_retry(w, "tls a.example -> more");
+	add_hello(w, "b.example");
+	expect_after_retry(w, "tls a.example, tls b.example -> pass");
+	for (size_t missing = 1; missing < w->len - first; missing++) {
+		struct wire part = *w;
+
+		part.len -= missing;
+		(void)snprintf(expected, sizeof(expected), "tls a.example -> more, %zu held",
+			       part.len - first);
+		expect_after_retry(&part, expected);
+	}
+}
+
+static void a_second_hello_is_found_however_it_and_the_retry_are_cut(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+
+	(void)state;
+	add_hello(w, "a.example");
+	add_hex(w, "140303000101"
+		   "1703030003ffffff"
+		   "17030300021603");
+	add_hello(w, "b.example");
+	for (size_t piece = 1; piece <= w->len; piece++)
+		talk_expect_piece((struct talk){ .client = w->bytes,
+						 .client_len = w->len,
+						 .server = retry_request,
+						 .server_len = sizeof(retry_request),
+						 .piece = piece },
+				  "tls a.example, tls b.example -> pass");
+}
+
+static void early_data_of_any_length_goes_by_before_a_second_hello(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+
+	(void)state;
+	add_hello(w, "a.example");
+	add_hex(w, "140303000101");
+	for (int i = 0; i < 9; i++) {
+		add_hex(w, "1703034000");
+		memset(w->bytes + w->len, 0x16, 16384);
+		w->len += 16384;
+	}
+	expect_after_retry(w, "tls a.example -> more");
+	add_hello(w, "b.example");
+	expect_after_retry(w, "tls a.example, tls b.example -> pass");
+}
+
+static void a_second_hello_is_as_strict_as_the_first(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	size_t first;
+
+	(void)state;
+	add_hello(w, "a.example");
+	first = w->len;
+	add_hex(w, "160301000102");
+	expect_after_retry(
+		w, "tls a.example -> bad, 6 held: TLS hello: the first message is another one");
+	w->len = first;
+	add_hex(w, "160301000101"
+		   "1703030001");
+	expect_after_retry(
+		w, "tls a.example -> bad, 11 held: TLS hello: another record in the middle of it");
+	w->len = first;
+	add_hex(w, "1603010005"
+		   "01000000"
+		   "01");
+	expect_after_retry(w, "tls a.example -> bad, 10 held: TLS hello: more in its last record");
+}
+
+static void nothing_but_what_names_nobody_goes_by_before_a_second_hello(void **state)
+{
+	static const char *const good[] = { "140303000101", "1703030001ff", "15030300020100" };
+	static const char *const bad[] = { "00", "13", "18", "47", "80" };
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	size_t first;
+
+	(void)state;
+	add_hello(w, "a.example");
+	first = w->len;
+	for (size_t i = 0; i < COUNT_OF(good); i++) {
+		w->len = first;
+		add_hex(w, good[i]);
+		expect_after_retry(w, "tls a.example -> more");
+		w->len--;
+		assert_false(can_end(w, retry_request, sizeof(retry_request)));
+	}
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		w->len = first;
+		add_hex(w, bad[i]);
+		expect_after_retry(w, "tls a.example -> bad, 1 held: "
+				      "TLS: not a record where a second hello is due");
+	}
+}
+
+static void a_second_hello_that_is_denied_is_never_released(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	struct sniff_result result;
+	struct sniff s;
+	size_t first;
+
+	(void)state;
+	add_hello(w, "a.example");
+	first = w->len;
+	add_hex(w, "140303000101");
+	add_hello(w, "b.example");
+	sniff_init(&s);
+	assert_int_equal(sniff_client(&s, w->bytes, w->len, &result), SNIFF_ASK);
+	sniff_allow(&s);
+	assert_int_equal(sniff_client(&s, w->bytes, w->len, &result), SNIFF_MORE);
+	assert_int_equal(result.release, first);
+	sniff_server(&s, retry_request, sizeof(retry_request));
+	assert_false(sniff_wants_server(&s));
+	assert_int_equal(sniff_client(&s, w->bytes + first, w->len - first, &result), SNIFF_ASK);
+	assert_int_equal(result.release, 6);
+	assert_string_equal(result.ask.name, "b.example");
+	first += 6;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(sniff_client(&s, w->bytes + first, w->len - first, &result),
+				 SNIFF_ASK);
+		assert_int_equal(result.release, 0);
+		assert_string_equal(result.ask.name, "b.example");
+	}
+}
+
+static void there_are_two_hellos_at_most(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		add_hello(w, "a.example");
+	expect_after_retry(w, "tls a.example, tls a.example -> pass");
+}
+
+/* ---- a client that ends ---- */
+
+static void half_a_hello_may_not_end(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	size_t whole;
+
+	(void)state;
+	add_hello(w, "a.example");
+	whole = w->len;
+	for (w->len = 1; w->len < whole; w->len++)
+		assert_false(can_end(w, NULL, 0));
+	assert_true(can_end(w, NULL, 0));
+}
+
+static void early_data_may_end_before_the_server_has_answered(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+
+	(void)state;
+	add_hello(w, "a.example");
+	add_hex(w, "140303000101"
+		   "1703030001ff");
+	assert_true(can_end(w, NULL, 0));
+	assert_true(can_end(w, server_hello, sizeof(server_hello)));
+}
+
+/* Else a client could slip one past us: say both, end, and let the server ask for the second. */
+static void a_second_hello_may_not_end_before_the_server_has_answered(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+	size_t first;
+
+	(void)state;
+	add_hello(w, "a.example");
+	first = w->len;
+	add_hello(w, "b.example");
+	assert_false(can_end(w, NULL, 0));
+	w->len = first + 1;
+	assert_false(can_end(w, NULL, 0));
+	w->len = first;
+	add_hex(w, "140303000101"
+		   "1703030001ff");
+	add_hello(w, "b.example");
+	assert_false(can_end(w, NULL, 0));
+	w->len = first;
+	add_hex(w, "140303000101"
+		   "170303");
+	assert_true(can_end(w, NULL, 0));
+}
+
+static void half_of_a_second_hello_may_not_end(void **state)
+{
+	cleanup_free struct wire *w = mem_alloc(sizeof(*w));
+
+	(void)state;
+	add_hello(w, "a.example");
+	add_hello(w, "b.example");
+	assert_true(can_end(w, retry_request, sizeof(retry_request)));
+	w->len--;
+	assert_false(can_end(w, retry_request, sizeof(retry_request)));
 }
 
 int main(void)
@@ -510,6 +807,19 @@ int main(void)
 		cmocka_unit_test(odd_records_are_refused),
 		cmocka_unit_test(a_second_message_in_the_hello_s_record_is_refused),
 		cmocka_unit_test(a_hello_of_more_than_64_kib_is_refused),
+		cmocka_unit_test(nothing_follows_a_hello_before_the_server_has_answered),
+		cmocka_unit_test(anything_but_a_retry_lets_everything_pass),
+		cmocka_unit_test(the_second_hello_after_a_retry_is_asked_about),
+		cmocka_unit_test(a_second_hello_is_found_however_it_and_the_retry_are_cut),
+		cmocka_unit_test(early_data_of_any_length_goes_by_before_a_second_hello),
+		cmocka_unit_test(a_second_hello_is_as_strict_as_the_first),
+		cmocka_unit_test(nothing_but_what_names_nobody_goes_by_before_a_second_hello),
+		cmocka_unit_test(a_second_hello_that_is_denied_is_never_released),
+		cmocka_unit_test(there_are_two_hellos_at_most),
+		cmocka_unit_test(half_a_hello_may_not_end),
+		cmocka_unit_test(early_data_may_end_before_the_server_has_answered),
+		cmocka_unit_test(a_second_hello_may_not_end_before_the_server_has_answered),
+		cmocka_unit_test(half_of_a_second_hello_may_not_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

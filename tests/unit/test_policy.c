@@ -110,7 +110,10 @@ static void bad_settings_name_their_origin(void **state)
 		SET(POLICY_ENV, "=x"),
 		SET(POLICY_IMAGE, "debian"),
 		SET(POLICY_BACKEND, "magic"),
-		SET(POLICY_NETWORK, "true"),
+		SET(POLICY_NETWORK_POLICY, "maybe"),
+		SET(POLICY_ALLOW_HOST, "a b"),
+		SET(POLICY_BLOCK_HOST, ""),
+		SET(POLICY_ALLOW_CIDR, "a.example"),
 		SET(POLICY_ACCEPT_MISSING, "seccomp"),
 	};
 

@@ -9,6 +9,7 @@
 #define GET "GET / HTTP/1.1\r\n"
 #define END "\r\n"
 #define NEXT "GET /2 HTTP/1.1\r\nHost: b.example\r\n\r\n"
+#define UNKNOWN "HTTP: a method that nobody knows"
 #define CHUNKED "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" END
 
 /* A group of cases that all end in the same refusal, with nothing released. */
@@ -31,7 +32,7 @@ static void a_connection_is_small(void **state)
 
 /* ---- what is not HTTP ---- */
 
-static void other_protocols_pass_at_their_first_bytes(void **state)
+static void other_protocols_pass_after_their_first_line(void **state)
 {
 	static const struct talk_case cases[] = {
 		{ "EHLO me.example\r\n", "-> pass" },
@@ -42,15 +43,10 @@ static void other_protocols_pass_at_their_first_bytes(void **state)
 		{ "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "-> pass" },
 		{ "CONNECT {\"verbose\":false}\r\n", "-> pass" },
 		{ "REGISTER sip:a.example SIP/2.0\r\n", "-> pass" },
+		{ "DESCRIBE rtsp://a.example/ RTSP/1.0\r\n", "-> pass" },
 		{ "RFB 003.008\n", "-> pass" },
-		{ "<stream:stream to='a.example'>", "-> pass" },
 		{ "/finger\r\n", "-> pass" },
-		{ "\x01\x02", "-> pass" },
-		{ "\x80\x2e\x01", "-> pass" },
 		{ "\r\n\r\nhello\r\n", "-> pass" },
-		{ "\r\n\x05", "-> pass" },
-		{ "A \x05", "-> pass" },
-		{ "G\xc3T / HTTP/1.1\r\n", "-> pass" },
 	};
 
 	(void)state;
@@ -59,6 +55,101 @@ static void other_protocols_pass_at_their_first_bytes(void **state)
 	talk_expect("0033git-upload-pack /p.git\0host=h\0", 35, NULL, "-> pass");
 	talk_expect("\x20\0\0\1\x85", 5, NULL, "-> pass"); /* MySQL asking for TLS */
 	talk_expect("AMQP\0\0\x09\x01", 8, NULL, "-> pass");
+}
+
+/* Their servers wait for these bytes, and no line end follows. */
+static void other_protocols_flow_from_their_first_byte(void **state)
+{
+	static const struct talk_case cases[] = {
+		{ "x", "-> more" },
+		{ "hello", "-> more" },
+		{ "PING", "-> more" },
+		{ "{", "-> more" },
+		{ "{\"a\": 1}", "-> more" },
+		{ "<stream:stream to='a.example' xmlns:stream='http://b'>", "-> more" },
+		{ "\x01\x02", "-> more" },
+		{ "\x80\x2e\x01", "-> more" },
+		{ "\r\n\x05", "-> more" },
+		{ "A \x05", "-> more" },
+		{ "USER a b c", "-> more" },
+		{ "HTTP/1.1 200 OK", "-> more" }, /* a server that calls back */
+		{ "xhttp/1.1", "-> more" },
+	};
+
+	(void)state;
+	talk_expect_all(cases, COUNT_OF(cases), NULL);
+}
+
+static void only_what_may_become_the_word_http_is_held_of_a_line_that_flows(void **state)
+{
+	static const struct talk_case cases[] = {
+		{ "FOO / H", "-> more, 1 held" },    { "FOO / hTt", "-> more, 3 held" },
+		{ "FOO / HTTP", "-> more, 4 held" }, { "FOO / HTTHTTP", "-> more, 4 held" },
+		{ "FOO / HTTQ", "-> more" },         { "FOO / HTTP:", "-> more" },
+		{ "\r\nFOO h", "-> more, 1 held" },  { "FOO / HTTP\n", "-> pass" },
+		{ "FOO / HTTP\r\n", "-> pass" },
+	};
+
+	(void)state;
+	talk_expect_all(cases, COUNT_OF(cases), NULL);
+	talk_expect("FOO / HTTP\0/1.1", 15, NULL, "-> pass");
+}
+
+static void a_request_with_an_unknown_method_is_refused_before_its_last_word(void **state)
+{
+	static const char *const starts[] = {
+		"FOO / ",     "{ / ",         "get / ",    "options * ", "FOO\t/\t",
+		"\tFOO\t/\t", "FOO\r/\v",     "G\xc3T / ", "FOO\x01/ ",  "\r\n\r\nFOO / ",
+		"FOO ",       "FOO /a/http ", "GETS / ",   "FOO / x",
+	};
+	static const char *const ends[] = {
+		"HTTP/1.1\r\n" HOST END,
+		"http/1.0\n",
+		"hTtP/",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(starts); i++) {
+		for (size_t k = 0; k < COUNT_OF(ends); k++) {
+			char client[128];
+
+			(void)snprintf(client, sizeof(client), "%s%s", starts[i], ends[k]);
+			talk_expect_cut_off(client, strlen(client), strlen(starts[i]), UNKNOWN);
+		}
+	}
+}
+
+/* All that str.split() of Python splits at, which its http.server uses. */
+static void whatever_a_server_takes_for_a_blank_is_one(void **state)
+{
+	static const char blanks[] = "\t\v\f\r\x1c\x1d\x1e\x1f \x85\xa0";
+
+	(void)state;
+	for (const char *b = blanks; *b; b++) {
+		char client[32];
+
+		(void)snprintf(client, sizeof(client), "FOO%c/%cHTTP/1.1\r\n", *b, *b);
+		talk_expect_cut_off(client, strlen(client), 6, UNKNOWN);
+		if (*b == ' ')
+			continue;
+		(void)snprintf(client, sizeof(client), "GET%c/%cHTTP/1.1\r\n", *b, *b);
+		expect_refused((const char *const[]){ client }, 1,
+			       "HTTP: not a request line, but nearly one");
+	}
+}
+
+static void a_line_of_a_megabyte_flows_and_is_still_watched(void **state)
+{
+	const size_t len = 1u << 20;
+	cleanup_free char *client = mem_alloc(len + 16);
+
+	(void)state;
+	memset(client, 'x', len);
+	talk_expect(client, len, NULL, "-> more");
+	client[3] = ' ';
+	talk_expect(client, len, NULL, "-> more");
+	memcpy(client + len, "HTTP/1.1\r\n", 10);
+	talk_expect_cut_off(client, len + 10, len, UNKNOWN);
 }
 
 static void nothing_is_released_while_it_may_still_be_http(void **state)
@@ -110,15 +201,35 @@ static void other_versions_of_http_are_refused(void **state)
 
 static void a_method_of_any_length_is_no_way_around(void **state)
 {
-	char client[256];
+	static const size_t lengths[] = { 1, 63, 64, 65, 70000 };
+	cleanup_free char *client = mem_alloc(70000 + 64);
 
 	(void)state;
-	memset(client, 'A', 64);
-	(void)snprintf(client + 64, sizeof(client) - 64, " / HTTP/1.1\r\n" HOST END);
-	talk_expect(client, strlen(client), NULL, "http a.example -> more");
-	memset(client, 'A', 65);
-	(void)snprintf(client + 65, sizeof(client) - 65, " / HTTP/1.1\r\n" HOST END);
-	expect_refused((const char *const[]){ client }, 1, "HTTP: not a method");
+	for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+		memset(client, 'Z', lengths[i]);
+		(void)snprintf(client + lengths[i], 64, " / HTTP/1.1\r\n" HOST END);
+		talk_expect_cut_off(client, strlen(client), lengths[i] + 3, UNKNOWN);
+	}
+}
+
+static void every_known_method_is_a_request(void **state)
+{
+	static const char *const methods[] = {
+		"GET",         "HEAD",       "POST",  "PUT",      "DELETE",    "OPTIONS",
+		"TRACE",       "PATCH",      "QUERY", "PROPFIND", "PROPPATCH", "MKCOL",
+		"COPY",        "MOVE",       "LOCK",  "UNLOCK",   "SEARCH",    "REPORT",
+		"MKCALENDAR",  "MKACTIVITY", "MERGE", "CHECKOUT", "ACL",       "BIND",
+		"UNBIND",      "REBIND",     "LINK",  "UNLINK",   "NOTIFY",    "SUBSCRIBE",
+		"UNSUBSCRIBE", "M-SEARCH",   "PURGE",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(methods); i++) {
+		char client[128];
+
+		(void)snprintf(client, sizeof(client), "%s / HTTP/1.1\r\n" HOST END, methods[i]);
+		talk_expect(client, strlen(client), NULL, "http a.example -> more");
+	}
 }
 
 static void the_preface_of_http2_is_asked_about_without_a_name(void **state)
@@ -302,6 +413,8 @@ static void a_head_of_more_than_64_kib_is_refused(void **state)
 	talk_expect(client, SNIFF_HEAD_MAX_BYTES, NULL,
 		    "-> bad, 65536 held: more than 64 KiB without saying whom it is for");
 	memset(client, 'x', SNIFF_HEAD_MAX_BYTES);
+	memcpy(client, "GET ", 4); /* a request line without an end */
+	talk_expect(client, SNIFF_HEAD_MAX_BYTES - 1, NULL, "-> more, 65535 held");
 	talk_expect(client, SNIFF_HEAD_MAX_BYTES, NULL,
 		    "-> bad, 65536 held: more than 64 KiB without saying whom it is for");
 }
@@ -346,10 +459,9 @@ static void other_targets_are_refused(void **state)
 {
 	static const char *const bad[] = {
 		"GET * HTTP/1.1\r\n" HOST END,
-		"options * HTTP/1.1\r\n" HOST END,
+		"HEAD * HTTP/1.1\r\n" HOST END,
 		"GET ftp://a.example/ HTTP/1.1\r\n" HOST END,
 		"GET a.example:80 HTTP/1.1\r\n" HOST END,
-		"connect a.example:80 HTTP/1.1\r\n" HOST END,
 		"GET http:/a HTTP/1.1\r\n" HOST END,
 		"GET ?x HTTP/1.1\r\n" HOST END,
 	};
@@ -648,7 +760,8 @@ static void inside_a_tunnel_everything_starts_over(void **state)
 		{ CONNECT "\x16\x03\x01", "connect c.example:443 -> more, 3 held" },
 		{ CONNECT "\x16\x02\x01\x01\x01",
 		  "connect c.example:443 -> bad, 5 held: TLS hello: not a TLS version" },
-		{ CONNECT CONNECT "\x01", "connect c.example:443, connect c.example:443 -> pass" },
+		{ CONNECT CONNECT "\x01", "connect c.example:443, connect c.example:443 -> more" },
+		{ CONNECT "FOO / HTT", "connect c.example:443 -> more, 3 held" },
 		{ "CONNECT c.example:22 HTTP/1.0\r\n\r\nSSH-2.0-x\r\n",
 		  "connect c.example:22 -> pass" },
 		{ "CONNECT [::1]:22 HTTP/1.1\r\nHost: [::1]\r\n\r\n", "connect ::1:22 -> more" },
@@ -704,15 +817,83 @@ static void odd_connects_are_refused(void **state)
 	talk_expect_all(later, COUNT_OF(later), "HTTP/1.1 200 OK\r\n\r\n");
 }
 
+/* ---- a client that ends ---- */
+
+static bool can_end(const char *client, const char *server)
+{
+	return talk_can_end(client, strlen(client), server, server ? strlen(server) : 0);
+}
+
+static void what_is_no_request_may_end_anywhere(void **state)
+{
+	static const char *const clients[] = {
+		"x",       "hello",      "\r\n",        " ",    "FOO / HTT", "G",      "GET",
+		"GET key", "CONNECT {}", "EHLO me\r\n", "POST", "PRI",       "\r\nGE", "OPTIONS ",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(clients); i++)
+		if (!can_end(clients[i], NULL))
+			fail_msg("'%s' cannot end", clients[i]);
+}
+
+static void what_may_be_a_request_may_not_end_in_the_middle(void **state)
+{
+	static const char *const clients[] = {
+		"GET /",
+		"GET /x",
+		"GET / HTTP/1.1",
+		"GET / http/1.1",
+		"POST / HTTP/1.1\r",
+		"POST http://a.example",
+		"PRI * HTTP/2.0\r",
+		"\r\nGET /",
+		GET,
+		GET HOST,
+		GET HOST "\r",
+		CHUNKED "5",
+		CHUNKED "5\r\nhello\r",
+		WEBSOCKET "\x81\x05hello",
+		CONNECT "x",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(clients); i++)
+		if (can_end(clients[i], NULL))
+			fail_msg("'%s' can end", clients[i]);
+}
+
+static void what_was_refused_may_not_end_well(void **state)
+{
+	(void)state;
+	assert_false(can_end("GET /\n", NULL));
+	assert_false(can_end("FOO / HTTP/1.1\r\n", NULL));
+}
+
+static void after_the_server_has_agreed_the_client_may_end_anywhere(void **state)
+{
+	(void)state;
+	assert_true(can_end(WEBSOCKET "\x81\x05he", SWITCHING));
+	assert_true(can_end(CONNECT "hello", "HTTP/1.1 200 OK\r\n\r\n"));
+	assert_false(can_end(CONNECT "\x16\x03\x01", "HTTP/1.1 200 OK\r\n\r\n"));
+	assert_false(can_end(CONNECT "hello", "HTTP/1.1 403 No\r\n\r\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_connection_is_small),
-		cmocka_unit_test(other_protocols_pass_at_their_first_bytes),
+		cmocka_unit_test(other_protocols_pass_after_their_first_line),
+		cmocka_unit_test(other_protocols_flow_from_their_first_byte),
+		cmocka_unit_test(only_what_may_become_the_word_http_is_held_of_a_line_that_flows),
+		cmocka_unit_test(a_request_with_an_unknown_method_is_refused_before_its_last_word),
+		cmocka_unit_test(whatever_a_server_takes_for_a_blank_is_one),
+		cmocka_unit_test(a_line_of_a_megabyte_flows_and_is_still_watched),
 		cmocka_unit_test(nothing_is_released_while_it_may_still_be_http),
 		cmocka_unit_test(what_is_nearly_a_request_line_is_refused),
 		cmocka_unit_test(other_versions_of_http_are_refused),
 		cmocka_unit_test(a_method_of_any_length_is_no_way_around),
+		cmocka_unit_test(every_known_method_is_a_request),
 		cmocka_unit_test(the_preface_of_http2_is_asked_about_without_a_name),
 		cmocka_unit_test(the_host_of_a_request_is_asked_about),
 		cmocka_unit_test(a_denied_request_is_never_released),
@@ -739,6 +920,10 @@ int main(void)
 		cmocka_unit_test(an_upgrade_to_what_names_hosts_again_is_refused),
 		cmocka_unit_test(inside_a_tunnel_everything_starts_over),
 		cmocka_unit_test(odd_connects_are_refused),
+		cmocka_unit_test(what_is_no_request_may_end_anywhere),
+		cmocka_unit_test(what_may_be_a_request_may_not_end_in_the_middle),
+		cmocka_unit_test(what_was_refused_may_not_end_well),
+		cmocka_unit_test(after_the_server_has_agreed_the_client_may_end_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,54 @@
+/* fdpass - descriptors through a unix socket; see fdpass.h. */
+#include "base/fdpass.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+union control {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(FDPASS_MAX * sizeof(int))];
+};
+
+int fdpass_send(int socket_fd, const int *fds, unsigned count)
+{
+	union control control = { 0 };
+	char byte = 'd';
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)),
+	};
+
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int fdpass_receive(int socket_fd, int ret_fds[FDPASS_MAX], unsigned *ret_count)
+{
+	union control control = { 0 };
+	char byte;
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
+	struct cmsghdr *header;
+
+	if (recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC) < 0)
+		return -errno;
+	header = CMSG_FIRSTHDR(&message);
+	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len < CMSG_LEN(sizeof(int)))
+		return -EPIPE;
+	*ret_count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+	memcpy(ret_fds, CMSG_DATA(header), *ret_count * sizeof(int));
+	return 0;
+}

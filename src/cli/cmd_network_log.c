@@ -1,0 +1,293 @@
+/* cmd_network_log - agentkernel network log: where sandboxes went and wanted to go. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "engine/statedir.h"
+#include "net/netlog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define FILE_MAX_BYTES (4u * NETLOG_MAX_BYTES) /* gates that run long go on in the old one */
+#define OUTPUT_MAX_BYTES (16u << 20)
+#define FOLLOW_INTERVAL_MS 200
+#define TIME_MAX_BYTES 32
+
+static const char *const examples[] = {
+	"agentkernel network log",
+	"hosts, decisions and rules of all sandboxes, with counts and bytes",
+	"agentkernel network log -f",
+	"decisions as they are made",
+	NULL,
+};
+
+struct flags {
+	bool is_json;
+	bool follows;
+};
+
+static const struct opt rows[] = {
+	{ "Options", "follow", 'f', NULL, "go on printing what comes", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, follows) },
+	{ NULL, "json", 0, NULL, "print machine-readable objects, one a line", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_json) },
+};
+static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+static const char *format_time(uint64_t ms, char out[TIME_MAX_BYTES])
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm) || !strftime(out, TIME_MAX_BYTES, "%Y-%m-%d %H:%M:%S", &tm))
+		return "?";
+	return out;
+}
+
+/* ---- added up ---- */
+
+/* A log that is not there is an empty one. */
+static int add_file(const char *path, const char *sandbox, struct netlog_sum *sum, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	char *rest, *line;
+	int r = file_read_at(AT_FDCWD, path, FILE_MAX_BYTES, &text, &len);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return err_sys(e, -r, "read '%s'", path);
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		struct netlog_line parsed;
+
+		if (netlog_parse_line(line, &parsed) &&
+		    (!sandbox || strcmp(parsed.sandbox, sandbox) == 0))
+			netlog_sum_add(sum, &parsed);
+	}
+	return 0;
+}
+
+static void format_row(const struct netlog_row *r, struct table *t)
+{
+	char when[TIME_MAX_BYTES], port[8] = "-", count[24];
+	char sent[PARSE_FORMAT_MAX_BYTES], received[PARSE_FORMAT_MAX_BYTES];
+
+	if (r->port)
+		(void)snprintf(port, sizeof(port), "%u", r->port);
+	(void)snprintf(count, sizeof(count), "%llu", (unsigned long long)r->count);
+	table_add_row(t, (const char *const[]){
+				 format_time(r->last_ms, when), r->decision, r->host, port, count,
+				 parse_format_bytes(r->sent_bytes, sent),
+				 parse_format_bytes(r->received_bytes, received), r->reason });
+}
+
+static void format_table(const struct netlog_sum *sum, struct buf *out)
+{
+	CLEANUP(table_freep) struct table *t = table_new(8);
+
+	table_add_row(t, (const char *const[]){ "LAST SEEN", "DECISION", "HOST", "PORT", "COUNT",
+						"SENT", "RECEIVED", "BECAUSE" });
+	for (unsigned i = 0; i < sum->count; i++)
+		format_row(&sum->rows[i], t);
+	table_format(t, out);
+	if (sum->is_cut)
+		buf_add_text(out, "(and more hosts than can be listed)\n");
+}
+
+static void format_sum_json(const struct netlog_sum *sum, struct buf *out)
+{
+	for (unsigned i = 0; i < sum->count; i++) {
+		const struct netlog_row *r = &sum->rows[i];
+		struct json j;
+
+		json_init(&j, out);
+		json_open_object(&j, NULL);
+		json_add_text(&j, "decision", r->decision);
+		json_add_text(&j, "host", r->host);
+		json_add_number(&j, "port", r->port);
+		json_add_text(&j, "reason", r->reason);
+		json_add_text(&j, "fix", r->fix[0] ? r->fix : NULL);
+		json_add_number(&j, "count", (int64_t)r->count);
+		json_add_number(&j, "sent_bytes", (int64_t)r->sent_bytes);
+		json_add_number(&j, "received_bytes", (int64_t)r->received_bytes);
+		json_add_number(&j, "last_seen_ms", (int64_t)r->last_ms);
+		json_close_object(&j);
+		buf_add_text(out, "\n");
+	}
+}
+
+/* ---- as it comes ---- */
+
+static void format_line(const struct netlog_line *l, const struct flags *f, struct buf *out)
+{
+	char when[TIME_MAX_BYTES], port[8] = "";
+	struct json j;
+
+	if (f->is_json) {
+		json_init(&j, out);
+		json_open_object(&j, NULL);
+		json_add_number(&j, "time_ms", (int64_t)l->time_ms);
+		json_add_text(&j, "sandbox", l->sandbox);
+		json_add_text(&j, "decision", l->decision);
+		json_add_text(&j, "host", l->host);
+		json_add_number(&j, "port", l->port);
+		json_add_text(&j, "reason", l->reason);
+		json_add_text(&j, "fix", l->fix[0] ? l->fix : NULL);
+		json_add_number(&j, "count", (int64_t)l->count);
+		json_add_number(&j, "sent_bytes", (int64_t)l->sent_bytes);
+		json_add_number(&j, "received_bytes", (int64_t)l->received_bytes);
+		json_close_object(&j);
+		buf_add_text(out, "\n");
+		return;
+	}
+	if (l->count == 0)
+		return; /* bytes of a connection that was shown already */
+	if (l->port)
+		(void)snprintf(port, sizeof(port), ":%u", l->port);
+	buf_addf(out, "%s  %s  %s  %s%s  %s\n", format_time(l->time_ms, when), l->sandbox,
+		 l->decision, l->host, port, l->reason);
+}
+
+struct follower {
+	const char *path, *sandbox;
+	const struct flags *flags;
+	int fd; /* -1: the log is not there yet */
+	ino_t inode;
+	char bytes[1u << 16]; /* a line that is not whole yet, and what was read */
+	size_t len;
+};
+
+/* A log that grew too long was moved away; the new one is read from its start. */
+static void reopen(struct follower *f, bool is_first)
+{
+	struct stat st;
+
+	if (stat(f->path, &st) < 0 || (f->fd >= 0 && st.st_ino == f->inode))
+		return;
+	cleanup_closep(&f->fd);
+	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	f->inode = st.st_ino;
+	f->len = 0;
+	if (is_first && f->fd >= 0)
+		(void)lseek(f->fd, 0, SEEK_END);
+}
+
+static int print_lines(struct follower *f, struct err *e)
+{
+	cleanup_buf struct buf out;
+	size_t start = 0;
+
+	buf_init(&out, OUTPUT_MAX_BYTES);
+	for (size_t i = 0; i < f->len; i++) {
+		struct netlog_line line;
+
+		if (f->bytes[i] != '\n')
+			continue;
+		f->bytes[i] = '\0';
+		if (netlog_parse_line(f->bytes + start, &line) &&
+		    (!f->sandbox || strcmp(line.sandbox, f->sandbox) == 0))
+			format_line(&line, f->flags, &out);
+		start = i + 1;
+	}
+	f->len = start == 0 && f->len == sizeof(f->bytes) ? 0 : f->len - start;
+	memmove(f->bytes, f->bytes + start, f->len);
+	return cli_print(&out, e);
+}
+
+/* Until the reader goes away or a signal comes. */
+static int follow(struct follower *f, struct err *e)
+{
+	reopen(f, true);
+	for (;;) {
+		struct pollfd reader = { .fd = STDOUT_FILENO };
+		ssize_t n =
+			f->fd < 0 ? 0 : read(f->fd, f->bytes + f->len, sizeof(f->bytes) - f->len);
+
+		if (n > 0) {
+			f->len += (size_t)n;
+			if (print_lines(f, e) < 0)
+				return -1;
+			continue;
+		}
+		if (poll(&reader, 1, FOLLOW_INTERVAL_MS) > 0 && (reader.revents & POLLERR))
+			return 0;
+		reopen(f, false);
+	}
+}
+
+/* ---- the command ---- */
+
+static int show(const struct cli_context *context, const struct flags *flags, const char *sandbox,
+		const char *path, struct err *e)
+{
+	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
+	cleanup_free char *old_path = NULL;
+	cleanup_buf struct buf out;
+
+	buf_init(&out, OUTPUT_MAX_BYTES);
+	if (statedir_path(context->environ_list, NETLOG_OLD_FILE, &old_path, e) < 0 ||
+	    add_file(old_path, sandbox, &sum, e) < 0 || add_file(path, sandbox, &sum, e) < 0)
+		return -1;
+	netlog_sum_sort(&sum);
+	if (flags->is_json)
+		format_sum_json(&sum, &out);
+	else if (sum.count)
+		format_table(&sum, &out);
+	else
+		buf_add_text(&out, sandbox ? "that sandbox has not used the network\n"
+					   : "no sandbox has used the network yet\n");
+	return cli_print(&out, e);
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	struct flags flags = { 0 };
+	cleanup_free char *path = NULL;
+	const char *sandbox = NULL;
+	int used = 0;
+
+	while (*argv) {
+		if (opts_parse(&options, argv, &flags, &none, &used, e) < 0)
+			return -1;
+		argv += used;
+		if (*argv && sandbox)
+			return err_set(e, ERR_INVALID, "one word too many: '%s'", *argv);
+		if (*argv)
+			sandbox = *argv++;
+	}
+	*ret_status = 0;
+	if (statedir_path(context->environ_list, NETLOG_FILE, &path, e) < 0)
+		return -1;
+	if (flags.follows) {
+		struct follower f = { .path = path, .sandbox = sandbox, .flags = &flags, .fd = -1 };
+
+		return follow(&f, e);
+	}
+	return show(context, &flags, sandbox, path, e);
+}
+
+const struct cli_command cmd_network_log = {
+	.name = "network log",
+	.summary = "show where sandboxes went and wanted to go",
+	.usage = "[-f] [--json] [SANDBOX]",
+	.text = "Decisions of all sandboxes, or of one (\"run-1a2b3c4d\"), added up by host, rule "
+		"and\n"
+		"decision. \"lookup\" is a name that was looked up outside; \"failed\" is a "
+		"connection\n"
+		"that was allowed but found nobody.",
+	.examples = examples,
+	.options = &options,
+	.run = run,
+};

@@ -1,0 +1,289 @@
+/*
+ * gatekeeper - the supervisor's side of the gate; see gatekeeper.h.
+ *
+ * Hostile input: what a gate says. It is no more trusted than the packets it reads: lines are
+ * parsed with bounds, denials are counted up to a maximum, and texts are printed by the face,
+ * which makes them harmless.
+ */
+#include "engine/gatekeeper.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "engine/helper.h"
+#include "engine/statedir.h"
+#include "net/gate.h"
+#include "net/names.h"
+#include "net/netlog.h"
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define BACKOFF_FIRST_MS 50u
+#define LINE_MAX_BYTES 2048
+
+void gatekeeper_init(struct gatekeeper *k)
+{
+	*k = (struct gatekeeper){ .rules_fd = -1, .names_fd = -1, .channel_fd = -1 };
+	for (unsigned i = 0; i < NETNS_SOCKET_COUNT; i++)
+		k->sockets[i] = -1;
+}
+
+int gatekeeper_prepare(struct gatekeeper *k, const struct gatekeeper_options *o, struct err *e)
+{
+	k->options = *o;
+	if (helper_find(GATE_PROGRAM, &k->program, e) < 0)
+		return err_wrap(e, "this sandbox has a network (--no-network runs without)");
+	return 0;
+}
+
+void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
+{
+	for (unsigned i = 0; i < count && i < NETNS_SOCKET_COUNT; i++)
+		k->sockets[i] = take_fd(&sockets[i]);
+	k->socket_count = count;
+	k->is_open = count > 0;
+}
+
+/* ---- starting ---- */
+
+static int write_rules(const struct policy *p, int *ret_fd, struct err *e)
+{
+	cleanup_fd int fd = memfd_create("agentkernel-rules", MFD_CLOEXEC);
+	cleanup_buf struct buf text;
+	int r;
+
+	buf_init(&text, EGRESS_TEXT_MAX_BYTES);
+	egress_save(&p->egress, &text);
+	if (text.is_cut)
+		return err_set(e, ERR_LIMIT, "the network rules are too long");
+	r = fd < 0 ? -errno : file_write_all(fd, text.bytes, text.len);
+	if (r < 0)
+		return err_sys(e, -r, "write down the network rules");
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* A log that cannot be had is no reason to have no network. */
+static int open_log(const struct gatekeeper *k)
+{
+	cleanup_free char *path = NULL;
+	cleanup_free char *old_path = NULL;
+	struct err ignored;
+	struct stat st;
+
+	if (statedir_make_path(k->options.environ_list, NETLOG_FILE, &path, &ignored) < 0 ||
+	    statedir_path(k->options.environ_list, NETLOG_OLD_FILE, &old_path, &ignored) < 0)
+		return -1;
+	if (stat(path, &st) == 0 && st.st_size > (off_t)NETLOG_MAX_BYTES)
+		(void)rename(path, old_path);
+	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static int start_gate(struct gatekeeper *k, struct err *e)
+{
+	int channel[2] = { -1, -1 };
+	int log_fd = open_log(k);
+	char bandwidth[24], sockets[8], id[16];
+	char *argv[] = { (char *)GATE_PROGRAM,
+			 (char *)(uintptr_t)k->options.sandbox,
+			 bandwidth,
+			 sockets,
+			 id,
+			 NULL };
+	struct helper_descriptor fds[GATE_FIRST_SOCKET_FD + NETNS_SOCKET_COUNT];
+	unsigned count = 0;
+	int r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0) {
+		r = err_sys(e, errno, "create a socket for the gate");
+		cleanup_closep(&log_fd);
+		return r;
+	}
+	(void)snprintf(bandwidth, sizeof(bandwidth), "%" PRIu64,
+		       k->options.policy->bandwidth_bytes_per_s);
+	(void)snprintf(sockets, sizeof(sockets), "%u", k->socket_count);
+	(void)snprintf(id, sizeof(id), "%" PRIu32, k->options.id);
+	fds[count++] = (struct helper_descriptor){ channel[1], GATE_SUPERVISOR_FD };
+	fds[count++] = (struct helper_descriptor){ k->rules_fd, GATE_RULES_FD };
+	fds[count++] = (struct helper_descriptor){ k->names_fd, GATE_NAMES_FD };
+	fds[count++] = (struct helper_descriptor){ log_fd, GATE_LOG_FD };
+	for (unsigned i = 0; i < k->socket_count; i++)
+		fds[count++] =
+			(struct helper_descriptor){ k->sockets[i], GATE_FIRST_SOCKET_FD + (int)i };
+	r = helper_start(k->program, argv, fds, count, &k->pid, e);
+	cleanup_closep(&log_fd);
+	cleanup_closep(&channel[1]);
+	k->channel_fd = r < 0 ? -1 : take_fd(&channel[0]);
+	k->is_leaving = false;
+	cleanup_closep(&channel[0]);
+	return r;
+}
+
+static void back_off(struct gatekeeper *k)
+{
+	uint64_t wait_ms = BACKOFF_FIRST_MS;
+
+	for (unsigned i = 1; i < k->deaths && wait_ms < GATEKEEPER_BACKOFF_MAX_MS; i++)
+		wait_ms *= 2;
+	k->not_before_ms = clock_now_ms() + wait_ms;
+}
+
+/* A gate that cannot be started is one that died at once: no network, and another try later. */
+static void start(struct gatekeeper *k)
+{
+	struct err ignored;
+
+	if ((k->rules_fd < 0 && write_rules(k->options.policy, &k->rules_fd, &ignored) < 0) ||
+	    (k->names_fd < 0 && names_create(&k->names_fd, &ignored) < 0) ||
+	    start_gate(k, &ignored) < 0) {
+		k->deaths++;
+		back_off(k);
+	}
+}
+
+/* ---- what a gate says ---- */
+
+static bool is_known(const struct gatekeeper *k, const struct netlog_line *line)
+{
+	for (unsigned i = 0; i < k->denial_count; i++)
+		if (k->denials[i].port == line->port && strcmp(k->denials[i].host, line->host) == 0)
+			return true;
+	return false;
+}
+
+static void note_denial(struct gatekeeper *k, char *text)
+{
+	struct netlog_line line;
+
+	text[strcspn(text, "\n")] = '\0';
+	if (!netlog_parse_line(text, &line) || k->denial_count == GATEKEEPER_DENIALS_MAX ||
+	    is_known(k, &line))
+		return;
+	k->denials = mem_grow(k->denials, k->denial_count + 1, sizeof(*k->denials));
+	k->denials[k->denial_count++] = (struct gatekeeper_denial){
+		.host = mem_dup(line.host),
+		.port = line.port,
+		.reason = mem_dup(line.reason),
+		.fix = mem_dup(line.fix),
+	};
+}
+
+/* False: the gate has gone. */
+static bool listen_to_gate(struct gatekeeper *k)
+{
+	char text[LINE_MAX_BYTES];
+
+	for (;;) {
+		ssize_t n = recv(k->channel_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN;
+		text[n] = '\0';
+		if (strcmp(text, GATE_IS_IDLE) == 0)
+			k->is_leaving = true;
+		else
+			note_denial(k, text);
+	}
+}
+
+static void reap(struct gatekeeper *k)
+{
+	cleanup_closep(&k->channel_fd);
+	if (k->pid <= 0)
+		return;
+	(void)kill(k->pid, SIGKILL); /* our child, not yet waited for; mostly it has ended */
+	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	k->pid = 0;
+}
+
+/* ---- the loop's side ---- */
+
+unsigned gatekeeper_poll(const struct gatekeeper *k, struct pollfd *out)
+{
+	if (!k->is_open)
+		return 0;
+	if (k->channel_fd >= 0) {
+		out[0] = (struct pollfd){ .fd = k->channel_fd, .events = POLLIN };
+		return 1;
+	}
+	if (clock_now_ms() < k->not_before_ms)
+		return 0;
+	for (unsigned i = 0; i < k->socket_count; i++)
+		out[i] = (struct pollfd){ .fd = k->sockets[i], .events = POLLIN };
+	return k->socket_count;
+}
+
+int gatekeeper_wait_ms(const struct gatekeeper *k)
+{
+	uint64_t now_ms;
+
+	if (!k->is_open || k->channel_fd >= 0 || k->not_before_ms == 0)
+		return -1;
+	now_ms = clock_now_ms();
+	return now_ms < k->not_before_ms ? (int)(k->not_before_ms - now_ms) : -1;
+}
+
+void gatekeeper_on_ready(struct gatekeeper *k)
+{
+	if (k->channel_fd < 0) {
+		start(k);
+	} else if (!listen_to_gate(k)) {
+		reap(k);
+		if (k->is_leaving)
+			return;
+		k->deaths++;
+		back_off(k);
+	}
+}
+
+void gatekeeper_stop(struct gatekeeper *k)
+{
+	struct pollfd polled = { .fd = k->channel_fd, .events = POLLIN };
+	uint64_t end_ms = clock_now_ms() + GATEKEEPER_STOP_MAX_MS;
+
+	k->is_open = false;
+	if (k->channel_fd < 0)
+		return;
+	(void)shutdown(k->channel_fd, SHUT_WR);
+	for (uint64_t now_ms = clock_now_ms(); now_ms < end_ms; now_ms = clock_now_ms())
+		if (poll(&polled, 1, (int)(end_ms - now_ms)) > 0 && !listen_to_gate(k))
+			break;
+	reap(k);
+}
+
+void gatekeeper_free_denials(struct gatekeeper_denial *list, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		free(list[i].host);
+		free(list[i].reason);
+		free(list[i].fix);
+	}
+	free(list);
+}
+
+void gatekeeper_done(struct gatekeeper *k)
+{
+	gatekeeper_stop(k);
+	for (unsigned i = 0; i < NETNS_SOCKET_COUNT; i++)
+		cleanup_closep(&k->sockets[i]);
+	cleanup_closep(&k->rules_fd);
+	cleanup_closep(&k->names_fd);
+	gatekeeper_free_denials(k->denials, k->denial_count);
+	free(k->program);
+	gatekeeper_init(k);
+}

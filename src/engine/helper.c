@@ -1,0 +1,123 @@
+/*
+ * helper - the programs in libexec that do what needs large libraries; see helper.h.
+ *
+ * The child shares our memory until it has executed the helper (vfork), so it only makes system
+ * calls. Descriptors are first moved out of the way of their final numbers by us, then placed by
+ * the child, in whose own table everything else is closed.
+ */
+#include "engine/helper.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/signals.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define OUT_OF_THE_WAY 64 /* above every number that a helper's descriptors have */
+#define EXIT_NOT_EXECUTED 127
+
+int helper_find(const char *name, char **ret_path, struct err *e)
+{
+	char own[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	cleanup_free char *installed = NULL;
+	cleanup_free char *built = NULL;
+	char *slash;
+
+	if (n < 0)
+		return err_sys(e, errno, "find this program");
+	own[n] = '\0';
+	slash = strrchr(own, '/');
+	if (!slash)
+		return err_set(e, ERR_NOT_FOUND, "this program has no directory");
+	*slash = '\0';
+	installed = mem_format("%s/../libexec/agentkernel/%s", own, name);
+	built = mem_format("%s/%s", own, name);
+	if (access(installed, X_OK) == 0)
+		*ret_path = take_ptr(installed);
+	else if (access(built, X_OK) == 0)
+		*ret_path = take_ptr(built);
+	else
+		return err_set(e, ERR_NOT_FOUND, "'%s' is not there: install agentkernel again",
+			       installed);
+	return 0;
+}
+
+struct plan {
+	const char *path;
+	char *const *argv;
+	int from[HELPER_DESCRIPTORS_MAX]; /* out of the way */
+	int to[HELPER_DESCRIPTORS_MAX];
+	unsigned count;
+	unsigned highest;
+	int null_fd;
+};
+
+static void plan_done(struct plan *p)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		cleanup_closep(&p->from[i]);
+	cleanup_closep(&p->null_fd);
+}
+
+static int plan_descriptors(struct plan *p, const struct helper_descriptor *d, unsigned count,
+			    struct err *e)
+{
+	cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	p->null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+	if (p->null_fd < 0)
+		return err_sys(e, errno, "open /dev/null");
+	p->highest = STDERR_FILENO;
+	for (unsigned i = 0; i < count; i++) {
+		int fd =
+			fcntl(d[i].fd >= 0 ? d[i].fd : p->null_fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+
+		if (fd < 0)
+			return err_sys(e, errno, "duplicate a descriptor for a helper");
+		p->from[p->count] = fd;
+		p->to[p->count++] = d[i].as;
+		if ((unsigned)d[i].as > p->highest)
+			p->highest = (unsigned)d[i].as;
+	}
+	return 0;
+}
+
+static _Noreturn void become(const struct plan *p)
+{
+	static char *const no_environment[] = { NULL };
+
+	for (int stream = 0; stream <= STDERR_FILENO; stream++)
+		(void)dup2(p->null_fd, stream);
+	for (unsigned i = 0; i < p->count; i++)
+		(void)dup2(p->from[i], p->to[i]);
+	(void)syscall(SYS_close_range, p->highest + 1, ~0u, 0);
+	(void)setsid();
+	signals_reset();
+	(void)execve(p->path, p->argv, no_environment);
+	_exit(EXIT_NOT_EXECUTED);
+}
+
+int helper_start(const char *path, char *const *argv, const struct helper_descriptor *descriptors,
+		 unsigned count, pid_t *ret_pid, struct err *e)
+{
+	CLEANUP(plan_done) struct plan p = { .path = path, .argv = argv, .null_fd = -1 };
+	pid_t pid;
+
+	assert(count <= HELPER_DESCRIPTORS_MAX);
+	if (plan_descriptors(&p, descriptors, count, e) < 0)
+		return -1;
+	pid = vfork();
+	if (pid == 0)
+		become(&p);
+	if (pid < 0)
+		return err_sys(e, errno, "start '%s'", path);
+	*ret_pid = pid;
+	return 0;
+}

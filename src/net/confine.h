@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * confine - the gate's own walls: what it could do if a packet took it over.
+ *
+ * Left are: talking to the network as an ordinary program, the sockets of one sandbox, reading
+ * the resolver's files, writing to one log. It cannot be looked into, start a program, open any
+ * other file, or signal anyone.
+ */
+#include "base/err.h"
+
+/* For ever. Landlock is used where the kernel has it. */
+ERR_CHECKED int confine_self(struct err *e);

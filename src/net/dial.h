@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * dial - connects to the first of several addresses that answers (RFC 8305, "happy eyeballs").
+ *
+ * Attempts start DIAL_STAGGER_MS apart, or at once when the one before has failed; the first
+ * that succeeds wins and the others are closed. IPv6 and IPv4 take turns.
+ */
+#include "policy/address.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DIAL_ADDRESSES_MAX 8u
+#define DIAL_STAGGER_MS 250u
+#define DIAL_TIMEOUT_MS 30000u
+
+struct dial;
+struct event_base;
+
+/* A connected descriptor that is now the callee's, or -1 and an errno. */
+typedef void dial_fn(void *context, int fd, int error);
+
+/* fn is called later, never from within; not at all after dial_cancel(). */
+struct dial *dial_start(struct event_base *base, const struct address *list, unsigned count,
+			uint16_t port, dial_fn *fn, void *context);
+void dial_cancel(struct dial *d); /* not from within fn, where `d` is gone already */
+
+/* Does this machine itself have the address? Asked of the routing table, so always current. */
+bool dial_is_own_address(const struct address *a);

@@ -1,0 +1,70 @@
+#pragma once
+/*
+ * dns - the wire format of DNS, as much of it as a server with short answers needs.
+ *
+ * dns_parse() takes a query apart; what it gives back is checked and in normal form.
+ * dns_answer() writes the one answer that belongs to it. Both are pure. Nothing is followed: a
+ * compression pointer has no place in a question, so none can loop.
+ */
+#include "policy/address.h"
+#include "policy/domain.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DNS_MESSAGE_MAX_BYTES 1232u /* of ours; fits every path without fragments */
+#define DNS_QUERY_MAX_BYTES 4096u   /* longer ones are not queries */
+
+enum dns_type {
+	DNS_TYPE_A = 1,
+	DNS_TYPE_PTR = 12,
+	DNS_TYPE_AAAA = 28,
+};
+
+enum dns_rcode {
+	DNS_NO_ERROR = 0,
+	DNS_FORMAT_ERROR = 1,
+	DNS_SERVER_FAILURE = 2,
+	DNS_NAME_ERROR = 3, /* NXDOMAIN */
+	DNS_NOT_IMPLEMENTED = 4,
+};
+
+struct dns_query {
+	uint16_t id;
+	uint16_t type;
+	bool is_recursion_desired;
+	bool has_name; /* false: a name that cannot be anyone's */
+	bool is_internet;
+	bool has_edns;
+	uint8_t opcode;
+	uint16_t udp_max_bytes; /* what the asker can take */
+	uint16_t question_len;  /* 0: the question could not be read */
+	char name[DOMAIN_MAX_BYTES + 1];
+};
+
+enum dns_verdict {
+	DNS_QUERY, /* answer it */
+	DNS_WRONG, /* answer it with *ret_rcode */
+	DNS_DROP,  /* not a query at all */
+};
+
+enum dns_verdict dns_parse(const uint8_t *bytes, size_t len, struct dns_query *ret,
+			   enum dns_rcode *ret_rcode);
+
+enum dns_answer_kind { DNS_EMPTY, DNS_ADDRESS, DNS_POINTER };
+
+struct dns_answer {
+	enum dns_rcode rcode;
+	enum dns_answer_kind kind;
+	struct address address; /* DNS_ADDRESS */
+	const char *pointer;    /* DNS_POINTER: a name in normal form */
+	uint32_t ttl_s;
+};
+
+/* `query` are the bytes that q was parsed from; its question is echoed letter for letter. */
+size_t dns_answer(const uint8_t *query, const struct dns_query *q, const struct dns_answer *a,
+		  size_t max_bytes, uint8_t out[DNS_MESSAGE_MAX_BYTES]);
+
+/* "4.3.2.1.in-addr.arpa" -> 1.2.3.4 */
+bool dns_parse_reverse(const char *name, struct address *ret);

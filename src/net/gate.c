@@ -1,0 +1,220 @@
+/*
+ * gate - agentkernel-gate, the only way out of a sandbox.
+ *
+ * Theory of operation. The supervisor starts one gate per sandbox at the first packet, as an
+ * ordinary user, with an empty environment and the descriptors of enum gate_descriptor. The gate
+ * reads its rules, confines itself, and serves two things in one event loop: DNS
+ * (net/nameserver.h) and connections (net/flow.h). It never talks to the sandbox in any other
+ * way, and to the supervisor only to report denials.
+ *
+ * It also leaves when nothing has happened for a while (GATE_IDLE_S): an idle sandbox has no
+ * gate. It ends when the supervisor closes its socket: then what the sandbox has already sent is
+ * still passed on, for LINGER_MS at most. If it dies before, the sandbox has no network until the
+ * supervisor has started another; names keep their addresses (net/names.h).
+ *
+ * Hostile input: everything from the sandbox; answers of name servers; bytes of other servers,
+ * which are passed through unread but for the status line after a CONNECT or Upgrade.
+ */
+#include "net/gate.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/parse.h"
+#include "net/confine.h"
+#include "net/flow.h"
+#include "net/journal.h"
+#include "net/names.h"
+#include "net/nameserver.h"
+#include "net/netns.h"
+#include "net/resolve.h"
+
+#include <ares.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define EXIT_FAILED 125
+#define RATE_MAX (1ull << 40)
+#define BURST_MS 50u /* of bandwidth that may go at once */
+#define BURST_MIN_BYTES 1500u
+#define LINGER_MS 2000u
+#define LINGER_LOOK_MS 5
+
+struct options {
+	const char *sandbox;
+	uint64_t bandwidth_bytes_per_s;
+	unsigned socket_count;
+	uint32_t id;
+};
+
+struct server {
+	struct gate gate;
+	struct nameserver *nameserver;
+	struct flows *flows;
+	struct event *second, *supervisor, *linger;
+	unsigned idle_s;
+	uint64_t end_ms; /* when the supervisor has gone: our last moment */
+};
+
+static int read_options(char **argv, struct options *ret, struct err *e)
+{
+	uint64_t sockets = 0, id = 0;
+
+	for (int i = 1; i <= GATE_ARGUMENT_COUNT; i++)
+		if (!argv[i])
+			return err_set(e, ERR_INVALID, "agentkernel starts this program itself");
+	ret->sandbox = argv[1];
+	if (parse_count(argv[2], 0, RATE_MAX, &ret->bandwidth_bytes_per_s, e) < 0 ||
+	    parse_count(argv[3], 1, NETNS_SOCKET_COUNT, &sockets, e) < 0 ||
+	    parse_count(argv[4], 0, INT32_MAX, &id, e) < 0)
+		return -1;
+	ret->socket_count = (unsigned)sockets;
+	ret->id = (uint32_t)id;
+	return 0;
+}
+
+/* First of all: root's power is not for a program that reads packets. */
+static int become(uint32_t id, struct err *e)
+{
+	if (id != 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0))
+		return err_sys(e, errno, "give up root's power");
+	return 0;
+}
+
+static int read_rules(struct egress *ret, struct err *e)
+{
+	cleanup_buf struct buf text;
+	char part[4096];
+	ssize_t n;
+	off_t at = 0;
+
+	buf_init(&text, EGRESS_TEXT_MAX_BYTES);
+	while ((n = pread(GATE_RULES_FD, part, sizeof(part), at)) > 0) {
+		buf_add(&text, part, (size_t)n);
+		at += n;
+	}
+	if (n < 0)
+		return err_sys(e, errno, "read the network rules");
+	if (text.is_cut || strlen(buf_text(&text)) != text.len)
+		return err_set(e, ERR_CORRUPT, "the network rules are damaged");
+	return egress_load(buf_text(&text), ret, e);
+}
+
+static void set_bandwidth(struct gate *g, uint64_t rate)
+{
+	uint64_t burst = rate * BURST_MS / 1000;
+
+	if (burst < BURST_MIN_BYTES)
+		burst = BURST_MIN_BYTES;
+	throttle_init(&g->sent, rate, burst, clock_now_ms());
+	throttle_init(&g->received, rate, burst, clock_now_ms());
+}
+
+static void on_second(evutil_socket_t fd, short what, void *context)
+{
+	struct server *s = context;
+
+	(void)fd;
+	(void)what;
+	flow_on_second(s->flows);
+	journal_flush(s->gate.journal);
+	s->idle_s = flow_is_idle(s->flows) && nameserver_is_idle(s->nameserver) ? s->idle_s + 1 : 0;
+	if (s->idle_s < GATE_IDLE_S)
+		return;
+	(void)send(GATE_SUPERVISOR_FD, GATE_IS_IDLE, strlen(GATE_IS_IDLE),
+		   MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)event_base_loopbreak(s->gate.base);
+}
+
+static void on_linger(evutil_socket_t fd, short what, void *context)
+{
+	struct server *s = context;
+
+	(void)fd;
+	(void)what;
+	if (clock_now_ms() >= s->end_ms || !flow_is_sending(s->flows))
+		(void)event_base_loopbreak(s->gate.base);
+}
+
+/* It never says anything: readable means that it is gone. */
+static void on_supervisor(evutil_socket_t fd, short what, void *context)
+{
+	static const struct timeval look = { .tv_usec = LINGER_LOOK_MS * 1000 };
+	struct server *s = context;
+
+	(void)what;
+	(void)fd;
+	(void)event_del(s->supervisor);
+	s->end_ms = clock_now_ms() + LINGER_MS;
+	flow_stop_listening(s->flows);
+	on_linger(-1, 0, s);
+	(void)event_add(s->linger, &look);
+}
+
+static int start(struct server *s, const struct options *o, struct err *e)
+{
+	static const struct timeval second = { .tv_sec = 1 };
+	bool has_v6 = o->socket_count > NETNS_DNS_V6;
+	struct gate *g = &s->gate;
+
+	g->base = event_base_new();
+	if (!g->base)
+		return err_set(e, ERR_SYSTEM, "start the event loop");
+	if (read_rules(&g->egress, e) < 0 || names_open(GATE_NAMES_FD, &g->names, e) < 0)
+		return -1;
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS ||
+	    resolve_new(g->base, &g->resolve, e) < 0)
+		return -1;
+	g->journal = journal_new(GATE_LOG_FD, GATE_SUPERVISOR_FD, o->sandbox);
+	set_bandwidth(g, o->bandwidth_bytes_per_s);
+	s->nameserver = nameserver_new(g, GATE_FIRST_SOCKET_FD + NETNS_DNS_V4,
+				       has_v6 ? GATE_FIRST_SOCKET_FD + NETNS_DNS_V6 : -1);
+	s->flows = flow_open_all(g, s->nameserver, GATE_FIRST_SOCKET_FD + NETNS_TCP);
+	s->second = event_new(g->base, -1, EV_PERSIST, on_second, s);
+	s->linger = event_new(g->base, -1, EV_PERSIST, on_linger, s);
+	s->supervisor = event_new(g->base, GATE_SUPERVISOR_FD, EV_READ, on_supervisor, s);
+	if (!s->second || !s->linger || !s->supervisor)
+		return err_set(e, ERR_SYSTEM, "start the event loop");
+	(void)event_add(s->second, &second);
+	(void)event_add(s->supervisor, NULL);
+	return 0;
+}
+
+static void stop(struct server *s)
+{
+	flow_close_all(s->flows);
+	nameserver_free(s->nameserver);
+	resolve_free(s->gate.resolve);
+	journal_flush(s->gate.journal);
+	journal_free(s->gate.journal);
+	names_free(s->gate.names);
+	egress_done(&s->gate.egress);
+	for (struct event **event = (struct event *[]){ s->second, s->linger, s->supervisor, NULL };
+	     *event; event++)
+		event_free(*event);
+	event_base_free(s->gate.base);
+}
+
+int main(int argc, char **argv)
+{
+	struct server s = { 0 };
+	struct options o;
+	struct err e = { 0 };
+
+	(void)argc;
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (read_options(argv, &o, &e) < 0 || become(o.id, &e) < 0 || start(&s, &o, &e) < 0 ||
+	    confine_self(&e) < 0) {
+		fprintf(stderr, "agentkernel-gate: %s\n", e.msg);
+		return EXIT_FAILED;
+	}
+	(void)event_base_dispatch(s.gate.base);
+	stop(&s);
+	return 0;
+}

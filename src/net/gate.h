@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * gate - what the parts of the gate share; agentkernel-gate is gate.c's main().
+ */
+#include "net/throttle.h"
+#include "policy/egress.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_base;
+struct journal;
+struct names;
+struct resolve;
+
+/* The descriptors a gate is started with, besides 0, 1 and 2, which lead nowhere. */
+enum gate_descriptor {
+	GATE_SUPERVISOR_FD = 3, /* a socket; its end means ours */
+	GATE_RULES_FD,          /* a file: egress_save()'s text */
+	GATE_NAMES_FD,          /* memory: names_create()'s */
+	GATE_LOG_FD,            /* the network log, or /dev/null */
+	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as there are */
+};
+
+/*
+ * Arguments: the sandbox's id, bytes a second each way (0: no limit), how many sockets, the user
+ * and group to become (0: stay).
+ */
+#define GATE_ARGUMENT_COUNT 4
+#define GATE_PROGRAM "agentkernel-gate"
+
+/* What a gate says to its supervisor: lines of the network log, and this, before it leaves. */
+#define GATE_IS_IDLE "idle"
+#define GATE_IDLE_S                                                                                \
+	10u /* without a connection or a query: then it leaves, and comes back when needed */
+
+struct gate {
+	struct event_base *base;
+	struct egress egress;
+	struct names *names;
+	struct resolve *resolve;
+	struct journal *journal;
+	struct throttle sent, received; /* bytes */
+};

@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * journal - what the gate decided, counted and written down.
+ *
+ * Decisions are counted in rows: same host, port, decision and reason, one row. A row's first
+ * event is written at once, later ones at most once a second, each time as what was added since:
+ * whoever reads the log adds the lines up. A denial's first event also goes to the supervisor,
+ * before the sandbox hears of it. docs/design/network-log.md has the format.
+ *
+ * A sandbox chooses names, so rows are bounded: beyond JOURNAL_ROWS_MAX all further hosts share
+ * one row a decision.
+ */
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JOURNAL_ROWS_MAX 4096u
+#define JOURNAL_LINE_MAX_BYTES 1024u
+
+enum journal_decision {
+	JOURNAL_ALLOWED, /* a connection */
+	JOURNAL_DENIED,
+	JOURNAL_LOOKUP, /* a name that was looked up outside */
+	JOURNAL_FAILED, /* allowed, but the other side could not be reached */
+
+	JOURNAL_DECISION_COUNT
+};
+
+struct journal_row {
+	uint64_t count, sent_bytes, received_bytes; /* since the last line */
+};
+
+struct journal;
+
+/* Both descriptors are borrowed; -1: nobody listens. `sandbox` is the sandbox's id. */
+struct journal *journal_new(int log_fd, int supervisor_fd, const char *sandbox);
+void journal_free(struct journal *j); /* after journal_flush() */
+
+/* Port 0: a lookup. `fix`: the option that would allow it, or "". The row is borrowed; its bytes
+ * may be raised for as long as `j` lives. */
+struct journal_row *journal_add(struct journal *j, enum journal_decision decision, const char *host,
+				uint16_t port, const char *reason, const char *fix);
+
+bool journal_is_dirty(const struct journal *j);
+void journal_flush(struct journal *j);
+
+const char *journal_decision_word(enum journal_decision decision);

@@ -1,0 +1,364 @@
+/*
+ * resolve - the real addresses of names; see resolve.h.
+ *
+ * Theory of operation. An entry is one name: waiting for c-ares, or answered until a time. It is
+ * found by hash, and all entries stand in a list, least recently used first; at the maximum
+ * that one goes, unless somebody waits for it. c-ares tells us which descriptors it wants
+ * watched (on_wanted) and when it wants to be called (schedule).
+ *
+ * resolv.conf is read when the channel is made. A laptop that changes networks rewrites it, so
+ * once a second at most its time is looked at, and a changed file means a new channel.
+ *
+ * Hostile input: answers of name servers. c-ares parses them; we take addresses and numbers only.
+ */
+#include "net/resolve.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "net/throttle.h"
+
+#include <ares.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BUCKETS 512u
+#define SOCKETS_MAX 32u
+#define TRY_TIMEOUT_MS 2000
+#define TRIES 2
+#define RESOLV_CONF "/etc/resolv.conf"
+#define LOOK_AGAIN_MS 1000u
+
+struct resolve_entry {
+	char name[DOMAIN_MAX_BYTES + 1];
+	bool is_pending;
+	uint64_t until_ms;
+	struct resolve_answer answer;
+	struct resolve *resolve;
+	TAILQ_HEAD(, resolve_waiter) waiters;
+	LIST_ENTRY(resolve_entry) in_bucket;
+	TAILQ_ENTRY(resolve_entry) by_age;
+};
+
+struct watched {
+	struct event event;
+	struct resolve *resolve;
+	ares_socket_t fd; /* ARES_SOCKET_BAD: free */
+};
+
+struct resolve {
+	struct event_base *base;
+	ares_channel channel;
+	struct timespec conf_time;
+	uint64_t looked_ms;
+	struct event timer;
+	struct watched watched[SOCKETS_MAX];
+	struct throttle questions;
+	unsigned count, pending;
+	LIST_HEAD(, resolve_entry) buckets[BUCKETS];
+	TAILQ_HEAD(, resolve_entry) entries;
+};
+
+/* ---- driving c-ares ---- */
+
+static void schedule(struct resolve *r)
+{
+	struct timeval longest = { .tv_sec = TRY_TIMEOUT_MS / 1000 }, next;
+
+	if (r->pending == 0)
+		(void)evtimer_del(&r->timer);
+	else
+		(void)evtimer_add(&r->timer, ares_timeout(r->channel, &longest, &next));
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct resolve *r = context;
+
+	(void)fd;
+	(void)what;
+	ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	schedule(r);
+}
+
+static void on_socket(evutil_socket_t fd, short what, void *context)
+{
+	struct watched *w = context;
+	struct resolve *r = w->resolve;
+
+	ares_process_fd(r->channel, what & EV_READ ? fd : ARES_SOCKET_BAD,
+			what & EV_WRITE ? fd : ARES_SOCKET_BAD);
+	schedule(r);
+}
+
+/* More sockets than places: those are served by the timer, late but not never. */
+static void on_wanted(void *context, ares_socket_t fd, int readable, int writable)
+{
+	struct resolve *r = context;
+	struct watched *free_place = NULL, *w = NULL;
+	short what = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
+
+	for (unsigned i = 0; i < SOCKETS_MAX; i++) {
+		if (r->watched[i].fd == fd)
+			w = &r->watched[i];
+		else if (r->watched[i].fd == ARES_SOCKET_BAD)
+			free_place = &r->watched[i];
+	}
+	if (w) {
+		(void)event_del(&w->event);
+		w->fd = ARES_SOCKET_BAD;
+	}
+	w = w ? w : free_place;
+	if (!what || !w)
+		return;
+	w->fd = fd;
+	w->resolve = r;
+	(void)event_assign(&w->event, r->base, fd, (short)(what | EV_PERSIST), on_socket, w);
+	(void)event_add(&w->event, NULL);
+}
+
+static int open_channel(struct resolve *r, struct err *e)
+{
+	struct ares_options o = {
+		.timeout = TRY_TIMEOUT_MS,
+		.tries = TRIES,
+		.ndomains = 0,
+		.sock_state_cb = on_wanted,
+		.sock_state_cb_data = r,
+	};
+	struct stat st;
+	int code = ares_init_options(&r->channel, &o,
+				     ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS |
+					     ARES_OPT_SOCK_STATE_CB);
+
+	if (code != ARES_SUCCESS)
+		return err_set(e, ERR_SYSTEM, "start the resolver: %s", ares_strerror(code));
+	r->conf_time = stat(RESOLV_CONF, &st) == 0 ? st.st_mtim : (struct timespec){ 0 };
+	return 0;
+}
+
+static void renew_channel_if_changed(struct resolve *r)
+{
+	uint64_t now = clock_now_ms();
+	ares_channel old = r->channel;
+	struct stat st;
+	struct err ignored;
+
+	if (r->pending > 0 || now - r->looked_ms < LOOK_AGAIN_MS)
+		return;
+	r->looked_ms = now;
+	if (stat(RESOLV_CONF, &st) < 0 || (st.st_mtim.tv_sec == r->conf_time.tv_sec &&
+					   st.st_mtim.tv_nsec == r->conf_time.tv_nsec))
+		return;
+	if (open_channel(r, &ignored) < 0)
+		r->channel = old;
+	else
+		ares_destroy(old);
+}
+
+int resolve_new(struct event_base *base, struct resolve **ret, struct err *e)
+{
+	struct resolve *r = mem_alloc(sizeof(*r));
+
+	r->base = base;
+	r->looked_ms = clock_now_ms();
+	TAILQ_INIT(&r->entries);
+	for (unsigned i = 0; i < SOCKETS_MAX; i++)
+		r->watched[i].fd = ARES_SOCKET_BAD;
+	throttle_init(&r->questions, RESOLVE_QUESTIONS_PER_S, RESOLVE_QUESTIONS_BURST,
+		      clock_now_ms());
+	(void)evtimer_assign(&r->timer, base, on_timer, r);
+	if (open_channel(r, e) < 0) {
+		free(r);
+		return -1;
+	}
+	*ret = r;
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static unsigned bucket_of(const char *name)
+{
+	return hash_text(0, name) % BUCKETS;
+}
+
+static struct resolve_entry *find(struct resolve *r, const char *name)
+{
+	struct resolve_entry *entry;
+
+	LIST_FOREACH(entry, &r->buckets[bucket_of(name)], in_bucket)
+	if (strcmp(entry->name, name) == 0)
+		return entry;
+	return NULL;
+}
+
+static void drop(struct resolve_entry *entry)
+{
+	LIST_REMOVE(entry, in_bucket);
+	TAILQ_REMOVE(&entry->resolve->entries, entry, by_age);
+	entry->resolve->count--;
+	free(entry);
+}
+
+static void drop_oldest(struct resolve *r)
+{
+	struct resolve_entry *entry;
+
+	TAILQ_FOREACH(entry, &r->entries, by_age)
+	{
+		if (entry->is_pending)
+			continue;
+		drop(entry);
+		return;
+	}
+}
+
+static struct resolve_entry *add(struct resolve *r, const char *name)
+{
+	struct resolve_entry *entry = mem_alloc(sizeof(*entry));
+
+	if (r->count >= RESOLVE_ENTRIES_MAX)
+		drop_oldest(r);
+	memcpy(entry->name, name, strlen(name) + 1);
+	entry->resolve = r;
+	TAILQ_INIT(&entry->waiters);
+	LIST_INSERT_HEAD(&r->buckets[bucket_of(name)], entry, in_bucket);
+	TAILQ_INSERT_TAIL(&r->entries, entry, by_age);
+	r->count++;
+	return entry;
+}
+
+static bool is_fresh(const struct resolve_entry *entry)
+{
+	return !entry->is_pending && clock_now_ms() < entry->until_ms;
+}
+
+bool resolve_is_known(struct resolve *r, const char *name)
+{
+	struct resolve_entry *entry = find(r, name);
+
+	return entry && (entry->is_pending || is_fresh(entry));
+}
+
+/* ---- asking ---- */
+
+static uint32_t take_addresses(const struct ares_addrinfo *info, struct resolve_answer *a)
+{
+	uint32_t ttl_s = RESOLVE_KEEP_MAX_S;
+	uint16_t port;
+
+	for (const struct ares_addrinfo_node *n = info->nodes; n; n = n->ai_next) {
+		if (n->ai_ttl >= 0 && (uint32_t)n->ai_ttl < ttl_s)
+			ttl_s = (uint32_t)n->ai_ttl;
+		if (a->count < RESOLVE_ADDRESSES_MAX &&
+		    address_from_sockaddr(n->ai_addr, &a->list[a->count], &port))
+			a->count++;
+	}
+	return ttl_s < RESOLVE_KEEP_MIN_S ? RESOLVE_KEEP_MIN_S : ttl_s;
+}
+
+static void settle(struct resolve_entry *entry)
+{
+	struct resolve_waiter *w;
+
+	/* still pending meanwhile, so that a waiter who asks again cannot make it go away */
+	while ((w = TAILQ_FIRST(&entry->waiters))) {
+		struct resolve_answer answer = entry->answer;
+
+		resolve_forget(w);
+		w->fn(w->context, &answer);
+	}
+	entry->is_pending = false;
+}
+
+static void on_answer(void *context, int code, int timeouts, struct ares_addrinfo *info)
+{
+	struct resolve_entry *entry = context;
+	uint32_t keep_s = RESOLVE_KEEP_FAILURE_S;
+
+	(void)timeouts;
+	if (code == ARES_EDESTRUCTION) {
+		entry->is_pending = false;
+		return;
+	}
+	entry->resolve->pending--;
+	entry->answer = (struct resolve_answer){ .status = RESOLVE_FAILED };
+	if (code == ARES_SUCCESS && info) {
+		keep_s = take_addresses(info, &entry->answer);
+		entry->answer.status = entry->answer.count ? RESOLVE_FOUND : RESOLVE_NO_ADDRESS;
+	} else if (code == ARES_ENODATA) {
+		entry->answer.status = RESOLVE_NO_ADDRESS;
+	} else if (code == ARES_ENOTFOUND) {
+		entry->answer.status = RESOLVE_NOT_FOUND;
+	}
+	if (info)
+		ares_freeaddrinfo(info);
+	entry->until_ms = clock_now_ms() + keep_s * 1000;
+	settle(entry);
+}
+
+static void ask_servers(struct resolve *r, struct resolve_entry *entry)
+{
+	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC,
+						   .ai_socktype = SOCK_STREAM };
+
+	renew_channel_if_changed(r);
+	throttle_spend(&r->questions, 1);
+	entry->is_pending = true;
+	r->pending++;
+	ares_getaddrinfo(r->channel, entry->name, NULL, &hints, on_answer, entry);
+	schedule(r);
+}
+
+void resolve_ask(struct resolve *r, const char *name, resolve_fn *fn, void *context,
+		 struct resolve_waiter *waiter)
+{
+	static const struct resolve_answer limited = { .status = RESOLVE_LIMITED };
+	struct resolve_entry *entry = find(r, name);
+
+	*waiter = (struct resolve_waiter){ .fn = fn, .context = context };
+	if (entry && is_fresh(entry)) {
+		struct resolve_answer answer = entry->answer;
+
+		TAILQ_REMOVE(&r->entries, entry, by_age);
+		TAILQ_INSERT_TAIL(&r->entries, entry, by_age);
+		fn(context, &answer);
+		return;
+	}
+	if (!(entry && entry->is_pending) &&
+	    (r->pending >= RESOLVE_PENDING_MAX ||
+	     throttle_available(&r->questions, clock_now_ms()) == 0)) {
+		fn(context, &limited);
+		return;
+	}
+	if (!entry)
+		entry = add(r, name);
+	waiter->entry = entry;
+	TAILQ_INSERT_TAIL(&entry->waiters, waiter, link);
+	if (!entry->is_pending)
+		ask_servers(r, entry);
+}
+
+void resolve_forget(struct resolve_waiter *waiter)
+{
+	if (!waiter->entry)
+		return;
+	TAILQ_REMOVE(&waiter->entry->waiters, waiter, link);
+	waiter->entry = NULL;
+}
+
+void resolve_free(struct resolve *r)
+{
+	if (!r)
+		return;
+	ares_destroy(r->channel);
+	(void)evtimer_del(&r->timer);
+	while (!TAILQ_EMPTY(&r->entries))
+		drop(TAILQ_FIRST(&r->entries));
+	free(r);
+}

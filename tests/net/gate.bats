@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# The gate as a process: when it starts, what it is, what happens when it dies or has to end.
+# shellcheck disable=SC2086,SC2154
+load helpers
+bats_require_minimum_version 1.5.0
+
+RULES="--network-policy deny --allow-host tcp.allowed.test --allow-host other.test"
+
+setup_file() {
+	net_setup_file && world_serve tcp web
+}
+
+# A sandbox in the background whose shell takes commands: start_shell, say COMMAND, heard
+start_shell() {
+	mkfifo "$W/say"
+	inside "$@" -- sh -c 'while read -r line; do eval "$line"; echo "end of $line"; done' \
+		<"$W/say" >>"$W/heard" 2>&1 3>&- &
+	SHELL_PID=$!
+	exec 4>"$W/say"
+	say true
+	SUPERVISOR=$(pgrep -f "^$AK run" | head -1)
+}
+
+say() {
+	: >"$W/heard"
+	echo "$*" >&4
+	for _ in $(seq 200); do grep -q "^end of" "$W/heard" && break; sleep 0.05; done
+	output=$(grep -v "^end of" "$W/heard") || true
+}
+
+stop_shell() {
+	exec 4>&-
+	wait "$SHELL_PID"
+}
+
+gate_pid() {
+	pgrep -P "$SUPERVISOR" -x agentkernel-gat
+}
+
+TALK="/usr/bin/python3 -I /world/talk.py"
+
+@test "the gate starts with the first packet, not before" {
+	start_shell $RULES
+	run gate_pid
+	[ "$status" -ne 0 ]
+	say $TALK tcp tcp.allowed.test 2000
+	says "ok 220 welcome"
+	run gate_pid
+	[ "$status" -eq 0 ]
+	stop_shell
+}
+
+@test "the gate has no privileges, no room and cannot be looked into" {
+	start_shell $RULES
+	say $TALK tcp tcp.allowed.test 2000
+	gate=$(gate_pid)
+	status=/proc/$gate/status
+	grep -q '^NoNewPrivs:.1' "$status"
+	grep -q '^Seccomp:.2' "$status"
+	grep -q '^CapEff:.0000000000000000' "$status"
+	grep -q '^CapPrm:.0000000000000000' "$status"
+	[ "$(awk '/^Uid:/ { print $2, $3, $4, $5 }' "$status" | tr ' ' '\n' | sort -u | wc -l)" -eq 1 ]
+	[ "$(awk '/^Uid:/ { print $2 }' "$status")" -ne 0 ]
+	[ "$(stat -c %u "/proc/$gate/maps")" -eq 0 ] # of a process that can be dumped it would be the gate's own
+	[ "$(tr '\0' '\n' <"/proc/$gate/environ" | wc -c)" -eq 0 ]
+	for fd in 0 1 2; do [ "$(readlink "/proc/$gate/fd/$fd")" = /dev/null ]; done
+	stop_shell
+	[ ! -e "/proc/$gate" ]
+}
+
+@test "a gate that dies is replaced, and names keep their addresses" {
+	start_shell $RULES
+	say $TALK resolve tcp.allowed.test
+	address=$output
+	say $TALK tcp tcp.allowed.test 2000
+	says "ok 220 welcome"
+	for round in 1 2 3; do
+		first=$(gate_pid)
+		kill -9 "$first"
+		say $TALK tcp "${address#ok }" 2000 # the address that was given out before
+		says "ok 220 welcome"
+		[ "$(gate_pid)" != "$first" ]
+	done
+	say $TALK resolve other.test
+	[ "$output" != "$address" ]
+	say $TALK resolve tcp.allowed.test
+	says "$address"
+	say $TALK resolve denied.test # with the same rules
+	says nxdomain
+	stop_shell
+	[[ "$(cat "$W/heard")" == *"the network broke down 3 times"* ]]
+}
+
+@test "an idle gate leaves, and comes back when it is needed" {
+	start_shell $RULES
+	say $TALK resolve tcp.allowed.test
+	address=$output
+	gate=$(gate_pid)
+	for _ in $(seq 150); do [ -e "/proc/$gate" ] || break; sleep 0.1; done
+	[ ! -e "/proc/$gate" ]
+	say $TALK tcp "${address#ok }" 2000
+	says "ok 220 welcome"
+	[ "$(gate_pid)" != "$gate" ]
+	stop_shell
+	[[ "$(cat "$W/heard")" != *"broke down"* ]]
+}
+
+@test "while there is no gate there is no network" {
+	start_shell $RULES
+	say $TALK tcp tcp.allowed.test 2000
+	kill -STOP "$SUPERVISOR"
+	kill -9 "$(gate_pid)"
+	mark wire
+	say "timeout 1 $TALK tcp tcp.allowed.test 2000; echo nothing"
+	says nothing
+	unseen wire
+	kill -CONT "$SUPERVISOR"
+	say $TALK tcp tcp.allowed.test 2000
+	says "ok 220 welcome"
+	stop_shell
+}
+
+@test "the gate dies with its supervisor" {
+	start_shell $RULES
+	say $TALK tcp tcp.allowed.test 2000
+	gate=$(gate_pid)
+	kill -9 "$SUPERVISOR"
+	for _ in $(seq 60); do [ -e "/proc/$gate" ] || break; sleep 0.1; done
+	[ ! -e "/proc/$gate" ]
+	exec 4>&-
+	wait "$SHELL_PID" || true
+}
+
+@test "what a command has sent before it ended still arrives" {
+	for size in 10 300000 3000000; do
+		mark tcp
+		inside $RULES -- /usr/bin/python3 -I -c "
+import socket
+s = socket.create_connection(('tcp.allowed.test', 2005))
+s.sendall(b'/' * $size)"
+		for _ in $(seq 40); do since tcp | grep -q "2005 got $size" && break; sleep 0.05; done
+		seen tcp "2005 got $size"
+	done
+}
+
+@test "two sandboxes at once have a gate each, with their own rules" {
+	inside --network-policy deny --allow-host tcp.allowed.test -- sh -c "$TALK tcp tcp.allowed.test 2000; $TALK resolve other.test; sleep 1" >"$W/a" 3>&- &
+	a=$!
+	inside --network-policy deny --allow-host other.test -- sh -c "$TALK resolve tcp.allowed.test; $TALK resolve other.test; sleep 1" >"$W/b" 3>&- &
+	b=$!
+	wait "$a" "$b"
+	[ "$(sed -n 2p "$W/a")" = nxdomain ]
+	[ "$(sed -n 1p "$W/a")" = "ok 220 welcome" ]
+	[ "$(sed -n 1p "$W/b")" = nxdomain ]
+	[[ "$(sed -n 2p "$W/b")" == "ok 198.18."* ]]
+}
+
+@test "localhost inside is the sandbox's own, also with a gate" {
+	run inside $RULES -- sh -c 'python3 -I -c "
+import socket, threading
+s = socket.create_server((\"127.0.0.1\", 8080)); t = threading.Thread(target=lambda: s.accept()[0].send(b\"own\")); t.start()
+print(socket.create_connection((\"localhost\", 8080)).recv(9).decode())
+u = socket.socket(type=socket.SOCK_DGRAM); u.bind((\"127.0.0.1\", 53)); v = socket.socket(type=socket.SOCK_DGRAM)
+v.sendto(b\"dgram\", (\"127.0.0.1\", 53)); print(u.recv(9).decode())"'
+	says "own
+dgram"
+}
