@@ -107,7 +107,7 @@ $(KERNEL_HEADERS)/.done:
 	@touch $@
 
 $(BUILD)/seccomp_compile: src/sandbox/seccomp_rules.c src/sandbox/seccomp.h
-$(BUILD)/confine_compile: src/net/confine_rules.c
+$(BUILD)/confine_compile: src/net/confine_rules.c src/net/gate.h
 $(BUILD)/%_compile: src/base/callfilter_compile.c src/base/callfilter.h
 	@mkdir -p $(@D)
 	@echo '  CC   $@'

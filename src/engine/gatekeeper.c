@@ -32,6 +32,7 @@
 
 #define BACKOFF_FIRST_MS 50u
 #define LINE_MAX_BYTES 2048
+#define MESSAGES_A_TURN 64u /* a gate gone mad must not keep us from everything else */
 
 void gatekeeper_init(struct gatekeeper *k)
 {
@@ -60,7 +61,7 @@ void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
 
 static int write_rules(const struct policy *p, int *ret_fd, struct err *e)
 {
-	cleanup_fd int fd = memfd_create("agentkernel-rules", MFD_CLOEXEC);
+	cleanup_fd int fd = memfd_create("agentkernel-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	cleanup_buf struct buf text;
 	int r;
 
@@ -71,6 +72,9 @@ static int write_rules(const struct policy *p, int *ret_fd, struct err *e)
 	r = fd < 0 ? -errno : file_write_all(fd, text.bytes, text.len);
 	if (r < 0)
 		return err_sys(e, -r, "write down the network rules");
+	/* a gate that was taken over must not choose the rules of the next one */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return err_sys(e, errno, "seal the network rules");
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -185,7 +189,7 @@ static bool listen_to_gate(struct gatekeeper *k)
 {
 	char text[LINE_MAX_BYTES];
 
-	for (;;) {
+	for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
 		ssize_t n = recv(k->channel_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
@@ -198,6 +202,7 @@ static bool listen_to_gate(struct gatekeeper *k)
 		else
 			note_denial(k, text);
 	}
+	return true;
 }
 
 static void reap(struct gatekeeper *k)

@@ -92,15 +92,16 @@ static int restrict_calls(struct err *e)
 	return 0;
 }
 
-/* As many descriptors as we may have; no core that would hold the sandbox's traffic. */
-static void set_limits(void)
+/* A core file would hold the sandbox's traffic. A sanitizer's shadow memory has no bounds. */
+void confine_set_limits(void)
 {
 	struct rlimit files, none = { 0 };
-	const struct rlimit memory = { MEMORY_MAX_BYTES, MEMORY_MAX_BYTES };
+	const struct rlimit memory __attribute__((unused)) = { MEMORY_MAX_BYTES, MEMORY_MAX_BYTES };
 
 	(void)setrlimit(RLIMIT_CORE, &none);
-	(void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+#ifndef __SANITIZE_ADDRESS__
 	(void)setrlimit(RLIMIT_DATA, &memory);
+#endif
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return;
 	files.rlim_cur = files.rlim_max;
@@ -109,7 +110,6 @@ static void set_limits(void)
 
 int confine_self(struct err *e)
 {
-	set_limits();
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "confine the gate");
 	if (restrict_files(e) < 0)

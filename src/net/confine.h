@@ -8,5 +8,8 @@
  */
 #include "base/err.h"
 
+/* First of all: as many descriptors as we may have, bounded memory, no core files. */
+void confine_set_limits(void);
+
 /* For ever. Landlock is used where the kernel has it. */
 ERR_CHECKED int confine_self(struct err *e);

@@ -5,6 +5,7 @@
  * leaving. No programs, no processes, no other address families.
  */
 #include "base/callfilter.h"
+#include "net/gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,12 @@ static const struct rule_step socket_steps[] = {
 	ELSE_FAIL(EAFNOSUPPORT),
 };
 
+/* The log is shared with others: it stays append-only, and no second descriptor is made. */
+static const struct rule_step fcntl_steps[] = {
+	REFUSE_IF(0, GATE_LOG_FD), ALLOW_IF(1, F_GETFL), ALLOW_IF(1, F_SETFL),
+	ALLOW_IF(1, F_GETFD),      ALLOW_IF(1, F_SETFD), ELSE_FAIL(EPERM),
+};
+
 static const struct rule_step no_code_steps[] = { ALLOW_IF_CLEAR(2, PROT_EXEC) };
 
 const char callfilter_name[] = "confine";
@@ -30,12 +37,13 @@ const unsigned callfilter_variant_count = 1;
 const struct rule callfilter_rules[] = {
 	ALLOW("recvfrom sendto recvmsg sendmsg read write readv writev close shutdown accept4"),
 	ALLOW("epoll_wait epoll_pwait epoll_ctl epoll_create1 poll ppoll eventfd2 pipe2"),
-	ALLOW("connect bind getsockname getpeername setsockopt getsockopt fcntl ioctl"),
+	ALLOW("connect bind getsockname getpeername setsockopt getsockopt ioctl"),
 	ALLOW("brk munmap mremap madvise"),
 	ALLOW("stat fstat newfstatat statx lseek access faccessat"),
 	ALLOW("clock_gettime gettimeofday time getrandom getpid gettid getuid geteuid getgid"),
 	ALLOW("futex rt_sigreturn rt_sigprocmask rt_sigaction sigaltstack restart_syscall"),
 	ALLOW("exit exit_group"),
+	CHECK("fcntl", fcntl_steps),
 	CHECK("openat", open_steps),
 	CHECK("socket", socket_steps),
 	CHECK("mmap mprotect", no_code_steps),

@@ -51,8 +51,9 @@
 #define READS_A_TURN 4
 #define DESCRIPTORS_A_FLOW 2u
 #define DESCRIPTORS_FOR_US 64u /* the loop, the log, DNS, attempts to connect */
-#define HELD_MAX_BYTES (SNIFF_HEAD_MAX_BYTES + FLOW_READ_SMALL_BYTES)
 #define HELD_READ_BYTES (16u << 10)
+#define HELD_MAX_BYTES (SNIFF_HEAD_MAX_BYTES + HELD_READ_BYTES) /* a head, and what came with it   \
+								 */
 #define PAUSE_MS 10
 #define UNSENT_MAX_BYTES (HELD_MAX_BYTES + FLOW_READ_MAX_BYTES)
 
@@ -102,7 +103,7 @@ struct flows {
 	bool is_listening; /* its event is there */
 	bool is_over;      /* and will not come back */
 	unsigned count, max;
-	size_t unsent_bytes;
+	size_t unsent_bytes, held_bytes; /* of all flows */
 	struct event listener, unpause;
 	TAILQ_HEAD(, flow) list; /* oldest first */
 	TAILQ_HEAD(, lane) paused;
@@ -136,6 +137,27 @@ static void lane_done(struct lane *l)
 	buf_done(&l->unsent);
 }
 
+/*
+ * What the kernel keeps for a connection counts for nobody: not for the sandbox, whose limit it
+ * would have to be. A few connections may have all the kernel thinks right; the more there are,
+ * the less each gets, so that all of them together stay below some hundred megabytes.
+ */
+static void bound_buffers(const struct flows *f, int fd)
+{
+	static const struct {
+		unsigned above;
+		int bytes;
+	} steps[] = { { 512, 8 << 10 }, { 128, 32 << 10 }, { 16, 128 << 10 } };
+
+	for (size_t i = 0; i < COUNT_OF(steps); i++) {
+		if (f->count <= steps[i].above)
+			continue;
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &steps[i].bytes, sizeof(int));
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &steps[i].bytes, sizeof(int));
+		return;
+	}
+}
+
 /* Closing with this option set sends a reset. */
 static void arm_reset(int fd)
 {
@@ -143,6 +165,12 @@ static void arm_reset(int fd)
 
 	if (fd >= 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+static void set_held_len(struct flow *c, size_t len)
+{
+	c->flows->held_bytes -= c->held.len - len;
+	c->held.len = len;
 }
 
 static void close_flow(struct flow *c)
@@ -155,6 +183,7 @@ static void close_flow(struct flow *c)
 	}
 	resolve_forget(&c->waiter);
 	dial_cancel(c->dial);
+	set_held_len(c, 0);
 	buf_done(&c->held);
 	cleanup_closep(&c->client_fd);
 	cleanup_closep(&c->server_fd);
@@ -207,6 +236,11 @@ static void note_decision(struct flow *c, const struct egress_decision *d,
 
 /* ---- the client's first bytes ---- */
 
+static enum egress_owner owner_of(const struct address *a)
+{
+	return dial_is_own_address(a) ? EGRESS_OURS : EGRESS_NOT_OURS;
+}
+
 /*
  * Who opens an address, or a port of this machine, opens what lives there, under whatever name it
  * is addressed; but for names that are blocked, and not as a way to elsewhere.
@@ -236,7 +270,7 @@ static bool is_ask_allowed(struct flow *c, const struct sniff_ask *ask, struct e
 			d->is_allowed = true; /* that is where this connection goes */
 			return true;
 		}
-		egress_decide_address(g, &address, port, EGRESS_NOT_OURS, d);
+		egress_decide_address(g, &address, port, owner_of(&address), d);
 		return d->is_allowed || is_own_service(c, ask, d);
 	}
 	if (ask->has_name &&
@@ -330,11 +364,19 @@ static size_t turn_size(struct lane *l)
 	return available < size ? (size_t)available : size;
 }
 
+/* A lane reads when it has not ended, has nothing unsent and is not waiting for bandwidth. */
+static void watch_if_wanted(struct lane *l)
+{
+	if (!l->has_ended && !l->is_paused && l->unsent.len == l->unsent_at)
+		(void)event_add(&l->readable, NULL);
+}
+
 static void pause_lane(struct lane *l)
 {
 	static const struct timeval soon = { .tv_usec = PAUSE_MS * 1000 };
 	struct flows *f = l->flow->flows;
 
+	assert(!l->is_paused); /* on the list twice it would tear the list */
 	(void)event_del(&l->readable);
 	l->is_paused = true;
 	TAILQ_INSERT_TAIL(&f->paused, l, in_paused);
@@ -352,7 +394,7 @@ static void on_unpause(evutil_socket_t fd, short what, void *context)
 	while ((l = TAILQ_FIRST(&f->paused))) {
 		TAILQ_REMOVE(&f->paused, l, in_paused);
 		l->is_paused = false;
-		(void)event_add(&l->readable, NULL);
+		watch_if_wanted(l);
 	}
 	update_listening(f);
 }
@@ -403,34 +445,41 @@ static bool push(struct lane *l, const uint8_t *bytes, size_t len)
 	return true;
 }
 
-static void hold(struct flow *c, const uint8_t *bytes, size_t len)
+/* Returns false when that is too much, and the flow is gone. */
+static bool hold(struct flow *c, const uint8_t *bytes, size_t len)
 {
+	struct flows *f = c->flows;
+	size_t before = c->held.len;
+
+	if (len > 0 && !c->is_held) {
+		c->is_held = true;
+		c->held_until_ms = clock_now_ms() + FLOW_HELD_MAX_S * 1000;
+	}
 	buf_add(&c->held, bytes, len);
-	if (c->is_held)
-		return;
-	c->is_held = true;
-	c->held_until_ms = clock_now_ms() + FLOW_HELD_MAX_S * 1000;
+	f->held_bytes += c->held.len - before;
+	if (!c->held.is_cut && f->held_bytes <= FLOW_HELD_MAX_BYTES)
+		return true;
+	refuse_bad(c, "too much that is not whole");
+	close_flow(c);
+	return false;
 }
 
 /* What sniff does not release stays in `held`. Returns false when the flow is gone. */
 static bool keep_rest(struct flow *c, const uint8_t *bytes, size_t len, size_t released)
 {
 	if (bytes != (const uint8_t *)c->held.bytes) {
-		hold(c, bytes + released, len - released);
+		if (!hold(c, bytes + released, len - released))
+			return false;
 	} else if (released > 0) {
 		memmove(c->held.bytes, c->held.bytes + released, len - released);
-		c->held.len = len - released;
+		set_held_len(c, len - released);
 	}
 	if (c->held.len == 0) {
 		c->is_held = false;
 		buf_done(&c->held);
 		buf_init(&c->held, HELD_MAX_BYTES);
 	}
-	if (!c->held.is_cut)
-		return true;
-	refuse_bad(c, "too long");
-	close_flow(c);
-	return false;
+	return true;
 }
 
 /* Returns false when the answer was no, and the flow is gone. */
@@ -487,8 +536,7 @@ static bool on_client_bytes(struct flow *c, const uint8_t *bytes, size_t len)
 		return push(&c->lanes[TO_SERVER], bytes, len);
 	if (c->held.len == 0)
 		return inspect(c, bytes, len);
-	hold(c, bytes, len);
-	return inspect(c, (const uint8_t *)c->held.bytes, c->held.len);
+	return hold(c, bytes, len) && inspect(c, (const uint8_t *)c->held.bytes, c->held.len);
 }
 
 /* The server's word may decide what the client's next bytes are. */
@@ -521,7 +569,7 @@ static bool on_end(struct lane *l)
 		c->is_sniffed = true;
 		if (!push(l, (const uint8_t *)c->held.bytes, c->held.len))
 			return false;
-		c->held.len = 0;
+		set_held_len(c, 0);
 		c->is_held = false;
 	}
 	return finish_lane(l);
@@ -585,10 +633,8 @@ static void on_writable(evutil_socket_t fd, short what, void *context)
 	buf_done(&l->unsent);
 	buf_init(&l->unsent, UNSENT_MAX_BYTES);
 	(void)event_del(&l->writable);
-	if (!l->has_ended)
-		(void)event_add(&l->readable, NULL);
-	else
-		(void)finish_lane(l);
+	watch_if_wanted(l);
+	(void)finish_lane(l);
 }
 
 static void open_lane(struct flow *c, int which, int from_fd, int to_fd)
@@ -619,6 +665,7 @@ static void on_dialed(void *context, int fd, int error)
 		reset_flow(c);
 		return;
 	}
+	bound_buffers(c->flows, fd);
 	c->server_fd = fd;
 	c->state = OPEN;
 	open_lane(c, TO_SERVER, c->client_fd, fd);
@@ -630,11 +677,6 @@ static void dial(struct flow *c, const struct address *list, unsigned count)
 	note_decision(c, &c->decision, NULL);
 	c->state = DIALING;
 	c->dial = dial_start(c->flows->gate->base, list, count, c->port, on_dialed, c);
-}
-
-static enum egress_owner owner_of(const struct address *a)
-{
-	return dial_is_own_address(a) ? EGRESS_OURS : EGRESS_NOT_OURS;
 }
 
 /* The checked addresses are the ones that are used: nobody gets to ask again in between. */
@@ -765,6 +807,7 @@ static void take(struct flows *f, int fd)
 	struct flow *c = mem_alloc(sizeof(*c));
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	bound_buffers(f, fd);
 	c->flows = f;
 	c->client_fd = fd;
 	c->server_fd = -1;

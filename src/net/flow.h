@@ -15,6 +15,7 @@ struct nameserver;
 
 #define FLOWS_MAX 4096u
 #define FLOW_HELD_MAX_S 30u                /* for the first bytes to become whole */
+#define FLOW_HELD_MAX_BYTES (16u << 20)    /* of all; beyond, what is not whole is refused */
 #define FLOW_PENDING_MAX_BYTES (32u << 20) /* unsent, of all; beyond, flows get small turns */
 #define FLOW_READ_MAX_BYTES (256u << 10)
 #define FLOW_READ_SMALL_BYTES (4u << 10)

@@ -209,6 +209,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)signal(SIGPIPE, SIG_IGN);
+	confine_set_limits();
 	if (read_options(argv, &o, &e) < 0 || become(o.id, &e) < 0 || start(&s, &o, &e) < 0 ||
 	    confine_self(&e) < 0) {
 		fprintf(stderr, "agentkernel-gate: %s\n", e.msg);

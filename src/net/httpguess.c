@@ -10,10 +10,13 @@
  * Everything else flows, but letting go for ever must not happen to what a lenient server would
  * take for a request: servers accept methods of their own, odd bytes in them, tabs between the
  * words. All of them need the word HTTP/1.x at the end of the line, so the line is watched for it
- * and cut off before it is out (httpguess_watch). A NUL byte is where every server gives up, and
- * every binary protocol has one soon.
+ * and cut off before it is out (httpguess_watch). A NUL byte before any of this is where servers
+ * give up, and every binary protocol has one soon.
  *
- * HTTP/0.9 ("GET /x" and no version) names no host, but some servers read headers after it.
+ * A PROXY header (of HAProxy's protocol, either version) would hide everything after it from us
+ * and from nobody else: refused.
+ *
+ * HTTP/0.9 ("GET x" and no version) names no host, but some servers read headers after it.
  */
 #include "net/httpguess.h"
 
@@ -109,8 +112,9 @@ static enum httpguess_verdict judge(const uint8_t *bytes, size_t len)
 	target = take_word(&line);
 	if (has_text(target, "://"))
 		return HTTPGUESS_BAD;
-	if (method.len == 3 && memcmp(method.bytes, "GET", 3) == 0 && target.len > 0 &&
-	    target.bytes[0] == '/')
+	if (method.len == 3 && memcmp(method.bytes, "GET", 3) == 0 && target.len > 0)
+		return HTTPGUESS_BAD;
+	if (method.len == 5 && memcmp(method.bytes, "PROXY", 5) == 0)
 		return HTTPGUESS_BAD;
 	return HTTPGUESS_OTHER;
 }
@@ -122,6 +126,7 @@ static const char *const methods[] = {
 	"COPY",       "MOVE",   "LOCK",     "UNLOCK",    "SEARCH",      "REPORT",    "MKCALENDAR",
 	"MKACTIVITY", "MERGE",  "CHECKOUT", "ACL",       "BIND",        "UNBIND",    "REBIND",
 	"LINK",       "UNLINK", "NOTIFY",   "SUBSCRIBE", "UNSUBSCRIBE", "M-SEARCH",  "PURGE",
+	"PROXY", /* no method: a header that balancers put before all else */
 };
 
 static bool is_method_or_starts_one(const uint8_t *bytes, size_t len)
@@ -166,13 +171,24 @@ void httpguess_init(struct httpguess *g)
 	memset(g, 0, sizeof(*g));
 }
 
+/*
+ * Most binary protocols show themselves by it. But some servers read on after a method, and empty
+ * lines before it are the signature of the PROXY protocol's second version.
+ */
+static enum httpguess_verdict judge_nul(const struct httpguess *g)
+{
+	bool is_proxy = g->phase == PHASE_BLANK && g->line > 0;
+
+	return g->phase == PHASE_REST || is_proxy ? HTTPGUESS_BAD : HTTPGUESS_OTHER;
+}
+
 enum httpguess_verdict httpguess_scan(struct httpguess *g, const uint8_t *bytes, size_t len)
 {
 	for (; g->scanned < len; g->scanned++) {
 		uint8_t b = bytes[g->scanned];
 
 		if (b == '\0')
-			return HTTPGUESS_OTHER;
+			return judge_nul(g);
 		if (b == '\n' && g->phase != PHASE_BLANK)
 			return judge(bytes + g->line, g->scanned - g->line);
 		if (b == '\n')

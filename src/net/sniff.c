@@ -111,13 +111,38 @@ static enum step ask(struct sniff *s, enum sniff_protocol protocol, const struct
 
 /* ---- the states ---- */
 
+/*
+ * Around its hellos a client may send a change of ciphers, which means nothing, an alert, and data
+ * that it hoped the server would take early. None of them names anybody.
+ */
+static bool is_other_record(uint8_t type)
+{
+	return type == 0x14 || type == 0x15 || type == 0x17;
+}
+
+#define OLD_HELLO_BYTES 4u
+
+/* The hello of SSL 2: a length with its high bit set, the message's type, TLS's major version. */
+static bool may_be_old_hello(const uint8_t *bytes, size_t len)
+{
+	return (len < 3 || bytes[2] == 0x01) && (len < 4 || bytes[3] == 0x03);
+}
+
+/* Some servers skip an alert before the hello, and some take an old form of it. */
 static enum step step_start(struct sniff *s, const uint8_t *bytes, size_t len,
 			    struct sniff_result *ret)
 {
-	(void)ret;
 	if (len == 0)
 		return STEP_MORE;
-	return go_to(s, bytes[0] == HELLO_FIRST_BYTE ? STATE_HELLO : STATE_GUESS);
+	if (bytes[0] == HELLO_FIRST_BYTE)
+		return go_to(s, STATE_HELLO);
+	if (bytes[0] >= 0x80 ? len < OLD_HELLO_BYTES && may_be_old_hello(bytes, len)
+			     : len < 2 && is_other_record(bytes[0]))
+		return STEP_MORE;
+	if (bytes[0] >= 0x80 ? may_be_old_hello(bytes, len)
+			     : is_other_record(bytes[0]) && bytes[1] == 0x03)
+		return refuse(s, "TLS: something else before the hello", ret);
+	return go_to(s, STATE_GUESS);
 }
 
 /* Hellos are not followed for ever: the protocol has two at most. */
@@ -126,15 +151,6 @@ static enum step release_hello(struct sniff *s, struct sniff_result *ret)
 	ret->release += s->hello.next;
 	s->is_allowed = false;
 	return go_to(s, s->is_hello_later ? STATE_PASS : STATE_AFTER_HELLO);
-}
-
-/*
- * Around its hellos a client may send a change of ciphers, which means nothing, an alert, and data
- * that it hoped the server would take early. None of them names anybody.
- */
-static bool is_other_record(uint8_t type)
-{
-	return type == 0x14 || type == 0x15 || type == 0x17;
 }
 
 /* How many bytes of whole records of that kind there are at the start. */
@@ -441,7 +457,7 @@ static bool names_nobody(const uint8_t *bytes, size_t len)
 
 bool sniff_can_end(const struct sniff *s, const uint8_t *bytes, size_t len)
 {
-	return s->state == STATE_PASS || s->state == STATE_WATCH ||
+	return s->state == STATE_PASS || s->state == STATE_START || s->state == STATE_WATCH ||
 	       (s->state == STATE_AFTER_HELLO && names_nobody(bytes, len)) ||
 	       (s->state == STATE_GUESS && httpguess_can_end(&s->guess, bytes, len));
 }

@@ -188,6 +188,19 @@ v"
 	says "ok 3000000 bytes"
 }
 
+@test "a head of nearly 64 KiB, and a body with it, arrive whole" {
+	for size in 60000 64500 65000; do
+		run through --allow-host www.allowed.test -- python3 -I -c "
+import socket, sys
+body = b'b' * 120000
+head = b'POST /upload HTTP/1.1\r\nHost: www.allowed.test\r\nConnection: close\r\nContent-Length: 120000\r\n'
+filler = b''.join(b'X-%d: %s\r\n' % (i, b'f' * 1000) for i in range($size // 1010))
+s = socket.create_connection(('www.allowed.test', 2001)); s.sendall(head + filler + b'\r\n' + body); s.shutdown(socket.SHUT_WR)
+print(len(head + filler) + 2 + len(body), s.makefile('rb').read().decode().strip())"
+		[ "${output%% *} bytes" = "${output#* }" ] || { echo "$output"; return 1; }
+	done
+}
+
 @test "server-first: a banner comes before anything is sent" {
 	run talk --allow-host tcp.allowed.test -- tcp tcp.allowed.test 2000
 	says "ok 220 welcome"

@@ -36,6 +36,37 @@ beside() {
 	beside 300 443 '\x16\x03\x01\x40\x00\x01'
 }
 
+@test "heads that never end are bounded in memory, and the gate lives" {
+	run inside --nofile 4096 $RULES -- python3 -I -c "
+import socket
+held = []
+head = b'GET / HTTP/1.1\r\nHost: tcp.allowed.test\r\n' + b'X: ' + b'f' * 60000
+for i in range(600):
+    s = socket.create_connection(('tcp.allowed.test', 2003)); held.append(s)
+    try: s.sendall(head)
+    except OSError: pass
+for s in held[:20]: s.close()
+print(socket.create_connection(('tcp.allowed.test', 2000)).recv(99).decode().strip())"
+	says "220 welcome"
+}
+
+@test "a lane that waits for bandwidth is paused once, whatever the server says" {
+	run inside $RULES --bandwidth 50KB/s --timeout 20s -- python3 -I -c "
+import socket, threading, time
+def one(i):
+    s = socket.create_connection(('tcp.allowed.test', 7)); s.settimeout(2)
+    try:
+        s.sendall(b'/' * 200000)
+        while s.recv(65536): pass
+    except OSError: pass
+    if i % 2: s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\1\0\0\0\0\0\0\0')
+    s.close()
+ts = [threading.Thread(target=one, args=(i,)) for i in range(24)]
+[t.start() for t in ts]; [t.join() for t in ts]
+print('done')"
+	says "done"
+}
+
 @test "garbage on any port" {
 	noise=$(for i in $(seq 32); do printf '\\x%02x' $((i * 37 % 256)); done)
 	run inside $RULES -- sh -c "for p in 7 22 80 443 2000 2001 2003; do python3 -I /world/talk.py send tcp.allowed.test \$p '$noise' '\x16$noise' 'GET $noise'; done

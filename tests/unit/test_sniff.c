@@ -37,7 +37,6 @@ static void other_protocols_pass_after_their_first_line(void **state)
 	static const struct talk_case cases[] = {
 		{ "EHLO me.example\r\n", "-> pass" },
 		{ "NICK me\r\nUSER a b c :d\r\n", "-> pass" },
-		{ "GET key\r\n", "-> pass" },
 		{ "get /a/key\r\n", "-> pass" },
 		{ "*1\r\n$4\r\nPING\r\n", "-> pass" },
 		{ "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "-> pass" },
@@ -57,6 +56,27 @@ static void other_protocols_pass_after_their_first_line(void **state)
 	talk_expect("AMQP\0\0\x09\x01", 8, NULL, "-> pass");
 }
 
+/* What servers skip or take off before they look: we would be looking at the wrong bytes. */
+static void what_servers_skip_before_the_real_thing_is_refused(void **state)
+{
+	static const char v2[] = "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c";
+	static const char proxy[] = "-> bad, 28 held: HTTP: not a request line, but nearly one";
+
+	(void)state;
+	talk_expect("PROXY TCP4 1.2.3.4 5.6.7 \r\n\n", 28, NULL, proxy);
+	talk_expect(v2, 5, NULL, "-> bad, 5 held: HTTP: not a request line, but nearly one");
+	talk_expect("\x15\x03\x01\0\x02\x01\x5a", 2, NULL,
+		    "-> bad, 2 held: TLS: something else before the hello");
+	talk_expect("\x14\x03", 2, NULL, "-> bad, 2 held: TLS: something else before the hello");
+	talk_expect("\x80\x2e\x01\x03", 4, NULL,
+		    "-> bad, 4 held: TLS: something else before the hello");
+	talk_expect("GET /\0", 6, NULL, "-> bad, 6 held: HTTP: not a request line, but nearly one");
+	talk_expect("GET key\r\n", 9, NULL,
+		    "-> bad, 9 held: HTTP: not a request line, but nearly one");
+	talk_expect("\x15\x04", 2, NULL, "-> more");
+	talk_expect("\x80\x2e\x01", 3, NULL, "-> more, 3 held");
+}
+
 /* Their servers wait for these bytes, and no line end follows. */
 static void other_protocols_flow_from_their_first_byte(void **state)
 {
@@ -68,7 +88,7 @@ static void other_protocols_flow_from_their_first_byte(void **state)
 		{ "{\"a\": 1}", "-> more" },
 		{ "<stream:stream to='a.example' xmlns:stream='http://b'>", "-> more" },
 		{ "\x01\x02", "-> more" },
-		{ "\x80\x2e\x01", "-> more" },
+		{ "\x80\x2e\x02", "-> more" },
 		{ "\r\n\x05", "-> more" },
 		{ "A \x05", "-> more" },
 		{ "USER a b c", "-> more" },
@@ -827,8 +847,8 @@ static bool can_end(const char *client, const char *server)
 static void what_is_no_request_may_end_anywhere(void **state)
 {
 	static const char *const clients[] = {
-		"x",       "hello",      "\r\n",        " ",    "FOO / HTT", "G",      "GET",
-		"GET key", "CONNECT {}", "EHLO me\r\n", "POST", "PRI",       "\r\nGE", "OPTIONS ",
+		"x",    "hello",      "\r\n",        " ",    "FOO / HTT", "G",      "GET",
+		"\x80", "CONNECT {}", "EHLO me\r\n", "POST", "PRI",       "\r\nGE", "OPTIONS ",
 	};
 
 	(void)state;
@@ -841,6 +861,7 @@ static void what_may_be_a_request_may_not_end_in_the_middle(void **state)
 {
 	static const char *const clients[] = {
 		"GET /",
+		"GET key",
 		"GET /x",
 		"GET / HTTP/1.1",
 		"GET / http/1.1",
@@ -884,6 +905,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_connection_is_small),
 		cmocka_unit_test(other_protocols_pass_after_their_first_line),
+		cmocka_unit_test(what_servers_skip_before_the_real_thing_is_refused),
 		cmocka_unit_test(other_protocols_flow_from_their_first_byte),
 		cmocka_unit_test(only_what_may_become_the_word_http_is_held_of_a_line_that_flows),
 		cmocka_unit_test(a_request_with_an_unknown_method_is_refused_before_its_last_word),
