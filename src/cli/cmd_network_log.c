@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define FILE_MAX_BYTES (4u * NETLOG_MAX_BYTES) /* gates that run long go on in the old one */
+#define FILE_MAX_BYTES (16u * NETLOG_MAX_BYTES) /* many gates that run long */
 #define OUTPUT_MAX_BYTES (16u << 20)
 #define FOLLOW_INTERVAL_MS 200
 #define TIME_MAX_BYTES 32
@@ -129,6 +129,15 @@ static void format_sum_json(const struct netlog_sum *sum, struct buf *out)
 
 /* ---- as it comes ---- */
 
+/* A gate that was taken over must not steer the reader's terminal. */
+static void make_harmless(struct buf *out)
+{
+	for (size_t i = 0; i < out->len; i++)
+		if (((unsigned char)out->bytes[i] < ' ' && out->bytes[i] != '\n') ||
+		    out->bytes[i] == 0x7f)
+			out->bytes[i] = '?';
+}
+
 static void format_line(const struct netlog_line *l, const struct flags *f, struct buf *out)
 {
 	char when[TIME_MAX_BYTES], port[8] = "";
@@ -157,6 +166,7 @@ static void format_line(const struct netlog_line *l, const struct flags *f, stru
 		(void)snprintf(port, sizeof(port), ":%u", l->port);
 	buf_addf(out, "%s  %s  %s  %s%s  %s\n", format_time(l->time_ms, when), l->sandbox,
 		 l->decision, l->host, port, l->reason);
+	make_harmless(out);
 }
 
 struct follower {

@@ -150,7 +150,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (run_command(&options, &result, e) < 0)
 		return -1;
 	if (result.gate_deaths)
-		cli_say("the network broke down %u times", result.gate_deaths);
+		cli_say("the network broke down %u times%s%s", result.gate_deaths,
+			result.gate_trouble ? ": " : "",
+			result.gate_trouble ? result.gate_trouble : "");
 	if (!request.flags.is_json && result.exit_code != 0)
 		explain_denials(&result);
 	if (!request.flags.is_json)

@@ -53,7 +53,7 @@ void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
 {
 	for (unsigned i = 0; i < count && i < NETNS_SOCKET_COUNT; i++)
 		k->sockets[i] = take_fd(&sockets[i]);
-	k->socket_count = count;
+	k->socket_count = count < NETNS_SOCKET_COUNT ? count : NETNS_SOCKET_COUNT;
 	k->is_open = count > 0;
 }
 
@@ -141,17 +141,25 @@ static void back_off(struct gatekeeper *k)
 
 	for (unsigned i = 1; i < k->deaths && wait_ms < GATEKEEPER_BACKOFF_MAX_MS; i++)
 		wait_ms *= 2;
+	if (wait_ms > GATEKEEPER_BACKOFF_MAX_MS)
+		wait_ms = GATEKEEPER_BACKOFF_MAX_MS;
 	k->not_before_ms = clock_now_ms() + wait_ms;
+}
+
+static void note_trouble(struct gatekeeper *k, const char *words)
+{
+	if (!k->trouble)
+		k->trouble = mem_dup(words);
 }
 
 /* A gate that cannot be started is one that died at once: no network, and another try later. */
 static void start(struct gatekeeper *k)
 {
-	struct err ignored;
+	struct err e = { 0 };
 
-	if ((k->rules_fd < 0 && write_rules(k->options.policy, &k->rules_fd, &ignored) < 0) ||
-	    (k->names_fd < 0 && names_create(&k->names_fd, &ignored) < 0) ||
-	    start_gate(k, &ignored) < 0) {
+	if ((k->rules_fd < 0 && write_rules(k->options.policy, &k->rules_fd, &e) < 0) ||
+	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) || start_gate(k, &e) < 0) {
+		note_trouble(k, e.msg);
 		k->deaths++;
 		back_off(k);
 	}
@@ -199,6 +207,8 @@ static bool listen_to_gate(struct gatekeeper *k)
 		text[n] = '\0';
 		if (strcmp(text, GATE_IS_IDLE) == 0)
 			k->is_leaving = true;
+		else if (strncmp(text, GATE_TROUBLE, strlen(GATE_TROUBLE)) == 0)
+			note_trouble(k, text + strlen(GATE_TROUBLE));
 		else
 			note_denial(k, text);
 	}
@@ -218,7 +228,7 @@ static void reap(struct gatekeeper *k)
 
 /* ---- the loop's side ---- */
 
-unsigned gatekeeper_poll(const struct gatekeeper *k, struct pollfd *out)
+unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out)
 {
 	if (!k->is_open)
 		return 0;
@@ -228,6 +238,7 @@ unsigned gatekeeper_poll(const struct gatekeeper *k, struct pollfd *out)
 	}
 	if (clock_now_ms() < k->not_before_ms)
 		return 0;
+	k->not_before_ms = 0;
 	for (unsigned i = 0; i < k->socket_count; i++)
 		out[i] = (struct pollfd){ .fd = k->sockets[i], .events = POLLIN };
 	return k->socket_count;
@@ -240,7 +251,7 @@ int gatekeeper_wait_ms(const struct gatekeeper *k)
 	if (!k->is_open || k->channel_fd >= 0 || k->not_before_ms == 0)
 		return -1;
 	now_ms = clock_now_ms();
-	return now_ms < k->not_before_ms ? (int)(k->not_before_ms - now_ms) : -1;
+	return now_ms < k->not_before_ms ? (int)(k->not_before_ms - now_ms) : 0;
 }
 
 void gatekeeper_on_ready(struct gatekeeper *k)
@@ -290,5 +301,6 @@ void gatekeeper_done(struct gatekeeper *k)
 	cleanup_closep(&k->names_fd);
 	gatekeeper_free_denials(k->denials, k->denial_count);
 	free(k->program);
+	free(k->trouble);
 	gatekeeper_init(k);
 }

@@ -45,9 +45,10 @@ struct gatekeeper {
 	int rules_fd, names_fd; /* made with the first gate */
 	int channel_fd;         /* of the gate that runs; -1: none does */
 	pid_t pid;
-	bool is_leaving; /* the gate has said that it will */
-	unsigned deaths; /* gates that ended without a word */
-	uint64_t not_before_ms;
+	bool is_leaving;        /* the gate has said that it will */
+	unsigned deaths;        /* gates that ended without a word */
+	uint64_t not_before_ms; /* 0: now */
+	char *trouble;          /* the first that a gate had; NULL: none */
 	struct gatekeeper_denial *denials;
 	unsigned denial_count;
 };
@@ -60,7 +61,7 @@ ERR_CHECKED int gatekeeper_prepare(struct gatekeeper *k, const struct gatekeeper
 void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count);
 
 /* For a poll loop: what to wait for (at most GATEKEEPER_POLL_MAX), and how long (-1: for ever). */
-unsigned gatekeeper_poll(const struct gatekeeper *k, struct pollfd *out);
+unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out);
 int gatekeeper_wait_ms(const struct gatekeeper *k);
 void gatekeeper_on_ready(struct gatekeeper *k);
 

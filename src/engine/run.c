@@ -276,6 +276,7 @@ static void finish(struct session *s, const struct supervise_outcome *outcome, s
 	r->denial_count = s->gatekeeper.denial_count;
 	s->gatekeeper.denial_count = 0;
 	r->gate_deaths = s->gatekeeper.deaths;
+	r->gate_trouble = take_ptr(s->gatekeeper.trouble);
 	for (int i = 0; i < 2; i++) {
 		r->output[i] = s->streams.captured[i];
 		buf_init(&s->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
@@ -319,6 +320,8 @@ void run_result_done(struct run_result *r)
 	gatekeeper_free_denials(r->denials, r->denial_count);
 	r->denials = NULL;
 	r->denial_count = 0;
+	free(r->gate_trouble);
+	r->gate_trouble = NULL;
 }
 
 const char *run_limits_by(const struct policy *p)

@@ -42,6 +42,7 @@ struct run_result {
 	struct gatekeeper_denial *denials; /* where it wanted to go and may not */
 	unsigned denial_count;
 	unsigned gate_deaths; /* times that the network broke down */
+	char *gate_trouble;   /* why, if known; or NULL */
 };
 
 ERR_CHECKED int run_command(const struct run_options *o, struct run_result *ret, struct err *e);

@@ -3,8 +3,8 @@
  * confine - the gate's own walls: what it could do if a packet took it over.
  *
  * Left are: talking to the network as an ordinary program, the sockets of one sandbox, reading
- * the resolver's files, writing to one log. It cannot be looked into, start a program, open any
- * other file, or signal anyone.
+ * what its user may read in /etc, where the resolver's files are, and appending to one log. It
+ * cannot be looked into, start a program, open any other file, or signal anyone.
  */
 #include "base/err.h"
 

@@ -41,7 +41,6 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/resource.h>
@@ -50,22 +49,25 @@
 #define ACCEPTS_A_TURN 64
 #define READS_A_TURN 4
 #define DESCRIPTORS_A_FLOW 2u
-#define DESCRIPTORS_FOR_US 64u /* the loop, the log, DNS, attempts to connect */
+#define DESCRIPTORS_FOR_US 192u /* the loop, the log, DNS, attempts to connect */
 #define HELD_READ_BYTES (16u << 10)
-#define HELD_MAX_BYTES (SNIFF_HEAD_MAX_BYTES + HELD_READ_BYTES) /* a head, and what came with it   \
-								 */
+#define HELD_MAX_BYTES                                                                             \
+	(SNIFF_HEAD_MAX_BYTES + HELD_READ_BYTES) /* a head, and what came with it                  \
+						  */
 #define PAUSE_MS 10
 #define UNSENT_MAX_BYTES (HELD_MAX_BYTES + FLOW_READ_MAX_BYTES)
+
+static_assert(RESOLVE_ADDRESSES_MAX <= DIAL_ADDRESSES_MAX, "more found than can be dialed");
 
 enum state { RESOLVING, DIALING, OPEN };
 enum { TO_SERVER, TO_CLIENT };
 
 struct lane {
 	struct flow *flow;
-	int from_fd, to_fd; /* the flow's */
-	bool has_ended;     /* nothing more will be read */
-	bool is_shut;       /* and the other side knows */
-	bool is_paused;     /* waits for bandwidth */
+	int to_fd;      /* the flow's */
+	bool has_ended; /* nothing more will be read */
+	bool is_shut;   /* and the other side knows */
+	bool is_paused; /* waits for bandwidth */
 	struct buf unsent;
 	size_t unsent_at;
 	struct throttle *throttle;
@@ -83,9 +85,10 @@ struct flow {
 	uint16_t port;
 	struct egress_decision decision;
 	bool is_by_address; /* a rule for addresses opened it, whatever its name */
-	bool is_silent;     /* no byte yet, either way */
-	bool is_sniffed;    /* the client's bytes need no more looking at */
-	bool is_held;       /* and is among those with a deadline */
+	bool has_server_spoken;
+	bool is_silent;  /* no byte yet, either way */
+	bool is_sniffed; /* the client's bytes need no more looking at */
+	bool is_held;    /* and is among those with a deadline */
 	uint64_t held_until_ms;
 	struct sniff sniff;
 	struct buf held;
@@ -99,7 +102,6 @@ struct flow {
 struct flows {
 	struct gate *gate;
 	struct nameserver *nameserver;
-	int listener_fd;
 	bool is_listening; /* its event is there */
 	bool is_over;      /* and will not come back */
 	unsigned count, max;
@@ -284,7 +286,13 @@ static bool is_ask_allowed(struct flow *c, const struct sniff_ask *ask, struct e
 
 static void write_last_words(struct flow *c, const char *bytes, size_t len)
 {
-	/* best effort, into an empty socket buffer; then closed softly so that it is read */
+	/* in the middle of an answer our words would be read as part of it */
+	if (c->has_server_spoken) {
+		arm_reset(c->client_fd);
+		arm_reset(c->server_fd);
+		return;
+	}
+	/* best effort; then closed softly so that it is read */
 	(void)send(c->client_fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(c->client_fd, SHUT_WR);
 }
@@ -316,18 +324,20 @@ static void refuse_ask(struct flow *c, const struct sniff_ask *ask, const struct
 	cleanup_buf struct buf fix;
 	char text[ADDRESS_TEXT_MAX_BYTES];
 	uint16_t port = ask->port ? ask->port : c->port;
+	struct address address;
 
 	buf_init(&reason, BUF_TEXT_MAX_BYTES);
 	buf_init(&fix, BUF_TEXT_MAX_BYTES);
 	if (!ask->has_name)
-		buf_addf(&reason, "no name in the %s: ",
+		buf_addf(&reason, "the %s names no host: ",
 			 ask->protocol == SNIFF_TLS ? "TLS hello" : "request");
 	else if (!name[0])
 		buf_add_text(&reason, "asked for by a name that no host has");
 	if (!ask->has_name || name[0])
 		egress_format_reason(&c->flows->gate->egress, d, &reason);
 	if (name[0])
-		egress_format_fix(d, name, NULL, port, &fix);
+		egress_format_fix(d, name, address_parse(name, &address) ? &address : NULL, port,
+				  &fix);
 	c->row = journal_add(c->flows->gate->journal, JOURNAL_DENIED,
 			     name[0] ? name : host_text(c, text), port, buf_text(&reason),
 			     buf_text(&fix));
@@ -344,7 +354,9 @@ static void refuse_bad(struct flow *c, const char *problem)
 	buf_init(&reason, BUF_TEXT_MAX_BYTES);
 	buf_addf(&reason, "malformed: %s", problem);
 	note(c, JOURNAL_DENIED, buf_text(&reason));
-	if (c->held.len == 0 || (uint8_t)c->held.bytes[0] != 0x16)
+	if (c->held.len > 0 && (uint8_t)c->held.bytes[0] == HELLO_FIRST_BYTE)
+		refuse_tls(c);
+	else
 		refuse_http(c, "400 Bad Request", buf_text(&reason));
 }
 
@@ -473,6 +485,7 @@ static bool keep_rest(struct flow *c, const uint8_t *bytes, size_t len, size_t r
 	} else if (released > 0) {
 		memmove(c->held.bytes, c->held.bytes + released, len - released);
 		set_held_len(c, len - released);
+		c->held_until_ms = clock_now_ms() + FLOW_HELD_MAX_S * 1000; /* the next one's */
 	}
 	if (c->held.len == 0) {
 		c->is_held = false;
@@ -542,6 +555,7 @@ static bool on_client_bytes(struct flow *c, const uint8_t *bytes, size_t len)
 /* The server's word may decide what the client's next bytes are. */
 static bool on_server_bytes(struct flow *c, const uint8_t *bytes, size_t len)
 {
+	c->has_server_spoken = true;
 	if (!push(&c->lanes[TO_CLIENT], bytes, len))
 		return false;
 	if (c->is_sniffed || !sniff_wants_server(&c->sniff))
@@ -643,7 +657,6 @@ static void open_lane(struct flow *c, int which, int from_fd, int to_fd)
 	struct lane *l = &c->lanes[which];
 
 	l->flow = c;
-	l->from_fd = from_fd;
 	l->to_fd = to_fd;
 	l->throttle = which == TO_SERVER ? &g->sent : &g->received;
 	l->counted = which == TO_SERVER ? &c->row->sent_bytes : &c->row->received_bytes;
@@ -679,6 +692,20 @@ static void dial(struct flow *c, const struct address *list, unsigned count)
 	c->dial = dial_start(c->flows->gate->base, list, count, c->port, on_dialed, c);
 }
 
+static const char *lookup_words(enum resolve_status status)
+{
+	switch (status) {
+	case RESOLVE_NOT_FOUND:
+		return "no such name";
+	case RESOLVE_LIMITED:
+		return "too many lookups a second";
+	case RESOLVE_FAILED:
+		return "the name servers do not answer";
+	default:
+		return "the name has no address";
+	}
+}
+
 /* The checked addresses are the ones that are used: nobody gets to ask again in between. */
 static void on_resolved(void *context, const struct resolve_answer *found)
 {
@@ -705,7 +732,7 @@ static void on_resolved(void *context, const struct resolve_answer *found)
 	if (refused)
 		note_decision(c, &last, refused);
 	else
-		note(c, JOURNAL_FAILED, "its address could not be found");
+		note(c, JOURNAL_FAILED, lookup_words(found->status));
 	reset_flow(c);
 }
 
@@ -780,7 +807,8 @@ static void begin(struct flow *c)
 			begin_name(c);
 			return;
 		}
-		note(c, JOURNAL_DENIED, "a synthetic address without a name");
+		note(c, JOURNAL_DENIED,
+		     "an address that stands for a name, but for none that was looked up");
 		reset_flow(c);
 	} else {
 		begin_address(c);
@@ -843,7 +871,8 @@ static void on_connection(evutil_socket_t fd, short what, void *context)
 			break;
 		client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (client_fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+			    errno == ENOBUFS)
 				pause_listening(f);
 			return;
 		}
@@ -872,7 +901,6 @@ struct flows *flow_open_all(struct gate *g, struct nameserver *n, int listener_f
 
 	f->gate = g;
 	f->nameserver = n;
-	f->listener_fd = listener_fd;
 	f->max = count_affordable();
 	TAILQ_INIT(&f->list);
 	TAILQ_INIT(&f->paused);

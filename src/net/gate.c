@@ -168,8 +168,9 @@ static int start(struct server *s, const struct options *o, struct err *e)
 		return err_set(e, ERR_SYSTEM, "start the event loop");
 	if (read_rules(&g->egress, e) < 0 || names_open(GATE_NAMES_FD, &g->names, e) < 0)
 		return -1;
-	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS ||
-	    resolve_new(g->base, &g->resolve, e) < 0)
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
+		return err_set(e, ERR_SYSTEM, "start the resolver");
+	if (resolve_new(g->base, &g->resolve, e) < 0)
 		return -1;
 	g->journal = journal_new(GATE_LOG_FD, GATE_SUPERVISOR_FD, o->sandbox);
 	set_bandwidth(g, o->bandwidth_bytes_per_s);
@@ -201,6 +202,16 @@ static void stop(struct server *s)
 	event_base_free(s->gate.base);
 }
 
+/* To the supervisor; to the terminal of whoever starts us by hand. */
+static void say_trouble(const struct err *e)
+{
+	char words[sizeof(GATE_TROUBLE) + ERR_MESSAGE_MAX_BYTES];
+	int len = snprintf(words, sizeof(words), GATE_TROUBLE "%s", e->msg);
+
+	(void)send(GATE_SUPERVISOR_FD, words, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	fprintf(stderr, "agentkernel-gate: %s\n", e->msg);
+}
+
 int main(int argc, char **argv)
 {
 	struct server s = { 0 };
@@ -212,7 +223,7 @@ int main(int argc, char **argv)
 	confine_set_limits();
 	if (read_options(argv, &o, &e) < 0 || become(o.id, &e) < 0 || start(&s, &o, &e) < 0 ||
 	    confine_self(&e) < 0) {
-		fprintf(stderr, "agentkernel-gate: %s\n", e.msg);
+		say_trouble(&e);
 		return EXIT_FAILED;
 	}
 	(void)event_base_dispatch(s.gate.base);

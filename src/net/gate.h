@@ -31,6 +31,7 @@ enum gate_descriptor {
 
 /* What a gate says to its supervisor: lines of the network log, and this, before it leaves. */
 #define GATE_IS_IDLE "idle"
+#define GATE_TROUBLE "trouble: " /* and this with words, when it cannot start */
 #define GATE_IDLE_S                                                                                \
 	10u /* without a connection or a query: then it leaves, and comes back when needed */
 

@@ -27,6 +27,7 @@ struct row {
 struct journal {
 	int log_fd, supervisor_fd;
 	char *sandbox;
+	uint64_t written_bytes;
 	struct row **rows;
 	unsigned count;
 	uint16_t *index; /* place + 1; 0: free */
@@ -92,7 +93,8 @@ static void write_line(struct journal *j, struct row *r)
 
 	buf_init(&line, JOURNAL_LINE_MAX_BYTES);
 	(void)format_line(j, r, &line);
-	if (j->log_fd >= 0 && !line.is_cut)
+	j->written_bytes += line.len;
+	if (j->log_fd >= 0 && !line.is_cut && j->written_bytes <= JOURNAL_LOG_MAX_BYTES)
 		(void)!write(j->log_fd, line.bytes, line.len); /* a full disk loses a line */
 	r->counts = (struct journal_row){ 0 };
 }

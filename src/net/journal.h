@@ -17,6 +17,7 @@
 
 #define JOURNAL_ROWS_MAX 4096u
 #define JOURNAL_LINE_MAX_BYTES 1024u
+#define JOURNAL_LOG_MAX_BYTES (8u << 20) /* a gate writes no more than this */
 
 enum journal_decision {
 	JOURNAL_ALLOWED, /* a connection */

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define NAME_BYTES 256 /* DOMAIN_MAX_BYTES, the NUL, and rounded */
@@ -31,6 +32,7 @@ struct shared {
 
 struct names {
 	struct shared *shared;
+	uint32_t seed;        /* so that nobody can choose names that collide */
 	uint32_t *index;      /* place + 1; 0: free */
 	uint32_t index_count; /* a power of two, more than twice the names */
 };
@@ -56,7 +58,7 @@ int names_create(int *ret_fd, struct err *e)
 /* Where `name` is in the index, or where it would go. */
 static uint32_t *find(const struct names *n, const char *name)
 {
-	uint32_t at = hash_text(0, name);
+	uint32_t at = hash_text(n->seed, name);
 
 	for (;; at++) {
 		uint32_t *slot = &n->index[at & (n->index_count - 1)];
@@ -106,6 +108,7 @@ int names_open(int fd, struct names **ret, struct err *e)
 	}
 	n = mem_alloc(sizeof(*n));
 	n->shared = shared;
+	(void)!getrandom(&n->seed, sizeof(n->seed), GRND_NONBLOCK);
 	n->index_count = INDEX_MIN_COUNT;
 	while (n->index_count < shared->count * 2 + 2)
 		n->index_count *= 2;

@@ -71,6 +71,7 @@ struct nameserver {
 	struct gate *gate;
 	struct socket_event v4, v6;
 	unsigned pending_count, stream_count;
+	bool was_asked; /* since nameserver_is_idle() */
 	TAILQ_HEAD(, pending) pending;
 	TAILQ_HEAD(, stream) streams;
 };
@@ -176,6 +177,8 @@ static void set_pointer(struct gate *g, const struct dns_query *q, struct dns_an
 {
 	struct address address;
 
+	if (q->type != DNS_TYPE_PTR)
+		return;
 	a->pointer =
 		dns_parse_reverse(q->name, &address) ? names_get_name(g->names, &address) : NULL;
 	if (a->pointer)
@@ -290,6 +293,7 @@ static void serve(struct nameserver *n, const struct asker *asker, const uint8_t
 	struct dns_query q;
 	enum dns_rcode rcode;
 
+	n->was_asked = true;
 	switch (dns_parse(bytes, len, &q, &rcode)) {
 	case DNS_DROP:
 		return;
@@ -444,9 +448,12 @@ struct nameserver *nameserver_new(struct gate *g, int v4_fd, int v6_fd)
 	return n;
 }
 
-bool nameserver_is_idle(const struct nameserver *n)
+bool nameserver_is_idle(struct nameserver *n)
 {
-	return n->pending_count == 0 && n->stream_count == 0;
+	bool was_asked = n->was_asked;
+
+	n->was_asked = false;
+	return !was_asked && n->pending_count == 0 && n->stream_count == 0;
 }
 
 void nameserver_free(struct nameserver *n)

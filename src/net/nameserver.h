@@ -18,7 +18,7 @@ struct nameserver;
 
 /* Sockets are borrowed; -1: none. */
 struct nameserver *nameserver_new(struct gate *g, int v4_fd, int v6_fd);
-bool nameserver_is_idle(const struct nameserver *n);
+bool nameserver_is_idle(struct nameserver *n); /* and nobody asked since the last time */
 void nameserver_free(struct nameserver *n);
 
 /* A connection to port 53; takes fd. */

@@ -95,7 +95,7 @@ static void on_socket(evutil_socket_t fd, short what, void *context)
 	schedule(r);
 }
 
-/* More sockets than places: those are served by the timer, late but not never. */
+/* More sockets than places: what those would have brought times out. */
 static void on_wanted(void *context, ares_socket_t fd, int readable, int writable)
 {
 	struct resolve *r = context;

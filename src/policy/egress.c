@@ -163,7 +163,7 @@ static int read_address(const char *pattern, const char *text, struct egress_rul
 static int refuse_url(const char *pattern, struct err *e)
 {
 	return err_set(e, ERR_INVALID,
-		       "'%s' is an address of the web, not a host (leave out the scheme and the "
+		       "'%s' is a URL, not a host (leave out the scheme and the "
 		       "path)",
 		       pattern);
 }

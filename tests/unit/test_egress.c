@@ -632,7 +632,7 @@ static void a_wrong_pattern_is_refused_with_its_words_and_the_place(void **state
 		  "'a.example:65536': the port: number '65536' is outside 1 to 65535" },
 		{ "a.example:http", "'a.example:http': the port: 'http' is not a whole number" },
 		{ "*:*", "'*:*': the port: '*' is not a whole number" },
-		{ "https://a.example", "'https://a.example' is an address of the web, not a host "
+		{ "https://a.example", "'https://a.example' is a URL, not a host "
 				       "(leave out the scheme and the path)" },
 		{ "a.example/x", "'a.example/x' is not an IP address or network" },
 		{ "a b.example", "'a b.example': a space at character 2" },
@@ -820,7 +820,7 @@ static void what_is_no_destination_is_refused_with_its_words(void **state)
 		const char *text, *words;
 	} cases[] = {
 		{ "", "no host" },
-		{ "https://a.example", "'https://a.example' is an address of the web, not a host "
+		{ "https://a.example", "'https://a.example' is a URL, not a host "
 				       "(leave out the scheme and the path)" },
 		{ "a.example:0", "'a.example:0': the port: number '0' is outside 1 to 65535" },
 		{ "*.example", "'*.example': a '*' that is not a whole label at the start at "
