@@ -63,6 +63,9 @@ TALK="/usr/bin/python3 -I /world/talk.py"
 	[ "$(awk '/^Uid:/ { print $2 }' "$status")" -ne 0 ]
 	[ "$(stat -c %u "/proc/$gate/maps")" -eq 0 ] # of a process that can be dumped it would be the gate's own
 	[ "$(tr '\0' '\n' <"/proc/$gate/environ" | wc -c)" -eq 0 ]
+	# nor can a gate that was taken over choose the rules of the next one
+	run ! python3 -c "open('/proc/$gate/fd/4', 'r+b', buffering=0).write(b'x')"
+	[[ "$output" == *PermissionError* ]]
 	for fd in 0 1 2; do [ "$(readlink "/proc/$gate/fd/$fd")" = /dev/null ]; done
 	stop_shell
 	[ ! -e "/proc/$gate" ]

@@ -45,9 +45,15 @@ for i in range(600):
     s = socket.create_connection(('tcp.allowed.test', 2003)); held.append(s)
     try: s.sendall(head)
     except OSError: pass
+refused = 0
+for s in held:
+    s.settimeout(0.01)
+    try: refused += s.recv(99) != b'never'
+    except TimeoutError: pass
+    except OSError: refused += 1
 for s in held[:20]: s.close()
-print(socket.create_connection(('tcp.allowed.test', 2000)).recv(99).decode().strip())"
-	says "220 welcome"
+print(refused > 200, socket.create_connection(('tcp.allowed.test', 2000)).recv(99).decode().strip())"
+	says "True 220 welcome"
 }
 
 @test "a lane that waits for bandwidth is paused once, whatever the server says" {
