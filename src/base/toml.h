@@ -1,0 +1,123 @@
+#pragma once
+/*
+ * toml - reading TOML 1.0, all of it.
+ *
+ * toml_parse() turns the bytes of a document into a tree of values that is only read from then
+ * on; everything in it is borrowed until toml_free(). Tables keep the order of their keys. Every
+ * value and every key remembers where it stands, so that whoever looks for settings in the tree
+ * can complain as the parser does: "NAME:LINE:COLUMN: words". Lines and columns begin at 1, and
+ * columns count characters, not bytes.
+ *
+ * The document may be hostile: it is checked whole, everything has a maximum, and what of it
+ * appears in a message is short and without control characters.
+ *
+ *	if (toml_parse(text, len, "agentkernel.toml", &t, e) < 0)
+ *		return -1;
+ *	v = toml_get(toml_root(t), "image");
+ *	if (v && toml_expect_text(v, &image, e) < 0)
+ *		return -1;
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOML_DOCUMENT_MAX_BYTES (1u << 20)
+#define TOML_VALUES_MAX 8192u /* looking for a key is linear, so this also bounds the time */
+#define TOML_DEPTH_MAX 64u    /* of tables and arrays in each other */
+#define TOML_KEY_MAX_BYTES 1024u
+#define TOML_WORD_MAX_BYTES 256u /* of a number, a date or a time as it is written */
+#define TOML_NAME_MAX_BYTES                                                                        \
+	200u /* of a document's name in messages: longer ones lose their front */
+#define TOML_QUOTE_MAX_BYTES 40u /* of a document's text in messages */
+
+enum toml_type {
+	TOML_TABLE,
+	TOML_ARRAY,
+	TOML_STRING,
+	TOML_INTEGER,
+	TOML_FLOAT,
+	TOML_BOOL,
+	TOML_OFFSET_DATE_TIME,
+	TOML_LOCAL_DATE_TIME,
+	TOML_LOCAL_DATE,
+	TOML_LOCAL_TIME,
+
+	TOML_TYPE_COUNT
+};
+
+struct toml;       /* a document */
+struct toml_value; /* something in it */
+
+struct toml_where {
+	unsigned line;
+	unsigned column;
+};
+
+/* What a kind does not have is 0. */
+struct toml_time {
+	int year, month, day; /* 0..9999, 1..12, 1..31 */
+	int hour, minute;
+	int second;         /* 60 is a leap second */
+	int nanosecond;     /* digits beyond it are dropped */
+	int offset_minutes; /* east of UTC */
+	const char *text;   /* as it is written */
+};
+
+struct toml_entry {
+	const char *key; /* may hold NULs, and one follows it */
+	size_t key_len;
+	struct toml_where where; /* of the key */
+	const struct toml_value *value;
+};
+
+/* `name` is only for messages. ERR_INVALID, or ERR_LIMIT at one of the maxima above. */
+ERR_CHECKED int toml_parse(const char *bytes, size_t len, const char *name, struct toml **ret,
+			   struct err *e);
+void toml_free(struct toml *t); /* NULL is fine */
+void toml_freep(struct toml **t);
+
+const struct toml_value *toml_root(const struct toml *t); /* always a table */
+
+enum toml_type toml_type(const struct toml_value *v);
+const char *toml_type_name(enum toml_type type); /* "a table", "an integer" */
+
+/*
+ * Where a value begins: its first character; for a table or an array of tables that a header or a
+ * dotted key makes, its name there. The root is at 1:1.
+ */
+struct toml_where toml_where(const struct toml_value *v);
+
+/* ---- asking a value of a known type; the wrong type is a mistake of the caller ---- */
+
+/* NULL when the table has no such key. */
+const struct toml_value *toml_get(const struct toml_value *table, const char *key);
+
+/* All entries, in the order of the document. */
+const struct toml_entry *toml_entries(const struct toml_value *table, size_t *ret_count);
+
+size_t toml_count(const struct toml_value *array);
+const struct toml_value *toml_item(const struct toml_value *array, size_t index);
+
+/* May hold NULs, and one follows it. A line's end in a multi-line string is always "\n". */
+const char *toml_string(const struct toml_value *v, size_t *ret_len);
+
+int64_t toml_integer(const struct toml_value *v);
+double toml_float(const struct toml_value *v); /* an integer will also do */
+bool toml_bool(const struct toml_value *v);
+const struct toml_time *toml_time(const struct toml_value *v); /* all four kinds */
+
+/* ---- complaining about a value ---- */
+
+/* ERR_INVALID with "NAME:LINE:COLUMN: words"; control characters become '?'. Both return -1. */
+int toml_err(const struct toml_value *v, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int toml_err_key(const struct toml_entry *entry, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* "NAME:LINE:COLUMN: a table is expected, not an integer" */
+ERR_CHECKED int toml_expect(const struct toml_value *v, enum toml_type type, struct err *e);
+
+/* A string without NULs, as C has them. */
+ERR_CHECKED int toml_expect_text(const struct toml_value *v, const char **ret, struct err *e);

@@ -1,0 +1,274 @@
+/*
+ * tomltree - the values of a TOML document, and who may define what; see tomltree.h.
+ *
+ * Theory of operation
+ *
+ * The parser walks a key part by part; each step below answers where that part leads, making what
+ * is missing. TOML's rules come out as a small table of steps against how a thing was made:
+ *
+ *	                    PASSING   HEADER          DOTTED   IN_PLACE
+ *	dotted key, inside  becomes   no              yes      no
+ *	                    DOTTED
+ *	header, inside      yes       yes (array:     yes      no
+ *	                              its last table)
+ *	[header], last      becomes   no              no       no
+ *	                    HEADER
+ *	[[header]], last    no        array: one more no       no
+ *
+ * A dotted table needs no memory of the section that made it: from any other section the way to
+ * it leads through a table with a header, which dotted keys may not enter.
+ */
+#include "base/tomltree.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#define LIST_FIRST 4u
+
+static struct toml_value *new_value(struct toml *t, unsigned depth, struct toml_where where)
+{
+	struct toml_value *v = mem_alloc(sizeof(*v));
+
+	v->document = t;
+	v->type = TOML_BOOL;
+	v->depth = depth;
+	v->where = where;
+	t->value_count++;
+	return v;
+}
+
+struct toml *tomltree_new(const char *name)
+{
+	struct toml *t = mem_alloc(sizeof(*t));
+	size_t len = strlen(name);
+
+	if (len > TOML_NAME_MAX_BYTES)
+		t->name = mem_format("...%s", name + len - TOML_NAME_MAX_BYTES + strlen("..."));
+	else
+		t->name = mem_dup(name);
+	t->root = new_value(t, 0, (struct toml_where){ 1, 1 });
+	t->root->type = TOML_TABLE;
+	t->root->made = TOMLTREE_HEADER;
+	return t;
+}
+
+static void free_value(struct toml_value *v)
+{
+	switch (v->type) {
+	case TOML_TABLE:
+		for (size_t i = 0; i < v->count; i++) {
+			free((char *)v->entries[i].key);
+			free_value((struct toml_value *)v->entries[i].value);
+		}
+		free(v->entries);
+		break;
+	case TOML_ARRAY:
+		for (size_t i = 0; i < v->count; i++)
+			free_value(v->items[i]);
+		free(v->items);
+		break;
+	case TOML_STRING:
+		free(v->text);
+		break;
+	case TOML_OFFSET_DATE_TIME:
+	case TOML_LOCAL_DATE_TIME:
+	case TOML_LOCAL_DATE:
+	case TOML_LOCAL_TIME:
+		free((char *)v->time.text);
+		break;
+	default:
+		break;
+	}
+	free(v);
+}
+
+void tomltree_free(struct toml *t)
+{
+	if (!t)
+		return;
+	free_value(t->root);
+	free(t->name);
+	free(t);
+}
+
+struct toml_value *tomltree_find(const struct toml_value *table, const char *key, size_t len)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct toml_entry *entry = &table->entries[i];
+
+		if (entry->key_len == len && memcmp(entry->key, key, len) == 0)
+			return (struct toml_value *)entry->value;
+	}
+	return NULL;
+}
+
+/* ---- adding ---- */
+
+static const char *check_room(const struct toml *t, const struct toml_value *parent)
+{
+	if (parent->depth >= TOML_DEPTH_MAX)
+		return "tables and arrays are nested too deeply";
+	if (t->value_count > TOML_VALUES_MAX)
+		return "the document holds too many values";
+	return NULL;
+}
+
+/* How many a list should have room for, so that one more fits. */
+static size_t more_room(const struct toml_value *v)
+{
+	if (v->count < v->capacity)
+		return v->capacity;
+	return v->capacity ? 2 * v->capacity : LIST_FIRST;
+}
+
+static struct toml_value *add_entry(struct toml *t, struct toml_value *table,
+				    const struct tomltree_key *key)
+{
+	struct toml_value *v = new_value(t, table->depth + 1, key->where);
+
+	table->capacity = more_room(table);
+	table->entries = mem_grow(table->entries, table->capacity, sizeof(*table->entries));
+	table->entries[table->count++] = (struct toml_entry){
+		.key = mem_dup_bytes(key->bytes, key->len),
+		.key_len = key->len,
+		.where = key->where,
+		.value = v,
+	};
+	return v;
+}
+
+const char *tomltree_add(struct toml *t, struct toml_value *table, const struct tomltree_key *key,
+			 struct toml_value **ret, const struct toml_value **ret_other)
+{
+	const char *problem;
+
+	*ret_other = tomltree_find(table, key->bytes, key->len);
+	if (*ret_other)
+		return "this key is already set";
+	problem = check_room(t, table);
+	if (problem)
+		return problem;
+	*ret = add_entry(t, table, key);
+	return NULL;
+}
+
+const char *tomltree_append(struct toml *t, struct toml_value *array, struct toml_where where,
+			    struct toml_value **ret)
+{
+	const char *problem = check_room(t, array);
+
+	if (problem)
+		return problem;
+	array->capacity = more_room(array);
+	array->items = mem_grow(array->items, array->capacity, sizeof(struct toml_value *));
+	*ret = array->items[array->count++] = new_value(t, array->depth + 1, where);
+	return NULL;
+}
+
+static const char *add_table(struct toml *t, struct toml_value *table,
+			     const struct tomltree_key *key, enum tomltree_made made,
+			     struct toml_value **ret)
+{
+	const struct toml_value *other = NULL;
+	const char *problem = tomltree_add(t, table, key, ret, &other);
+
+	if (problem)
+		return problem;
+	(*ret)->type = TOML_TABLE;
+	(*ret)->made = made;
+	return NULL;
+}
+
+/* ---- the steps ---- */
+
+const char *tomltree_enter_dotted(struct toml *t, struct toml_value *table,
+				  const struct tomltree_key *key, struct toml_value **ret,
+				  const struct toml_value **ret_other)
+{
+	struct toml_value *v = tomltree_find(table, key->bytes, key->len);
+
+	if (!v)
+		return add_table(t, table, key, TOMLTREE_DOTTED, ret);
+	*ret_other = v;
+	if (v->type == TOML_ARRAY)
+		return "a dotted key cannot go into an array";
+	if (v->type != TOML_TABLE)
+		return "this key is already set and is not a table";
+	if (v->made == TOMLTREE_IN_PLACE)
+		return "an inline table cannot be extended";
+	if (v->made == TOMLTREE_HEADER)
+		return "a dotted key cannot extend a table that has its own header";
+	v->made = TOMLTREE_DOTTED;
+	*ret = v;
+	return NULL;
+}
+
+const char *tomltree_enter_header(struct toml *t, struct toml_value *table,
+				  const struct tomltree_key *key, struct toml_value **ret,
+				  const struct toml_value **ret_other)
+{
+	struct toml_value *v = tomltree_find(table, key->bytes, key->len);
+
+	if (!v)
+		return add_table(t, table, key, TOMLTREE_PASSING, ret);
+	*ret_other = v;
+	if (v->type == TOML_ARRAY && v->made == TOMLTREE_IN_PLACE)
+		return "an array in brackets cannot be extended";
+	if (v->type == TOML_ARRAY)
+		v = v->items[v->count - 1]; /* [[headers]] leave none empty */
+	if (v->type != TOML_TABLE)
+		return "this key is already set and is not a table";
+	if (v->made == TOMLTREE_IN_PLACE)
+		return "an inline table cannot be extended";
+	*ret = v;
+	return NULL;
+}
+
+const char *tomltree_define_table(struct toml *t, struct toml_value *table,
+				  const struct tomltree_key *key, struct toml_value **ret,
+				  const struct toml_value **ret_other)
+{
+	struct toml_value *v = tomltree_find(table, key->bytes, key->len);
+
+	if (!v)
+		return add_table(t, table, key, TOMLTREE_HEADER, ret);
+	*ret_other = v;
+	if (v->type != TOML_TABLE)
+		return "this key is already set and is not a table";
+	if (v->made != TOMLTREE_PASSING)
+		return "this table is already defined";
+	v->made = TOMLTREE_HEADER;
+	v->where = key->where;
+	*ret = v;
+	return NULL;
+}
+
+const char *tomltree_define_item(struct toml *t, struct toml_value *table,
+				 const struct tomltree_key *key, struct toml_value **ret,
+				 const struct toml_value **ret_other)
+{
+	struct toml_value *array = tomltree_find(table, key->bytes, key->len);
+	const char *problem;
+
+	if (!array) {
+		problem = tomltree_add(t, table, key, &array, ret_other);
+		if (problem)
+			return problem;
+		array->type = TOML_ARRAY;
+		array->made = TOMLTREE_HEADER;
+	}
+	*ret_other = array;
+	if (array->type != TOML_ARRAY)
+		return "this key is already set and is not an array of tables";
+	if (array->made == TOMLTREE_IN_PLACE)
+		return "an array in brackets cannot be extended";
+	*ret_other = NULL;
+	problem = tomltree_append(t, array, key->where, ret);
+	if (problem)
+		return problem;
+	(*ret)->type = TOML_TABLE;
+	(*ret)->made = TOMLTREE_HEADER;
+	return NULL;
+}

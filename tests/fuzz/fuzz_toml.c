@@ -1,0 +1,129 @@
+/*
+ * fuzz_toml - a TOML document.
+ *
+ * A refusal says where, within the document, and holds no control characters. What is taken keeps
+ * to the maxima, and each value can be asked for what it says it is.
+ */
+#include "fuzz.h"
+
+#include "base/cleanup.h"
+#include "base/toml.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define NAME "fuzz.toml"
+
+static unsigned count_lines(const uint8_t *data, size_t size)
+{
+	unsigned count = 1;
+
+	for (size_t i = 0; i < size; i++)
+		count += data[i] == '\n';
+	return count;
+}
+
+static void check_refusal(const struct err *e, unsigned lines, size_t size)
+{
+	unsigned line = 0, column = 0;
+	char space = 0;
+
+	FUZZ_CHECK(e->code == ERR_INVALID || e->code == ERR_LIMIT);
+	FUZZ_CHECK(sscanf(e->msg, NAME ":%u:%u:%c", &line, &column, &space) == 3);
+	FUZZ_CHECK(line >= 1 && line <= lines);
+	FUZZ_CHECK(column >= 1 && column <= size + 1);
+	FUZZ_CHECK(space == ' ');
+	for (const char *p = e->msg; *p; p++)
+		FUZZ_CHECK((unsigned char)*p >= ' ' && *p != 0x7f);
+}
+
+static void check_time(const struct toml_value *v)
+{
+	const struct toml_time *t = toml_time(v);
+	bool has_date = toml_type(v) != TOML_LOCAL_TIME;
+
+	FUZZ_CHECK(t->year >= 0 && t->year <= 9999);
+	FUZZ_CHECK(t->month >= has_date && t->month <= 12);
+	FUZZ_CHECK(t->day >= has_date && t->day <= 31);
+	FUZZ_CHECK(t->hour >= 0 && t->hour <= 23);
+	FUZZ_CHECK(t->minute >= 0 && t->minute <= 59);
+	FUZZ_CHECK(t->second >= 0 && t->second <= 60);
+	FUZZ_CHECK(t->nanosecond >= 0 && t->nanosecond <= 999999999);
+	FUZZ_CHECK(abs(t->offset_minutes) < 24 * 60);
+	FUZZ_CHECK(t->text && strlen(t->text) <= TOML_WORD_MAX_BYTES);
+}
+
+static void check_value(const struct toml_value *v, unsigned depth, unsigned *values);
+
+static void check_table(const struct toml_value *v, unsigned depth, unsigned *values)
+{
+	size_t count = 0;
+	const struct toml_entry *entries = toml_entries(v, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct toml_entry *entry = &entries[i];
+
+		FUZZ_CHECK(entry->key_len <= TOML_KEY_MAX_BYTES);
+		FUZZ_CHECK(entry->key[entry->key_len] == '\0');
+		FUZZ_CHECK(entry->where.line >= 1 && entry->where.column >= 1);
+		if (strlen(entry->key) == entry->key_len)
+			FUZZ_CHECK(toml_get(v, entry->key) == entry->value);
+		check_value(entry->value, depth + 1, values);
+	}
+}
+
+static void check_string(const struct toml_value *v)
+{
+	size_t len = 0;
+	const char *bytes = toml_string(v, &len);
+	const char *text = NULL;
+	struct err e = { 0 };
+
+	FUZZ_CHECK(bytes[len] == '\0' && len <= TOML_DOCUMENT_MAX_BYTES);
+	FUZZ_CHECK((toml_expect_text(v, &text, &e) == 0) == (strlen(bytes) == len));
+}
+
+static void check_value(const struct toml_value *v, unsigned depth, unsigned *values)
+{
+	struct err e = { 0 };
+
+	FUZZ_CHECK(depth <= TOML_DEPTH_MAX && ++*values <= TOML_VALUES_MAX + 1);
+	FUZZ_CHECK(toml_where(v).line >= 1 && toml_where(v).column >= 1);
+	FUZZ_CHECK(toml_expect(v, toml_type(v), &e) == 0);
+	switch (toml_type(v)) {
+	case TOML_TABLE:
+		check_table(v, depth, values);
+		break;
+	case TOML_ARRAY:
+		for (size_t i = 0; i < toml_count(v); i++)
+			check_value(toml_item(v, i), depth + 1, values);
+		break;
+	case TOML_STRING:
+		check_string(v);
+		break;
+	case TOML_INTEGER:
+		(void)toml_integer(v);
+		break;
+	case TOML_FLOAT:
+		(void)toml_float(v);
+		break;
+	case TOML_BOOL:
+		(void)toml_bool(v);
+		break;
+	default:
+		check_time(v);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(toml_freep) struct toml *t = NULL;
+	struct err e = { 0 };
+	unsigned values = 0;
+
+	if (toml_parse((const char *)data, size, NAME, &t, &e) == 0)
+		check_value(toml_root(t), 0, &values);
+	else
+		check_refusal(&e, count_lines(data, size), size);
+	return 0;
+}
