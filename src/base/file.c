@@ -11,17 +11,14 @@
 #include <sys/stat.h>
 
 #define FILE_STEP_BYTES 4096
+#define FILE_COPY_BYTES (1u << 20)
 
-int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
+int file_read_fd(int fd, size_t max_bytes, char **ret_text, size_t *ret_len)
 {
 	cleanup_free char *text = NULL;
-	cleanup_fd int fd = -1;
 	size_t capacity = FILE_STEP_BYTES;
 	size_t len = 0;
 
-	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
 	text = mem_alloc(capacity + 1);
 	for (;;) {
 		ssize_t n = read(fd, text + len, capacity - len);
@@ -44,6 +41,13 @@ int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text
 	*ret_text = take_ptr(text);
 	*ret_len = len;
 	return 0;
+}
+
+int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
+{
+	cleanup_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? -errno : file_read_fd(fd, max_bytes, ret_text, ret_len);
 }
 
 int file_read_line(int dir_fd, const char *path, char *out, size_t out_size)
@@ -76,6 +80,28 @@ int file_write_all(int fd, const void *bytes, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+int file_copy(int from_fd, int to_fd, uint64_t max_bytes)
+{
+	cleanup_free char *bytes = mem_alloc(FILE_COPY_BYTES);
+	uint64_t total = 0;
+
+	for (;;) {
+		ssize_t n = read(from_fd, bytes, FILE_COPY_BYTES);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		total += (uint64_t)n;
+		if (total > max_bytes)
+			return -EFBIG;
+		r = file_write_all(to_fd, bytes, (size_t)n);
+		if (r < 0)
+			return r;
+	}
 }
 
 int file_write_at(int dir_fd, const char *path, const char *text)
