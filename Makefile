@@ -55,8 +55,8 @@ endif
 # ---- sources -----------------------------------------------------------------------------
 
 # Lists of system calls, turned into BPF while building.
-CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c
-BPF_HEADERS := $(BUILD)/gen/seccomp_bpf.h $(BUILD)/gen/confine_bpf.h
+CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c src/image/layer_rules.c
+BPF_HEADERS := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h)
 BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 
 # What is in the gate alone, with libevent and c-ares; what the two programs share.
@@ -67,20 +67,30 @@ GATE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c clock.c ha
 GATE_OBJECTS := $(patsubst src/%.c,$(BUILD)/gate/%.o,$(GATE_ONLY) $(GATE_SHARED))
 GATE_LIBRARIES := -levent_core -lcares
 
-SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY),$(wildcard src/*/*.c))
+# What fetches and unpacks images, with libcurl, libarchive, ISA-L, OpenSSL and jansson; the
+# launcher itself only reads what that leaves.
+IMAGE_FOR_ALL := $(addprefix src/image/,reference.c record.c)
+IMAGE_MAIN := src/image/tool.c
+IMAGE_ONLY := $(filter-out $(IMAGE_FOR_ALL) $(CALL_LISTS),$(wildcard src/image/*.c))
+IMAGE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c path.c clock.c hash.c json.c suggest.c) \
+	$(wildcard src/base/toml*.c $(IMAGE_FOR_ALL))
+IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHARED))
+IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
+
+SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY),$(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
-LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES))
+LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
 
-# A fuzz target is one file. gcc replays its corpus in `make check`; clang looks for more, with
-# the sources that need no library.
+# A fuzz target is one file. gcc replays its corpus in `make check`; clang looks for more.
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
-FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY),$(wildcard src/base/*.c src/policy/*.c src/net/*.c))
+FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN), \
+	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image))))
 FUZZ_CC := clang
 FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
@@ -93,7 +103,7 @@ RESOLVER := $(BUILD)/resolver
 # ---- building ----------------------------------------------------------------------------
 
 .PHONY: all
-all: $(BUILD)/agentkernel $(BUILD)/agentkernel-gate $(BUILD)/agentkernel.1
+all: $(BUILD)/agentkernel $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel.1
 
 $(KERNEL_HEADERS)/.done:
 	@mkdir -p $(@D)
@@ -108,6 +118,7 @@ $(KERNEL_HEADERS)/.done:
 
 $(BUILD)/seccomp_compile: src/sandbox/seccomp_rules.c src/sandbox/seccomp.h
 $(BUILD)/confine_compile: src/net/confine_rules.c src/net/gate.h
+$(BUILD)/layer_compile: src/image/layer_rules.c
 $(BUILD)/%_compile: src/base/callfilter_compile.c src/base/callfilter.h
 	@mkdir -p $(@D)
 	@echo '  CC   $@'
@@ -136,11 +147,20 @@ $(BUILD)/agentkernel-gate: $(GATE_OBJECTS)
 	@echo '  LD   $@'
 	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(GATE_OBJECTS) $(GATE_LIBRARIES)
 
+$(BUILD)/image/%.o: src/%.c $(BPF_HEADERS) Makefile
+	@mkdir -p $(@D)
+	@echo '  CC   $< (image)'
+	$(Q)$(CC) $(HELPER_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/agentkernel-image: $(IMAGE_OBJECTS)
+	@echo '  LD   $@'
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(IMAGE_OBJECTS) $(IMAGE_LIBRARIES)
+
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
 	$(Q)$(BUILD)/agentkernel help --man > $@
 
--include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d) $(IMAGE_OBJECTS:.o=.d)
 
 # ---- packages ----------------------------------------------------------------------------
 
@@ -150,7 +170,7 @@ build-packages:
 	@tools/packages build
 test-packages:
 	@tools/packages test
-	@[ "$$(id -u)" -ne 0 ] || tools/packages net
+	@[ "$$(id -u)" -ne 0 ] || { tools/packages net && tools/packages image; }
 
 # ---- tests -------------------------------------------------------------------------------
 
@@ -162,12 +182,13 @@ $(BUILD)/unit-objects/%.o: src/%.c $(BPF_HEADERS) Makefile
 $(BUILD)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(UNIT_FLAGS) -Itests/unit -o $@ $< $(UNIT_OBJECTS) -lcmocka
+	$(Q)$(CC) $(UNIT_FLAGS) -Itests/unit -o $@ $< $(UNIT_OBJECTS) -lcmocka $(IMAGE_LIBRARIES)
 
 $(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(UNIT_FLAGS) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(UNIT_OBJECTS)
+	$(Q)$(CC) $(UNIT_FLAGS) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(UNIT_OBJECTS) \
+		$(IMAGE_LIBRARIES)
 
 $(PROBE): $(wildcard tests/probe/*.c) $(KERNEL_HEADERS)/.done
 	@mkdir -p $(@D)
@@ -196,10 +217,10 @@ check-vm: build-packages
 
 # ---- fuzzing -----------------------------------------------------------------------------
 
-build/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(FUZZ_SOURCES) $(wildcard src/*/*.h) Makefile
+build/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(FUZZ_SOURCES) $(BPF_HEADERS) $(wildcard src/*/*.h) Makefile
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -Itests/fuzz -o $@ $< $(FUZZ_SOURCES)
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -Itests/fuzz -o $@ $< $(FUZZ_SOURCES) $(IMAGE_LIBRARIES)
 
 .PHONY: fuzz
 fuzz:
@@ -216,6 +237,7 @@ fuzz:
 
 INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-gate \
+	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-image \
 	$(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1 \
 	$(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel \
@@ -226,8 +248,8 @@ install: build-packages
 	@$(MAKE) --no-print-directory all
 	@install -d $(dir $(INSTALLED))
 	install -m 755 $(BUILD)/agentkernel $(DESTDIR)$(PREFIX)/bin/agentkernel
-	install -m 755 $(BUILD)/agentkernel-gate \
-		$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-gate
+	install -m 755 $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image \
+		$(DESTDIR)$(PREFIX)/libexec/agentkernel/
 	install -m 644 $(BUILD)/agentkernel.1 $(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1
 	@$(BUILD)/agentkernel completion bash \
 		> $(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel

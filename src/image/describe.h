@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * describe - an image for people and programs to look at: what `image inspect` prints.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "image/reference.h"
+#include "image/store.h"
+
+#define DESCRIBE_MAX_BYTES (64u << 20)
+
+/* A JSON array with an object each. */
+ERR_CHECKED int describe_images(const struct store *s, const struct reference *refs, unsigned count,
+				struct buf *out, struct err *e);

@@ -1,0 +1,430 @@
+/*
+ * layerpack - a directory as a tar archive; see layerpack.h.
+ *
+ * Theory of operation. A walk by descriptors: each directory is opened beneath its parent without
+ * following links, its names are read and sorted, each is looked at and, if it is a file or a
+ * directory, opened; what is written about it comes from the open descriptor. A tree that changes
+ * meanwhile gives an archive of no particular moment, never one of something outside of it.
+ *
+ * libarchive writes the tar (pax) and finds the hard links. Names are bytes: "hdrcharset=BINARY"
+ * keeps it from translating them.
+ *
+ * Limits. Those of layer_unpack(): an archive that it would refuse is not written to its end.
+ */
+#include "image/layerpack.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "image/layer.h"
+#include "image/layername.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#define COPY_BYTES (256u << 10)
+#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum, of a list and of a value */
+#define HOLES_MAX 4096u             /* a file with more is written without any */
+
+struct pack {
+	struct archive *archive;
+	struct archive_entry_linkresolver *links;
+	int archive_fd;
+	int write_error; /* of the archive's descriptor */
+	bool is_over;    /* nothing is written any more */
+	char path[LAYER_NAME_MAX_BYTES];
+	uint64_t entries;
+	uint64_t bytes;
+	char *buffer; /* COPY_BYTES */
+};
+
+/* Sorted; owned. */
+struct names {
+	char **list;
+	size_t count;
+};
+
+static void names_done(struct names *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		free(n->list[i]);
+	free(n->list);
+}
+
+static void closedirp(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+static void entry_freep(struct archive_entry **entry)
+{
+	archive_entry_free(*entry); /* NULL is fine */
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* ---- the archive ---- */
+
+static la_ssize_t on_write(struct archive *a, void *context, const void *bytes, size_t len)
+{
+	struct pack *p = context;
+	int r = p->is_over ? -ECANCELED : file_write_all(p->archive_fd, bytes, len);
+
+	if (r < 0) {
+		p->write_error = -r;
+		archive_set_error(a, -r, "write");
+		return -1;
+	}
+	return (la_ssize_t)len;
+}
+
+static int explain(const struct pack *p, struct err *e)
+{
+	const char *words = archive_error_string(p->archive);
+
+	if (p->write_error)
+		return err_sys(e, p->write_error, "write the archive");
+	return err_set(e, ERR_INVALID, "write the archive: %s", words ? words : "no reason");
+}
+
+static void pack_done(struct pack *p)
+{
+	archive_entry_linkresolver_free(p->links);
+	/* half an archive would be completed here, the rest of a file with zeros */
+	p->is_over = true;
+	(void)archive_write_free(p->archive);
+	free(p->buffer);
+}
+
+static int pack_init(struct pack *p, int archive_fd, struct err *e)
+{
+	*p = (struct pack){ .archive_fd = archive_fd, .buffer = mem_alloc(COPY_BYTES) };
+	p->links = archive_entry_linkresolver_new();
+	p->archive = archive_write_new();
+	assert(p->links && p->archive); /* only out of memory */
+	archive_entry_linkresolver_set_strategy(p->links, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE);
+	if (archive_write_set_format_pax(p->archive) != ARCHIVE_OK ||
+	    archive_write_set_options(p->archive, "hdrcharset=BINARY") != ARCHIVE_OK ||
+	    archive_write_set_bytes_per_block(p->archive, COPY_BYTES) != ARCHIVE_OK ||
+	    archive_write_set_bytes_in_last_block(p->archive, 512) != ARCHIVE_OK ||
+	    archive_write_open2(p->archive, p, NULL, on_write, NULL, NULL) != ARCHIVE_OK)
+		return explain(p, e);
+	return 0;
+}
+
+/* ---- what is written about a file ---- */
+
+static bool is_packed_xattr(const char *name)
+{
+	if (strncmp(name, "user.overlay.", 13) == 0)
+		return false;
+	return strncmp(name, "user.", 5) == 0 || strcmp(name, "security.capability") == 0;
+}
+
+/* Returns -errno. */
+static int add_xattrs(struct archive_entry *entry, int fd)
+{
+	cleanup_free char *names = mem_alloc(XATTR_MAX_BYTES + 1);
+	cleanup_free char *value = mem_alloc(XATTR_MAX_BYTES);
+	ssize_t len = flistxattr(fd, names, XATTR_MAX_BYTES);
+
+	if (len < 0)
+		return errno == ENOTSUP ? 0 : -errno;
+	for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+		ssize_t size;
+
+		if (!is_packed_xattr(name))
+			continue;
+		size = fgetxattr(fd, name, value, XATTR_MAX_BYTES);
+		if (size < 0)
+			return -errno;
+		archive_entry_xattr_add_entry(entry, name, value, (size_t)size);
+	}
+	return 0;
+}
+
+static void add_holes(struct archive_entry *entry, int fd, const struct stat *st)
+{
+	off_t data = 0, hole = 0;
+
+	if (st->st_blocks >= st->st_size / 512) /* as large as it says */
+		return;
+	for (unsigned i = 0; hole < st->st_size; i++) {
+		data = lseek(fd, hole, SEEK_DATA);
+		if (data < 0) /* nothing but a hole from here on */
+			break;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole < 0 || i == HOLES_MAX) {
+			archive_entry_sparse_clear(entry);
+			return;
+		}
+		archive_entry_sparse_add_entry(entry, data, hole - data);
+	}
+	if (archive_entry_sparse_count(entry) == 0) /* all of it: an empty piece at the end */
+		archive_entry_sparse_add_entry(entry, st->st_size, 0);
+}
+
+static struct archive_entry *new_entry(const struct pack *p, const struct stat *st)
+{
+	struct archive_entry *entry = archive_entry_new();
+
+	assert(entry);
+	archive_entry_copy_stat(entry, st);
+	archive_entry_unset_atime(entry);
+	archive_entry_unset_ctime(entry);
+	archive_entry_unset_birthtime(entry);
+	archive_entry_copy_pathname(entry, p->path[0] ? p->path : "./");
+	return entry;
+}
+
+static int write_zeros_up_to(struct pack *p, uint64_t from, uint64_t size, struct err *e)
+{
+	memset(p->buffer, 0, COPY_BYTES);
+	while (from < size) {
+		size_t len = size - from < COPY_BYTES ? (size_t)(size - from) : COPY_BYTES;
+
+		if (archive_write_data(p->archive, p->buffer, len) < 0)
+			return explain(p, e);
+		from += len;
+	}
+	return 0;
+}
+
+/* As many bytes as the header says, also if the file changes meanwhile. */
+static int write_contents(struct pack *p, int fd, uint64_t size, struct err *e)
+{
+	uint64_t at = 0;
+
+	while (at < size) {
+		size_t len = size - at < COPY_BYTES ? (size_t)(size - at) : COPY_BYTES;
+		ssize_t n = pread(fd, p->buffer, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(e, errno, "read");
+		if (n == 0)
+			return write_zeros_up_to(p, at, size, e);
+		if (archive_write_data(p->archive, p->buffer, (size_t)n) < 0)
+			return explain(p, e);
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int check_limits(struct pack *p, const struct stat *st, struct err *e)
+{
+	if (++p->entries > LAYER_ENTRIES_MAX)
+		return err_set(e, ERR_LIMIT, "there are more than %u files", LAYER_ENTRIES_MAX);
+	if (S_ISREG(st->st_mode))
+		p->bytes += (uint64_t)st->st_size;
+	if (p->bytes > LAYER_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "the files are larger than %llu bytes",
+			       LAYER_BYTES_MAX);
+	return 0;
+}
+
+/* Takes the entry. A further name of a file that was written already has no contents. */
+static int write_entry(struct pack *p, struct archive_entry *entry, int fd, struct err *e)
+{
+	CLEANUP(entry_freep) struct archive_entry *owned = entry;
+	struct archive_entry *deferred = NULL;
+	bool has_contents;
+
+	archive_entry_linkify(p->links, &owned, &deferred);
+	assert(owned && !deferred); /* only other strategies hold entries back */
+	has_contents = archive_entry_filetype(owned) == AE_IFREG && !archive_entry_hardlink(owned);
+	if (archive_write_header(p->archive, owned) != ARCHIVE_OK)
+		return explain(p, e);
+	if (!has_contents)
+		return 0;
+	return write_contents(p, fd, (uint64_t)archive_entry_size(owned), e);
+}
+
+/* Of what is open: a file or a directory. */
+static int write_open(struct pack *p, int fd, const struct stat *st, struct err *e)
+{
+	struct archive_entry *entry;
+	int r;
+
+	if (check_limits(p, st, e) < 0)
+		return -1;
+	entry = new_entry(p, st);
+	r = add_xattrs(entry, fd);
+	if (r < 0) {
+		archive_entry_free(entry);
+		return err_sys(e, -r, "read the attributes");
+	}
+	if (S_ISREG(st->st_mode))
+		add_holes(entry, fd, st);
+	return write_entry(p, entry, fd, e);
+}
+
+static int write_symlink(struct pack *p, int dir_fd, const char *name, const struct stat *st,
+			 struct err *e)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
+	struct archive_entry *entry;
+
+	if (len < 0)
+		return err_sys(e, errno, "read the link");
+	target[len] = '\0';
+	if (check_limits(p, st, e) < 0)
+		return -1;
+	entry = new_entry(p, st);
+	archive_entry_copy_symlink(entry, target);
+	return write_entry(p, entry, -1, e);
+}
+
+static int write_fifo(struct pack *p, const struct stat *st, struct err *e)
+{
+	if (check_limits(p, st, e) < 0)
+		return -1;
+	return write_entry(p, new_entry(p, st), -1, e);
+}
+
+/* ---- the walk ---- */
+
+static int read_names(int fd, struct names *ret, struct err *e)
+{
+	CLEANUP(closedirp) DIR *dir = NULL;
+	CLEANUP(names_done) struct names names = { 0 };
+	const struct dirent *child;
+	int own_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	dir = own_fd >= 0 ? fdopendir(own_fd) : NULL;
+	if (!dir)
+		return err_sys(e, errno, "open the directory");
+	while ((errno = 0, child = readdir(dir))) {
+		if (strcmp(child->d_name, ".") == 0 || strcmp(child->d_name, "..") == 0)
+			continue;
+		if (names.count == LAYER_ENTRIES_MAX)
+			return err_set(e, ERR_LIMIT, "there are more than %u files",
+				       LAYER_ENTRIES_MAX);
+		if ((names.count & (names.count - 1)) == 0)
+			names.list = mem_grow(names.list, names.count ? names.count * 2 : 1,
+					      sizeof(char *));
+		names.list[names.count++] = mem_dup(child->d_name);
+	}
+	if (errno != 0)
+		return err_sys(e, errno, "read the directory");
+	if (names.count > 0)
+		qsort(names.list, names.count, sizeof(char *), compare_names);
+	*ret = names;
+	names = (struct names){ 0 };
+	return 0;
+}
+
+static int pack_directory(struct pack *p, int fd, const char *const *excluded, unsigned depth,
+			  struct err *e);
+
+/* The kind may have changed since the look at the name: it is asked again of what was opened. */
+static int pack_opened(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
+{
+	cleanup_fd int fd =
+		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "open");
+	if (S_ISDIR(st.st_mode))
+		return pack_directory(p, fd, NULL, depth, e);
+	if (S_ISREG(st.st_mode))
+		return write_open(p, fd, &st, e);
+	return err_set(e, ERR_BUSY, "it was replaced while it was packed");
+}
+
+static int pack_child(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, errno, "look at it");
+	switch (st.st_mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFDIR:
+		return pack_opened(p, dir_fd, name, depth, e);
+	case S_IFLNK:
+		return write_symlink(p, dir_fd, name, &st, e);
+	case S_IFIFO:
+		return write_fifo(p, &st, e);
+	default: /* sockets and devices mean nothing elsewhere */
+		return 0;
+	}
+}
+
+static bool is_excluded(const char *const *excluded, const char *name)
+{
+	for (; excluded && *excluded; excluded++) {
+		if (strcmp(*excluded, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Adds a name to the path and packs what it is. After a failure the path tells where it was. */
+static int pack_name(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
+{
+	size_t len = strlen(p->path);
+	size_t room = sizeof(p->path) - len;
+
+	if (strlen(name) + 2 > room)
+		return err_set(e, ERR_LIMIT, "what lies in it has too long a name");
+	(void)snprintf(p->path + len, room, "%s%s", len > 0 ? "/" : "", name);
+	if (strncmp(name, ".wh.", 4) == 0)
+		return err_set(e, ERR_INVALID, "in a layer such a name hides another file");
+	if (pack_child(p, dir_fd, name, depth, e) < 0)
+		return -1;
+	p->path[len] = '\0';
+	return 0;
+}
+
+static int pack_directory(struct pack *p, int fd, const char *const *excluded, unsigned depth,
+			  struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	struct stat st;
+
+	if (depth > LAYER_DEPTH_MAX)
+		return err_set(e, ERR_LIMIT, "it lies beneath more than %u directories",
+			       LAYER_DEPTH_MAX);
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "look at it");
+	if (write_open(p, fd, &st, e) < 0 || read_names(fd, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (is_excluded(excluded, names.list[i]))
+			continue;
+		if (pack_name(p, fd, names.list[i], depth + 1, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int layerpack_write(int dir_fd, int archive_fd, const char *const *excluded, struct err *e)
+{
+	CLEANUP(pack_done) struct pack p;
+	char quoted[LAYERNAME_QUOTED_MAX_BYTES];
+
+	if (pack_init(&p, archive_fd, e) < 0)
+		return -1;
+	if (pack_directory(&p, dir_fd, excluded, 0, e) < 0)
+		return err_wrap(e, "pack '%s'", layername_quote(p.path, quoted));
+	if (archive_write_close(p.archive) != ARCHIVE_OK)
+		return explain(&p, e);
+	return 0;
+}

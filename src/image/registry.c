@@ -1,0 +1,529 @@
+/*
+ * registry - the OCI distribution protocol, as a client that pulls; see registry.h.
+ *
+ * Theory of operation
+ *
+ * A struct registry is one repository: a list of places to ask (endpoint), one loop that moves
+ * bytes (exchange), and for each thing wanted one question (ask) that knows when to ask again and
+ * where. This file turns answers into manifests and blobs.
+ *
+ * A blob is a job. Its file is first hashed as far as it goes (in stretches, so that ticks go on),
+ * then the rest is asked for with a Range. The answer decides: 206 goes on where we are, 200 starts
+ * the file over, 416 means that the beginning is not this blob's. When all bytes are there their
+ * digest says whether they are right; if they are not and some of them were there before, the job
+ * starts over once. At most REGISTRY_PARALLEL_MAX jobs are active, in order; one that pauses keeps
+ * its place, since whatever made it pause would hit the next one too.
+ *
+ * Invariants. A file holds, at every moment, what was received in order from its start; nothing is
+ * called checked whose digest was not compared. Docker-Content-Digest is never looked at.
+ *
+ * Hostile input: everything from the network. Sizes come from the manifest and bound the bodies;
+ * the maxima of headers, redirects and time are exchange's.
+ */
+#include "image/registry.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "image/ask.h"
+#include "image/digest.h"
+#include "image/download.h"
+#include "image/endpoint.h"
+#include "image/exchange.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CATCH_UP_BYTES (8u << 20) /* hashed between two ticks */
+#define WAIT_MS 1000u             /* a turn's longest wait */
+
+static_assert(REGISTRY_WATCHED_MAX == EXCHANGE_WATCHED_MAX, "one list is the other");
+
+static const char manifest_accept[] = MANIFEST_TYPE_OCI_INDEX
+	", " MANIFEST_TYPE_OCI ", " MANIFEST_TYPE_DOCKER_LIST ", " MANIFEST_TYPE_DOCKER;
+
+struct registry {
+	struct ask_site site;
+};
+
+/* ---- the places to ask ---- */
+
+static int add_mirrors(struct registry *r, const char *const *mirrors, struct err *e)
+{
+	for (; mirrors && *mirrors; mirrors++) {
+		if (endpoint_init_mirror(&r->site.endpoints[r->site.endpoint_count], *mirrors, e) <
+		    0)
+			return -1;
+		r->site.endpoint_count++;
+	}
+	return 0;
+}
+
+static unsigned count_texts(const char *const *texts)
+{
+	unsigned count = 0;
+
+	while (texts && texts[count])
+		count++;
+	return count;
+}
+
+int registry_new(const struct registry_options *o, struct registry **ret, struct err *e)
+{
+	CLEANUP(registry_freep) struct registry *r = mem_alloc(sizeof(*r));
+	unsigned mirrors = count_texts(o->mirrors);
+
+	if (mirrors > REGISTRY_MIRRORS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u mirrors", REGISTRY_MIRRORS_MAX);
+	r->site = (struct ask_site){
+		.loop = exchange_loop_new(),
+		.endpoints = mem_alloc((mirrors + 1) * sizeof(*r->site.endpoints)),
+		.host = o->reference->host,
+		.path = o->reference->path,
+		.scope = mem_format("repository:%s:pull", o->reference->path),
+		.credentials = o->credentials,
+		.is_insecure = o->is_insecure,
+		.connect_max_ms = o->connect_max_ms ? o->connect_max_ms : REGISTRY_CONNECT_MAX_MS,
+		.stall_max_s = o->stall_max_s ? o->stall_max_s : REGISTRY_STALL_MAX_S,
+	};
+	if (add_mirrors(r, o->mirrors, e) < 0)
+		return -1;
+	endpoint_init_registry(&r->site.endpoints[r->site.endpoint_count++], o->reference->host,
+			       o->is_insecure);
+	*ret = take_ptr(r);
+	return 0;
+}
+
+void registry_free(struct registry *r)
+{
+	if (!r)
+		return;
+	for (unsigned i = 0; i < r->site.endpoint_count; i++)
+		endpoint_done(&r->site.endpoints[i]);
+	free(r->site.endpoints);
+	free(r->site.scope);
+	exchange_loop_free(r->site.loop);
+	free(r);
+}
+
+void registry_freep(struct registry **r)
+{
+	registry_free(*r);
+	*r = NULL;
+}
+
+/* ---- manifests ---- */
+
+struct manifest_answer {
+	const struct ask *ask;
+	struct buf bytes;
+};
+
+static void manifest_answer_done(struct manifest_answer *m)
+{
+	buf_done(&m->bytes);
+}
+
+static int on_manifest_bytes(void *context, const char *bytes, size_t len, struct err *e)
+{
+	struct manifest_answer *m = context;
+
+	buf_add(&m->bytes, bytes, len);
+	if (m->bytes.is_cut)
+		return err_set(e, ERR_REMOTE, "%s sends more than %u bytes for %s",
+			       ask_endpoint_name(m->ask), MANIFEST_MAX_BYTES, m->ask->what);
+	return 0;
+}
+
+static int pause_until(struct registry *r, uint64_t not_before_ms, struct err *e)
+{
+	uint64_t now_ms;
+
+	while ((now_ms = clock_now_ms()) < not_before_ms)
+		if (exchange_loop_turn(r->site.loop, not_before_ms - now_ms, e) < 0)
+			return -1;
+	return 0;
+}
+
+static enum ask_verdict check_manifest(struct ask *a, const struct manifest_answer *m,
+				       const char *wanted, char found[REFERENCE_DIGEST_MAX_BYTES],
+				       struct err *e)
+{
+	digest_of(buf_text(&m->bytes), m->bytes.len, found);
+	if (!reference_is_digest(wanted) || strcmp(found, wanted) == 0)
+		return ASK_ARRIVED;
+	if (ask_leave_mirror(a))
+		return ASK_AGAIN;
+	(void)err_set(e, ERR_REMOTE, "%s sends other bytes for %s: their digest is %s",
+		      ask_endpoint_name(a), a->what, found);
+	return ASK_FAILED;
+}
+
+static enum ask_verdict try_manifest(struct registry *r, struct ask *a, const char *name,
+				     struct manifest_answer *m,
+				     char found[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
+{
+	struct ask_options o = {
+		.accept = manifest_accept,
+		.total_max_ms = REGISTRY_MANIFEST_MAX_MS,
+		.on_body = on_manifest_bytes,
+		.context = m,
+	};
+	enum ask_verdict verdict;
+
+	buf_done(&m->bytes);
+	if (pause_until(r, a->not_before_ms, e) < 0 || ask_start(a, &o, e) < 0 ||
+	    exchange_wait(a->exchange, e) < 0)
+		return ASK_FAILED;
+	verdict = ask_judge(a, e);
+	if (verdict == ASK_STOPPED)
+		return ask_leave_mirror(a) ? ASK_AGAIN : ASK_FAILED;
+	if (verdict == ASK_ARRIVED)
+		return check_manifest(a, m, name, found, e);
+	return verdict;
+}
+
+int registry_get_manifest(struct registry *r, const char *name, struct buf *ret_bytes,
+			  char ret_type[MANIFEST_TYPE_MAX_BYTES],
+			  char ret_digest[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
+{
+	CLEANUP(ask_done) struct ask a = { 0 };
+	CLEANUP(manifest_answer_done) struct manifest_answer m = { .ask = &a };
+	cleanup_free char *suffix = mem_format("manifests/%s", name);
+	cleanup_free char *what = reference_is_digest(name) ? mem_format("the manifest %s", name)
+							    : mem_format("the tag '%s'", name);
+	char found[REFERENCE_DIGEST_MAX_BYTES];
+	enum ask_verdict verdict;
+	const char *type;
+
+	buf_init(&m.bytes, MANIFEST_MAX_BYTES);
+	ask_init(&a, &r->site, suffix, what);
+	do
+		verdict = try_manifest(r, &a, name, &m, found, e);
+	while (verdict == ASK_AGAIN);
+	if (verdict != ASK_ARRIVED)
+		return -1;
+	type = exchange_get_header(a.exchange, "Content-Type", 0);
+	(void)snprintf(ret_type, MANIFEST_TYPE_MAX_BYTES, "%s", type ? type : "");
+	memcpy(ret_digest, found, sizeof(found));
+	buf_done(ret_bytes);
+	*ret_bytes = m.bytes;
+	m.bytes = (struct buf){ 0 };
+	return 0;
+}
+
+/* ---- one blob ---- */
+
+enum job_phase { JOB_NEW, JOB_CATCHING_UP, JOB_READY, JOB_MOVING, JOB_DONE };
+
+struct job {
+	struct registry_blob *blob;
+	enum job_phase phase;
+	struct ask ask;
+	struct download download;
+	bool has_body;         /* of the present exchange */
+	bool is_wrong;         /* on_body saw bytes that cannot be this blob's */
+	bool has_started_over; /* once is all */
+	uint64_t progress_from;
+};
+
+static void job_done(struct job *j)
+{
+	ask_done(&j->ask);
+	download_done(&j->download);
+}
+
+static int job_init(struct job *j, struct registry *r, struct err *e)
+{
+	cleanup_free char *suffix = mem_format("blobs/%s", j->blob->digest);
+	cleanup_free char *what = mem_format("the blob %s", j->blob->digest);
+
+	ask_init(&j->ask, &r->site, suffix, what);
+	j->phase = JOB_CATCHING_UP;
+	return download_init(&j->download, j->blob->fd, j->blob->digest, j->blob->size_bytes, e);
+}
+
+/* Where a 206 begins must be where we are. */
+static bool is_range_right(const struct job *j)
+{
+	const char *range = exchange_get_header(j->ask.exchange, "Content-Range", 0);
+	char expected[64];
+
+	(void)snprintf(expected, sizeof(expected), "bytes %" PRIu64 "-", j->download.done_bytes);
+	return range && strncmp(range, expected, strlen(expected)) == 0;
+}
+
+static int on_first_bytes(struct job *j, struct err *e)
+{
+	long status = exchange_get_status(j->ask.exchange);
+
+	j->has_body = true;
+	if (status == 206 && !is_range_right(j)) {
+		j->is_wrong = true;
+		return err_set(e, ERR_REMOTE, "%s sends another part of %s than was asked for",
+			       ask_endpoint_name(&j->ask), j->ask.what);
+	}
+	if (status == 200 && j->download.done_bytes > 0) {
+		j->progress_from = 0;
+		return download_restart(&j->download, e);
+	}
+	return 0;
+}
+
+static int on_blob_bytes(void *context, const char *bytes, size_t len, struct err *e)
+{
+	struct job *j = context;
+
+	if (!j->has_body && on_first_bytes(j, e) < 0)
+		return -1;
+	if (download_add(&j->download, bytes, len, e) < 0) {
+		j->is_wrong = e->code == ERR_REMOTE;
+		return j->is_wrong ? err_wrap(e, "%s", ask_endpoint_name(&j->ask)) : -1;
+	}
+	j->blob->done_bytes = j->download.done_bytes;
+	return 0;
+}
+
+static int start_moving(struct job *j, struct err *e)
+{
+	struct ask_options o = {
+		.range_from = j->download.done_bytes,
+		.on_body = on_blob_bytes,
+		.context = j,
+	};
+
+	j->has_body = false;
+	j->is_wrong = false;
+	j->download.is_pieced = j->download.is_pieced || o.range_from > 0;
+	j->phase = JOB_MOVING;
+	j->blob->state = REGISTRY_MOVING;
+	return ask_start(&j->ask, &o, e);
+}
+
+/*
+ * The bytes are not this blob's; `e` says why. What came from a mirror, or was partly there
+ * before, is worth another attempt from nothing.
+ */
+static int start_over(struct job *j, struct err *e)
+{
+	struct err cause = *e;
+	bool can_again = ask_leave_mirror(&j->ask);
+
+	if (!can_again && j->download.is_pieced && !j->has_started_over)
+		can_again = j->has_started_over = true;
+	if (download_restart(&j->download, e) < 0)
+		return -1;
+	j->progress_from = 0;
+	j->blob->done_bytes = 0;
+	j->phase = JOB_READY;
+	j->blob->state = REGISTRY_WAITING;
+	if (can_again)
+		return 0;
+	*e = cause;
+	return -1;
+}
+
+static int finish_job(struct job *j, struct err *e)
+{
+	bool is_right = false;
+
+	if (download_check(&j->download, &is_right, e) < 0)
+		return -1;
+	if (!is_right) {
+		(void)err_set(e, ERR_REMOTE, "%s sends other bytes for %s: their digest is wrong",
+			      ask_endpoint_name(&j->ask), j->ask.what);
+		return start_over(j, e);
+	}
+	j->phase = JOB_DONE;
+	j->blob->state = REGISTRY_CHECKED;
+	return 0;
+}
+
+/* What was there before counts only when its digest does. */
+static int catch_up(struct job *j, struct err *e)
+{
+	bool is_through = false;
+
+	if (download_catch_up(&j->download, CATCH_UP_BYTES, &is_through, e) < 0)
+		return -1;
+	j->blob->done_bytes = j->progress_from = j->download.done_bytes;
+	if (!is_through)
+		return 0;
+	j->phase = JOB_READY;
+	if (j->download.done_bytes == j->download.size_bytes)
+		return finish_job(j, e);
+	return 0;
+}
+
+/* ---- what an answer means for a blob ---- */
+
+static void note_progress(struct job *j)
+{
+	if (j->download.done_bytes < j->progress_from + REGISTRY_PROGRESS_MIN_BYTES)
+		return;
+	ask_note_progress(&j->ask);
+	j->progress_from = j->download.done_bytes;
+}
+
+static int apply_verdict(struct job *j, enum ask_verdict verdict)
+{
+	if (verdict != ASK_AGAIN)
+		return -1;
+	j->phase = JOB_READY;
+	j->blob->state = j->ask.not_before_ms > clock_now_ms() ? REGISTRY_PAUSED : REGISTRY_WAITING;
+	return 0;
+}
+
+/* A complete answer that is not a complete blob: a server that cannot count, or a cut that
+ * looks like an end. */
+static int settle_short(struct job *j, struct err *e)
+{
+	(void)err_set(e, ERR_REMOTE, "%s ends %s after %" PRIu64 " of its %" PRIu64 " bytes",
+		      ask_endpoint_name(&j->ask), j->ask.what, j->download.done_bytes,
+		      j->download.size_bytes);
+	return apply_verdict(j, ask_try_again(&j->ask, e));
+}
+
+static int settle(struct job *j, struct err *e)
+{
+	long status = j->ask.exchange->status;
+	enum ask_verdict verdict;
+
+	note_progress(j);
+	/* all bytes are there, however the transfer ended */
+	if (!j->is_wrong && j->has_body && j->download.done_bytes == j->download.size_bytes)
+		return finish_job(j, e);
+	verdict = ask_judge(&j->ask, e);
+	if (verdict == ASK_ARRIVED)
+		return settle_short(j, e);
+	if (verdict == ASK_STOPPED)
+		return j->is_wrong ? start_over(j, e) : -1;
+	if (verdict == ASK_FAILED && status == 416 && j->download.done_bytes > 0)
+		return start_over(j, e);
+	return apply_verdict(j, verdict);
+}
+
+/* ---- all blobs ---- */
+
+struct fetch {
+	struct registry *registry;
+	struct job *jobs;
+	unsigned count;
+	const struct registry_events *events;
+};
+
+static void fetch_done(struct fetch *f)
+{
+	exchange_loop_set_hooks(f->registry->site.loop, NULL);
+	for (unsigned i = 0; i < f->count; i++)
+		job_done(&f->jobs[i]);
+	free(f->jobs);
+}
+
+/* Does the next thing that a job can do by itself. *ret_wait_ms: nothing before so long. */
+static int advance(struct fetch *f, struct job *j, uint64_t *ret_wait_ms, struct err *e)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	*ret_wait_ms = 0;
+	switch (j->phase) {
+	case JOB_NEW:
+		return job_init(j, f->registry, e);
+	case JOB_CATCHING_UP:
+		return catch_up(j, e);
+	case JOB_READY:
+		if (j->ask.not_before_ms <= now_ms)
+			return start_moving(j, e);
+		*ret_wait_ms = j->ask.not_before_ms - now_ms;
+		return 0;
+	case JOB_MOVING:
+		if (j->ask.exchange->is_done)
+			return settle(j, e);
+		*ret_wait_ms = WAIT_MS;
+		return 0;
+	case JOB_DONE:
+		break;
+	}
+	*ret_wait_ms = WAIT_MS;
+	return 0;
+}
+
+static int advance_one(struct fetch *f, unsigned index, uint64_t *ret_wait_ms, struct err *e)
+{
+	struct job *j = &f->jobs[index];
+
+	if (advance(f, j, ret_wait_ms, e) < 0)
+		return -1;
+	if (j->phase != JOB_DONE)
+		return 0;
+	job_done(j);
+	if (f->events && f->events->on_blob)
+		return f->events->on_blob(f->events->context, index, e);
+	return 0;
+}
+
+/* Returns how many are active, at most REGISTRY_PARALLEL_MAX. */
+static int advance_all(struct fetch *f, uint64_t *ret_wait_ms, struct err *e)
+{
+	unsigned active = 0;
+
+	*ret_wait_ms = WAIT_MS;
+	for (unsigned i = 0; i < f->count && active < REGISTRY_PARALLEL_MAX; i++) {
+		uint64_t wait_ms = 0;
+
+		if (f->jobs[i].phase == JOB_DONE)
+			continue;
+		if (advance_one(f, i, &wait_ms, e) < 0)
+			return -1;
+		active++;
+		if (wait_ms < *ret_wait_ms)
+			*ret_wait_ms = wait_ms;
+	}
+	return (int)active;
+}
+
+static int run(struct fetch *f, struct err *e)
+{
+	uint64_t wait_ms = 0;
+	int active;
+
+	while ((active = advance_all(f, &wait_ms, e)) > 0)
+		if (exchange_loop_turn(f->registry->site.loop, wait_ms, e) < 0)
+			return -1;
+	return active;
+}
+
+/* The first error is the one to tell: what is kept here is for the next attempt. */
+static void keep_beginnings(struct fetch *f)
+{
+	struct err ignored;
+
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->jobs[i].phase != JOB_NEW && f->jobs[i].phase != JOB_DONE)
+			(void)!download_flush(&f->jobs[i].download, &ignored);
+}
+
+int registry_get_blobs(struct registry *r, struct registry_blob *blobs, unsigned count,
+		       const struct registry_events *events, struct err *e)
+{
+	CLEANUP(fetch_done) struct fetch f = { .registry = r, .count = count, .events = events };
+
+	f.jobs = mem_alloc(count * sizeof(*f.jobs));
+	for (unsigned i = 0; i < count; i++) {
+		f.jobs[i].blob = &blobs[i];
+		blobs[i].state = REGISTRY_WAITING;
+		blobs[i].done_bytes = 0;
+	}
+	if (events)
+		exchange_loop_set_hooks(r->site.loop, &(struct exchange_hooks){
+							      .context = events->context,
+							      .on_tick = events->on_tick,
+							      .get_watched = events->get_watched,
+						      });
+	if (run(&f, e) == 0)
+		return 0;
+	keep_beginnings(&f);
+	return -1;
+}

@@ -1,0 +1,298 @@
+/* storegc - takes back what no image needs; see storegc.h. */
+#include "image/storegc.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* Sorted names that are to stay. */
+struct names {
+	char **list;
+	size_t count;
+	bool is_sorted;
+};
+
+static void names_add(struct names *n, const char *name)
+{
+	n->list = mem_grow(n->list, n->count + 1, sizeof(*n->list));
+	n->list[n->count++] = mem_dup(name);
+	n->is_sorted = false;
+}
+
+static void names_done(struct names *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		free(n->list[i]);
+	free(n->list);
+	*n = (struct names){ 0 };
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool names_have(struct names *n, const char *name)
+{
+	if (n->count == 0)
+		return false;
+	if (!n->is_sorted)
+		qsort(n->list, n->count, sizeof(*n->list), by_text);
+	n->is_sorted = true;
+	return bsearch(&name, n->list, n->count, sizeof(*n->list), by_text);
+}
+
+/* All names in a directory, but "." and "..". */
+static int list(int dir_fd, struct names *ret, struct err *e)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir)
+		return err_sys(e, errno, "list the image store");
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			names_add(ret, entry->d_name);
+	(void)closedir(dir);
+	return 0;
+}
+
+struct collection {
+	const struct store *store;
+	unsigned flags;
+	struct names named; /* records that a name leads to */
+	struct names blobs; /* to stay, as do the next */
+	struct names layers;
+	struct names owners; /* maps of ids that a record still uses */
+	struct storegc_result result;
+};
+
+static void collection_done(struct collection *c)
+{
+	names_done(&c->named);
+	names_done(&c->blobs);
+	names_done(&c->layers);
+	names_done(&c->owners);
+}
+
+static int find_named(struct collection *c, struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	char target[64];
+
+	if (list(c->store->names_fd, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		ssize_t n =
+			readlinkat(c->store->names_fd, names.list[i], target, sizeof(target) - 1);
+
+		if (names.list[i][0] == '.' || n <= 0) { /* of a process that was killed */
+			if (!(c->flags & STOREGC_DRY))
+				(void)unlinkat(c->store->names_fd, names.list[i], 0);
+			continue;
+		}
+		target[n] = '\0';
+		names_add(&c->named, strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+	}
+	return 0;
+}
+
+static void keep_blob(struct collection *c, const char *digest)
+{
+	names_add(&c->blobs, digest + sizeof("sha256:") - 1);
+}
+
+/* A manifest that cannot be read keeps nothing but itself: its image is whole in its layers. */
+static void keep_blobs_of(struct collection *c, const struct record *r)
+{
+	struct manifest *m = mem_alloc(sizeof(*m));
+	cleanup_free char *text = NULL;
+	struct err ignored;
+	size_t len = 0;
+
+	keep_blob(c, r->digest);
+	keep_blob(c, r->config);
+	if (store_read_blob(c->store, r->digest, MANIFEST_MAX_BYTES, &text, &len, &ignored) == 0 &&
+	    manifest_parse(text, len, m, &ignored) == 0)
+		for (unsigned i = 0; i < m->layer_count; i++)
+			keep_blob(c, m->layers[i].digest);
+	free(m);
+}
+
+static void keep(struct collection *c, const struct record *r)
+{
+	keep_blobs_of(c, r);
+	names_add(&c->owners, r->owners);
+	if (strcmp(r->owners, c->store->owners) == 0)
+		for (unsigned i = 0; i < r->layer_count; i++)
+			names_add(&c->layers, r->layers[i]);
+}
+
+/* Names lead to records by link: those that lead nowhere are removed with the record. */
+static void remove_names_of(struct collection *c, const char *id)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	cleanup_free char *wanted = mem_format("../records/%s", id);
+	char target[64];
+	struct err ignored;
+
+	if (list(c->store->names_fd, &names, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		ssize_t n =
+			readlinkat(c->store->names_fd, names.list[i], target, sizeof(target) - 1);
+
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		if (strcmp(target, wanted) == 0)
+			(void)unlinkat(c->store->names_fd, names.list[i], 0);
+	}
+}
+
+static int remove_record(struct collection *c, const char *id, struct err *e)
+{
+	c->result.record_count++;
+	if (c->flags & STOREGC_DRY)
+		return 0;
+	remove_names_of(c, id);
+	if (unlinkat(c->store->records_fd, id, 0) < 0)
+		return err_sys(e, errno, "remove record %s", id);
+	return 0;
+}
+
+static bool is_temporary(const char *name)
+{
+	return name[0] == '.' || strlen(name) != RECORD_ID_BYTES;
+}
+
+/* Whoever uses it holds the lock shared. */
+static int judge_record(struct collection *c, const char *id, struct err *e)
+{
+	cleanup_fd int fd = openat(c->store->records_fd, id, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	bool is_named = !(c->flags & STOREGC_UNUSED) && names_have(&c->named, id);
+	bool is_used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+	CLEANUP(record_done) struct record r = { 0 };
+	cleanup_fd int reading_fd = -1;
+
+	if (is_used || is_named) {
+		/* our own lock would make us wait for ourselves */
+		cleanup_closep(&fd);
+		if (record_open(c->store->records_fd, id, &r, &reading_fd, e) < 0) {
+			if (e->code != ERR_CORRUPT)
+				return err_wrap(e, "record %s", id);
+			return remove_record(c, id, e); /* serves nobody, and nobody can use it */
+		}
+		keep(c, &r);
+		c->result.used_count += is_used && !is_named;
+		return 0;
+	}
+	return remove_record(c, id, e);
+}
+
+static int judge_records(struct collection *c, struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+
+	if (list(c->store->records_fd, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (!is_temporary(names.list[i]) && judge_record(c, names.list[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		char id[RECORD_ID_BYTES + 1];
+
+		(void)snprintf(id, sizeof(id), "%s", names.list[i]);
+		/* marks of records that are gone, and what killed processes left */
+		if (is_temporary(names.list[i]) && !(c->flags & STOREGC_DRY) &&
+		    faccessat(c->store->records_fd, id, F_OK, 0) < 0)
+			(void)unlinkat(c->store->records_fd, names.list[i], 0);
+	}
+	return 0;
+}
+
+static int judge_layers(struct collection *c, struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	CLEANUP(names_done) struct names unfinished = { 0 };
+
+	if (list(c->store->layers_fd, &names, e) < 0 ||
+	    list(c->store->making_fd, &unfinished, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (strcmp(names.list[i], "making") == 0 || names_have(&c->layers, names.list[i]))
+			continue;
+		c->result.layer_count++;
+		if (!(c->flags & STOREGC_DRY) && store_remove_layer(c->store, names.list[i], e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < unfinished.count && !(c->flags & STOREGC_DRY); i++)
+		if (store_sweep(c->store, unfinished.list[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* Layers of a map of ids that this user had once. */
+static int judge_owners(struct collection *c, struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	cleanup_fd int fd = openat(c->store->dir_fd, "layers", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (c->flags & STOREGC_DRY)
+		return 0;
+	if (fd < 0)
+		return err_sys(e, errno, "open the layers");
+	if (list(fd, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (strcmp(names.list[i], c->store->owners) != 0 &&
+		    !names_have(&c->owners, names.list[i]))
+			store_sweep_owners(c->store, names.list[i]);
+	return 0;
+}
+
+static int judge_blobs(struct collection *c, struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	CLEANUP(names_done) struct names partial = { 0 };
+	struct stat st;
+
+	if (list(c->store->blobs_fd, &names, e) < 0 || list(c->store->partial_fd, &partial, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (names_have(&c->blobs, names.list[i]) ||
+		    fstatat(c->store->blobs_fd, names.list[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		c->result.blob_count++;
+		c->result.blob_bytes += (uint64_t)st.st_size;
+		if (!(c->flags & STOREGC_DRY) && unlinkat(c->store->blobs_fd, names.list[i], 0) < 0)
+			return err_sys(e, errno, "remove blob %s", names.list[i]);
+	}
+	for (size_t i = 0; i < partial.count && !(c->flags & STOREGC_RESUMABLE); i++) {
+		if (fstatat(c->store->partial_fd, partial.list[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			c->result.blob_bytes += (uint64_t)st.st_size;
+		if (!(c->flags & STOREGC_DRY))
+			(void)unlinkat(c->store->partial_fd, partial.list[i], 0);
+	}
+	return 0;
+}
+
+int storegc_run(const struct store *s, unsigned flags, struct storegc_result *ret, struct err *e)
+{
+	CLEANUP(collection_done) struct collection c = { .store = s, .flags = flags };
+
+	if (find_named(&c, e) < 0 || judge_records(&c, e) < 0 || judge_layers(&c, e) < 0 ||
+	    judge_owners(&c, e) < 0 || judge_blobs(&c, e) < 0)
+		return -1;
+	*ret = c.result;
+	return 0;
+}

@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * tool - what the launcher and the program agentkernel-image agree on.
+ *
+ * agentkernel-image OPERATION KEY=VALUE... ; store=, owners= always, the rest by operation
+ * (tool.c). Descriptors 0, 1 and 2 are the caller's. A failure is a struct err on TOOL_REPORT_FD
+ * and exit status TOOL_EXIT_FAILED.
+ */
+#define TOOL_PROGRAM "agentkernel-image"
+#define TOOL_EXIT_FAILED 125
+#define TOOL_REFERENCES_MAX 64u /* images of one request */
+
+enum {
+	TOOL_REPORT_FD = 3,
+	TOOL_USERNS_FD = 4, /* where the ids of images are mapped */
+};
