@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/suggest.h"
 #include "cli/commands.h"
 
@@ -14,8 +15,12 @@
 #include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_run,    &cmd_network_check, &cmd_network_show, &cmd_network_log, &cmd_policy_show,
-	&cmd_doctor, &cmd_version,       &cmd_help,         &cmd_completion,  NULL,
+	&cmd_run,           &cmd_image_pull,   &cmd_image_list,
+	&cmd_image_inspect, &cmd_image_remove, &cmd_image_prune,
+	&cmd_image_import,  &cmd_image_load,   &cmd_image_save,
+	&cmd_network_check, &cmd_network_show, &cmd_network_log,
+	&cmd_policy_show,   &cmd_doctor,       &cmd_version,
+	&cmd_help,          &cmd_completion,   NULL,
 };
 
 #define COMMANDS_MAX 64
@@ -104,6 +109,26 @@ static const char *rest_of_group(const char *word)
 	return NULL;
 }
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* "image", "image --help": what there is in that group. */
+static bool format_group(char **argv, struct buf *out)
+{
+	size_t len = strlen(argv[0]);
+
+	if (!rest_of_group(argv[0]) || (argv[1] && !is_help(argv[1])))
+		return false;
+	buf_addf(out, "Commands of agentkernel %s:\n", argv[0]);
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		if (strncmp((*c)->name, argv[0], len) == 0 && (*c)->name[len] == ' ')
+			buf_addf(out, "  %-15s %s\n", (*c)->name, (*c)->summary);
+	buf_addf(out, "\nMore about one of them: agentkernel help %s\n", rest_of_group(argv[0]));
+	return true;
+}
+
 static int unknown_command(char **argv, struct err *e)
 {
 	const char *names[COMMANDS_MAX];
@@ -112,17 +137,18 @@ static int unknown_command(char **argv, struct err *e)
 
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		names[count++] = (*c)->name;
+	if (nearest && argv[1]) {
+		cleanup_free char *typed = mem_format("%s %s", argv[0], argv[1]);
+		const char *better = suggest_nearest(typed, names, count);
+
+		nearest = better ? better : nearest;
+	}
 	if (!nearest)
 		nearest = suggest_nearest(argv[0], names, count);
 	if (nearest)
 		return err_set(e, ERR_INVALID, "unknown command '%s%s%s', did you mean '%s'?",
 			       argv[0], argv[1] ? " " : "", argv[1] ? argv[1] : "", nearest);
 	return err_set(e, ERR_INVALID, "unknown command '%s' (see agentkernel help)", argv[0]);
-}
-
-static bool is_help(const char *word)
-{
-	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
 void cli_format_help(const struct cli_command *c, struct buf *out)
@@ -156,6 +182,8 @@ static int run_command_line(const struct cli_context *context, char **argv, stru
 	if (strcmp(argv[0], "--version") == 0)
 		return cmd_version.run(context, no_arguments, &status, e) < 0 ? -1 : status;
 	c = find_command(argv, &words);
+	if (!c && format_group(argv, &help))
+		return cli_print(&help, e);
 	if (!c)
 		return unknown_command(argv, e);
 	if (!opts_ask_for_help(c->options, argv + words))

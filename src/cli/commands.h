@@ -5,6 +5,14 @@
 extern const struct cli_command cmd_completion;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_help;
+extern const struct cli_command cmd_image_import;
+extern const struct cli_command cmd_image_inspect;
+extern const struct cli_command cmd_image_list;
+extern const struct cli_command cmd_image_load;
+extern const struct cli_command cmd_image_prune;
+extern const struct cli_command cmd_image_pull;
+extern const struct cli_command cmd_image_remove;
+extern const struct cli_command cmd_image_save;
 extern const struct cli_command cmd_network_check;
 extern const struct cli_command cmd_network_log;
 extern const struct cli_command cmd_network_show;

@@ -41,18 +41,19 @@ static const char *keep(struct opts_settings *s, char *text)
 	return text;
 }
 
-static int add_setting_from(struct opts_settings *s, enum policy_field field, const char *text,
-			    const char *origin, struct err *e)
+int opts_settings_add(struct opts_settings *s, const struct policy_setting *setting, struct err *e)
 {
 	if (s->count == OPTS_SETTINGS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u options", OPTS_SETTINGS_MAX);
 	s->list = mem_grow(s->list, s->count + 1, sizeof(*s->list));
-	s->list[s->count++] = (struct policy_setting){
-		.field = field,
-		.text = text,
-		.origin = origin,
-	};
+	s->list[s->count++] = *setting;
 	return 0;
+}
+
+static int add_setting_from(struct opts_settings *s, enum policy_field field, const char *text,
+			    const char *origin, struct err *e)
+{
+	return opts_settings_add(s, &(struct policy_setting){ field, text, origin }, e);
 }
 
 static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,

@@ -42,6 +42,8 @@ struct opts_settings {
 	char **owned;
 	size_t owned_count;
 };
+ERR_CHECKED int opts_settings_add(struct opts_settings *s, const struct policy_setting *setting,
+				  struct err *e);
 void opts_settings_done(struct opts_settings *s);
 
 struct opts_table {

@@ -2,6 +2,7 @@
 #include "cli/request.h"
 
 #include "base/cleanup.h"
+#include "engine/project.h"
 #include "policy/environment.h"
 
 #include <unistd.h>
@@ -9,11 +10,16 @@
 #define SETTING(field_) .kind = OPT_SETTING, .field = (field_)
 
 static const struct opt rows[] = {
-	{ "What runs", "image", 'i', "REF", "image; host = this machine's own programs, read-only",
+	{ "What runs", "image", 'i', "REF",
+	  "image (default: detected); host = this machine's own programs, read-only",
 	  SETTING(POLICY_IMAGE) },
+	{ NULL, "pull", 0, "WHEN", "missing (default), always or never", .kind = OPT_TEXT,
+	  .offset = offsetof(struct request_flags, pull) },
+	{ NULL, "entrypoint", 0, "PROGRAM", "instead of the image's own; \"\" for none",
+	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, entrypoint) },
 	{ NULL, "profile", 'p', "NAME", "restrictive, moderate (default) or permissive",
 	  SETTING(POLICY_PROFILE) },
-	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: root, user, nobody or a number",
+	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: a name the image knows, or a number",
 	  SETTING(POLICY_USER) },
 	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside",
 	  SETTING(POLICY_WORKDIR) },
@@ -92,13 +98,44 @@ static void find_caller(char *const *environ_list, struct request *r)
 		r->caller.home = NULL;
 }
 
+static bool has_setting(const struct opts_settings *s, enum policy_field field)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].field == field)
+			return true;
+	return false;
+}
+
+/* --image, else $AGENTKERNEL_IMAGE, else what the command or the project's files ask for. */
+static int choose_image(struct request *r, const char *command, struct err *e)
+{
+	const char *asked = environment_get(r->caller.environ_list, "AGENTKERNEL_IMAGE");
+	struct policy_setting setting = { POLICY_IMAGE, asked, "AGENTKERNEL_IMAGE" };
+
+	if (has_setting(&r->settings, POLICY_IMAGE))
+		return 0;
+	if (!asked || !asked[0]) {
+		setting.text = project_detect(r->caller.cwd, command, r->origin, sizeof(r->origin));
+		setting.origin = r->origin;
+		r->is_image_detected = setting.text != NULL;
+	}
+	return setting.text ? opts_settings_add(&r->settings, &setting, e) : 0;
+}
+
+static int resolve(struct request *r, const char *command, struct err *e)
+{
+	if (choose_image(r, command, e) < 0)
+		return -1;
+	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
+}
+
 int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
 		 struct request *r, struct err *e)
 {
 	if (opts_parse(table, argv, &r->flags, &r->settings, &r->used, e) < 0)
 		return -1;
 	find_caller(environ_list, r);
-	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
+	return resolve(r, argv[r->used], e);
 }
 
 int request_read_words(const struct opts_table *table, char **argv, char *const *environ_list,
@@ -120,7 +157,7 @@ int request_read_words(const struct opts_table *table, char **argv, char *const 
 	}
 	find_caller(environ_list, r);
 	*ret_count = count;
-	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
+	return resolve(r, NULL, e);
 }
 
 void request_done(struct request *r)

@@ -6,6 +6,8 @@
 #include "policy/policy.h"
 
 struct request_flags {
+	const char *entrypoint; /* NULL: the image's own */
+	const char *pull;       /* NULL: missing */
 	bool has_tty;
 	bool has_no_tty;
 	bool is_json;
@@ -15,13 +17,16 @@ extern const struct opts_table request_options;        /* run's */
 extern const struct opts_table request_policy_options; /* the same, less the terminal */
 
 #define REQUEST_PATH_MAX_BYTES 4096u
+#define REQUEST_ORIGIN_MAX_BYTES 96
 
 struct request {
 	struct request_flags flags;
 	struct opts_settings settings;
 	struct policy_caller caller; /* borrows from .cwd and the environment */
 	struct policy policy;
-	int used; /* how many words of argv were options */
+	bool is_image_detected;
+	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
+	int used;                              /* how many words of argv were options */
 	char cwd[REQUEST_PATH_MAX_BYTES];
 };
 

@@ -5,11 +5,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "engine/helper.h"
+#include "image/tool.h"
 #include "net/gate.h"
 #include "net/netns.h"
 #include "policy/policy.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
+#include "sandbox/imageroot.h"
 #include "sandbox/landlock.h"
 #include "sandbox/loopback.h"
 #include "sandbox/mount.h"
@@ -161,6 +163,48 @@ static void check_gate(struct doctor_finding *f)
 		set(f, DOCTOR_OK, "every connection goes through the gate", "");
 }
 
+/* 0, or the errno of what failed. The namespace is that of the store: its root can own files. */
+static int try_overlay(void)
+{
+	cleanup_fd int userns_fd = -1;
+	struct err e = { 0 };
+	int status = 0;
+	pid_t pid;
+
+	if (idmap_open_store_ns(&userns_fd, &e) < 0)
+		return e.sys ? e.sys : EPERM;
+	pid = fork();
+	if (pid == 0) {
+		if (setns(userns_fd, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0)
+			_exit(errno);
+		_exit(imageroot_try(&e) < 0 ? (e.sys ? e.sys : EINVAL) : 0);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+}
+
+/* Not a wall: without it there are sandboxes, but only of this machine's own programs. */
+static void check_images(struct doctor_finding *f)
+{
+	cleanup_free char *program = NULL;
+	struct err e = { 0 };
+	int error = try_overlay();
+
+	if (error == EOPNOTSUPP)
+		set(f, DOCTOR_WEAKER,
+		    "tmpfs has no user attributes: a removed directory of an image cannot be made "
+		    "again",
+		    "use kernel 6.6 or later");
+	else if (error != 0)
+		set(f, DOCTOR_WEAKER, "overlay cannot be mounted in a user namespace",
+		    "use kernel 5.19 or later (or --image host)");
+	else if (helper_find(TOOL_PROGRAM, &program, &e) < 0)
+		set(f, DOCTOR_WEAKER, e.msg, "sudo make install");
+	else
+		set(f, DOCTOR_OK, "layers are shared, what is written is private", "");
+}
+
 static void check_limits(struct doctor_finding *f)
 {
 	const struct policy wanted = { .memory_bytes = 1u << 30,
@@ -210,17 +254,33 @@ static void check_seccomp(struct doctor_finding *f)
 		set(f, DOCTOR_MISSING, strerror(errno), "use a kernel with CONFIG_SECCOMP_FILTER");
 }
 
+/* Enough for this machine's programs; in an image everything then belongs to one user. */
+static void explain_one_id(struct doctor_finding *f)
+{
+	const char *why = "";
+	struct subid ignored;
+
+	(void)subid_find(&ignored, &why);
+	set(f, DOCTOR_WEAKER, "",
+	    "sudo apt-get install uidmap; sudo usermod --add-subuids "
+	    "100000-165535 --add-subgids 100000-165535 $USER");
+	(void)snprintf(f->detail, sizeof(f->detail), "one id inside, so images have one owner: %s",
+		       why);
+}
+
 static void check_ids(struct doctor_finding *f)
 {
 	CLEANUP(idmap_done) struct idmap map = { .lock_fd = -1 };
 	struct err e = { 0 };
 
-	if (idmap_init(&map, 0, 0, &e) < 0)
+	if (idmap_init(&map, 0, 0, IDMAP_WANTS_MANY, &e) < 0)
 		set(f, DOCTOR_MISSING, e.msg, "make /run writable for root");
-	else if (map.is_range)
+	else if (map.kind == IDMAP_PRIVATE)
 		set(f, DOCTOR_OK, "a private range of ids for each sandbox", "");
+	else if (map.kind == IDMAP_SUBIDS)
+		set(f, DOCTOR_OK, "your own, and for images a range of /etc/subuid", "");
 	else
-		set(f, DOCTOR_OK, "one id inside: your own, under another name", "");
+		explain_one_id(f);
 }
 
 size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
@@ -235,6 +295,7 @@ size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 		{ "pid namespace and /proc", check_processes },
 		{ "network namespace", check_network },
 		{ "network", check_gate },
+		{ "images", check_images },
 		{ "limits", check_limits },
 		{ "landlock", check_landlock },
 		{ "seccomp", check_seccomp },

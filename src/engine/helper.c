@@ -52,6 +52,7 @@ int helper_find(const char *name, char **ret_path, struct err *e)
 struct plan {
 	const char *path;
 	char *const *argv;
+	const struct helper_options *options;
 	int from[HELPER_DESCRIPTORS_MAX]; /* out of the way */
 	int to[HELPER_DESCRIPTORS_MAX];
 	unsigned count;
@@ -98,16 +99,20 @@ static _Noreturn void become(const struct plan *p)
 	for (unsigned i = 0; i < p->count; i++)
 		(void)dup2(p->from[i], p->to[i]);
 	(void)syscall(SYS_close_range, p->highest + 1, ~0u, 0);
-	(void)setsid();
+	if (!p->options->is_in_session)
+		(void)setsid();
 	signals_reset();
-	(void)execve(p->path, p->argv, no_environment);
+	(void)execve(p->path, p->argv,
+		     p->options->environ_list ? p->options->environ_list : no_environment);
 	_exit(EXIT_NOT_EXECUTED);
 }
 
 int helper_start(const char *path, char *const *argv, const struct helper_descriptor *descriptors,
-		 unsigned count, pid_t *ret_pid, struct err *e)
+		 unsigned count, const struct helper_options *options, pid_t *ret_pid,
+		 struct err *e)
 {
-	CLEANUP(plan_done) struct plan p = { .path = path, .argv = argv, .null_fd = -1 };
+	CLEANUP(plan_done)
+	struct plan p = { .path = path, .argv = argv, .options = options, .null_fd = -1 };
 	pid_t pid;
 
 	assert(count <= HELPER_DESCRIPTORS_MAX);

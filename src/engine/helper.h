@@ -3,11 +3,13 @@
  * helper - the programs in libexec that do what needs large libraries.
  *
  * They are found beside the program that runs: in ../libexec/agentkernel from an installation,
- * in its own directory from a build. A helper starts in a session of its own, with an empty
- * environment, default signals, 0, 1 and 2 on /dev/null, and exactly the descriptors it is given.
+ * in its own directory from a build. A helper starts with default signals, exactly the descriptors
+ * it is given, and /dev/null as those of 0, 1 and 2 that it is not; in a session of its own and
+ * with an empty environment, unless the options say otherwise.
  */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define HELPER_DESCRIPTORS_MAX 16u
@@ -17,10 +19,15 @@ struct helper_descriptor {
 	int as; /* the helper's */
 };
 
+struct helper_options {
+	char *const *environ_list; /* NULL: empty */
+	bool is_in_session;        /* stays in the caller's: what the terminal sends reaches it */
+};
+
 /* The path is the caller's to free. */
 ERR_CHECKED int helper_find(const char *name, char **ret_path, struct err *e);
 
 /* Our child, to be waited for. A program that cannot be executed is an exit status of 127. */
 ERR_CHECKED int helper_start(const char *path, char *const *argv,
 			     const struct helper_descriptor *descriptors, unsigned count,
-			     pid_t *ret_pid, struct err *e);
+			     const struct helper_options *options, pid_t *ret_pid, struct err *e);

@@ -74,7 +74,7 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, const struct
 	place.device = st.st_dev;
 	place.inode = st.st_ino;
 	place.is_dir = S_ISDIR(st.st_mode);
-	if (map->is_range && open_mapped(&place, source_fd, &st, map, e) < 0)
+	if (map->kind == IDMAP_PRIVATE && open_mapped(&place, source_fd, &st, map, e) < 0)
 		return -1;
 	h->places[h->count++] = place;
 	return 0;

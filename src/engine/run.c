@@ -19,15 +19,18 @@
 #include "policy/environment.h"
 #include "sandbox/cpuset.h"
 #include "sandbox/landlock.h"
+#include "sandbox/mount.h"
 #include "sandbox/native.h"
 #include "sandbox/rlimits.h"
 #include "sandbox/seccomp.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,7 +116,7 @@ static int prepare_network(struct session *s, const struct run_options *o, struc
 	const struct gatekeeper_options options = {
 		.policy = o->policy,
 		.environ_list = o->caller->environ_list,
-		.id = s->idmap.is_range ? idmap_helper_id(&s->idmap) : 0,
+		.id = s->idmap.kind == IDMAP_PRIVATE ? idmap_helper_id(&s->idmap) : 0,
 		.sandbox = s->id,
 	};
 
@@ -134,20 +137,61 @@ static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct
 		       "--accept-missing landlock to run without it)");
 }
 
-static unsigned choose_filter(const struct policy *p, bool is_pinned)
+static bool has_file_stream(const struct session *s)
+{
+	struct stat st;
+
+	for (int stream = 0; stream < 3; stream++)
+		if (fstat(s->streams.command_fd[stream], &st) == 0 && S_ISREG(st.st_mode))
+			return true;
+	return false;
+}
+
+/*
+ * Packages bring set-id files, which mean nothing inside. They would count outside where the
+ * sandbox's owner is a user of this machine: in a writable directory of the host, or in a stream
+ * that is a file. Nothing in the host image needs them.
+ */
+static bool may_set_ids(const struct session *s, const struct run_options *o)
+{
+	if (!o->image)
+		return false;
+	for (unsigned i = 0; i < s->files.count; i++)
+		if (s->files.places[i].kind == ROOTFS_HOST && !s->files.places[i].is_read_only)
+			return false;
+	return s->idmap.kind == IDMAP_PRIVATE || !has_file_stream(s);
+}
+
+static unsigned choose_filter(const struct session *s, const struct run_options *o, bool is_pinned)
 {
 	unsigned variant = 0;
 
-	if (!p->may_trace)
+	if (!o->policy->may_trace)
 		variant |= SECCOMP_STRICT;
-	/*
-	 * Nothing in the host image needs to make set-id files, and a stream that is a file of
-	 * the host is as good a place for one as a mounted directory.
-	 */
-	variant |= SECCOMP_NO_SET_ID;
+	if (!may_set_ids(s, o))
+		variant |= SECCOMP_NO_SET_ID;
 	if (is_pinned)
 		variant |= SECCOMP_PINNED;
 	return variant;
+}
+
+/* A command that runs as the profile's own user changes no owners: one id is enough, and quicker.
+ */
+static unsigned choose_ids(const struct run_options *o)
+{
+	const struct policy *p = o->policy;
+	bool is_profiles = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0;
+
+	return o->image && (p->uid == 0 || !is_profiles) ? IDMAP_WANTS_MANY : 0;
+}
+
+static int open_layers(struct session *s, const struct run_options *o, struct err *e)
+{
+	struct imageroot *root = o->image ? &o->image->root : NULL;
+
+	if (!root || s->idmap.kind != IDMAP_PRIVATE)
+		return 0;
+	return mount_open_tree(AT_FDCWD, root->layers_path, 0, &root->tree_fd, e);
 }
 
 static int prepare(struct session *s, const struct run_options *o, struct err *e)
@@ -159,9 +203,9 @@ static int prepare(struct session *s, const struct run_options *o, struct err *e
 	/* first: a signal must not end us between making a thing and being able to unmake it */
 	if (supervise_hold_signals(&s->signal_fd, e) < 0)
 		return -1;
-	if (idmap_init(&s->idmap, p->uid, p->gid, e) < 0)
+	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(o), e) < 0)
 		return -1;
-	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0)
+	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0 || open_layers(s, o, e) < 0)
 		return -1;
 	if (prepare_network(s, o, e) < 0)
 		return -1;
@@ -169,7 +213,7 @@ static int prepare(struct session *s, const struct run_options *o, struct err *e
 		return -1;
 	if (streams_open(&s->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
 		return -1;
-	if (s->idmap.is_range)
+	if (s->idmap.kind == IDMAP_PRIVATE)
 		streams_lend_pipes(&s->streams, s->idmap.host_gid + p->gid);
 	return 0;
 }
@@ -184,20 +228,23 @@ static int start(struct session *s, const struct run_options *o, struct err *e)
 			.policy = p,
 			.argv = o->argv,
 			.has_tty = s->streams.has_tty,
-			.can_switch_ids = s->idmap.is_range,
+			.can_switch_ids = s->idmap.kind != IDMAP_ONE,
 			.rlimit_flags = has_cgroup ? 0 : RLIMITS_MEMORY,
-			.seccomp_variant = choose_filter(p, is_pinned),
+			.seccomp_variant = choose_filter(s, o, is_pinned),
 		},
 		.idmap = &s->idmap,
 		.cgroup = &s->cgroup,
 		.rootfs = { .policy = p,
 			    .places = s->files.places,
 			    .place_count = s->files.count,
-			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL },
+			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL,
+			    .image = o->image ? &o->image->root : NULL },
 		.network = p->has_network ? netns_build : NULL,
 		.watch = { .policy = p,
 			   .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
-			   .cpu_ms = has_cgroup ? 0 : p->cpu_time_ms },
+			   .cpu_ms = has_cgroup ? 0 : p->cpu_time_ms,
+			   .pids_count = !has_cgroup && s->idmap.kind != IDMAP_ONE ? p->pids_count
+										   : 0 },
 	};
 	const char *term = NULL;
 
@@ -242,6 +289,8 @@ static void judge(const struct supervise_outcome *outcome, struct run_result *r)
 		r->signal_number = SIGXCPU;
 		r->exit_code = EXIT_SIGNAL_BASE + SIGXCPU;
 	}
+	if (outcome->limit == REPORT_LIMIT_PIDS)
+		r->end = RUN_OUT_OF_PIDS;
 	if (outcome->has_timed_out) {
 		r->end = RUN_TIMED_OUT;
 		r->exit_code = EXIT_TIMED_OUT;

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/gatekeeper.h"
+#include "engine/images.h"
 #include "engine/streams.h"
 #include "policy/policy.h"
 
@@ -17,17 +18,19 @@
 struct run_options {
 	const struct policy *policy;
 	const struct policy_caller *caller;
+	struct images *image; /* policy->image, opened; NULL: the host's */
 	char *const *argv;
 	enum streams_tty tty;
 	bool is_captured; /* stdout and stderr into the result instead of the caller's */
 };
 
 enum run_end {
-	RUN_EXITED,       /* .exit_code is the command's own */
-	RUN_SIGNALLED,    /* by .signal_number */
-	RUN_TIMED_OUT,    /* the deadline passed */
-	RUN_OUT_OF_CPU,   /* --cpu-time is used up */
-	RUN_OUT_OF_MEMORY /* killed at the memory limit */
+	RUN_EXITED,        /* .exit_code is the command's own */
+	RUN_SIGNALLED,     /* by .signal_number */
+	RUN_TIMED_OUT,     /* the deadline passed */
+	RUN_OUT_OF_CPU,    /* --cpu-time is used up */
+	RUN_OUT_OF_MEMORY, /* killed at the memory limit */
+	RUN_OUT_OF_PIDS    /* ended for having more processes than it may */
 };
 
 struct run_result {

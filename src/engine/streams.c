@@ -131,7 +131,6 @@ static void start_terminal(struct streams *s, int master_fd)
 {
 	unsigned flags = isatty(STDIN_FILENO) ? 0 : PUMP_EOF_IS_BYTE;
 
-	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
 	tty_set_raw(&s->mode, STDIN_FILENO);
 	(void)fcntl(master_fd, F_SETFL, O_RDWR | O_NONBLOCK);
 	(void)add_pump(s, STDIN_FILENO, master_fd, flags | PUMP_INPUT);

@@ -9,8 +9,9 @@
 
 #define NETLOG_FILE "network.log"
 #define NETLOG_OLD_FILE "network.log.1"
-#define NETLOG_MAX_BYTES (8u << 20) /* found larger by a gate that starts, it becomes the old one  \
-				     */
+#define NETLOG_MAX_BYTES                                                                           \
+	(8u << 20) /* found larger by a gate that starts, it becomes the old one                   \
+		    */
 
 /* One line; texts are borrowed from it. */
 struct netlog_line {

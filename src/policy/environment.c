@@ -89,6 +89,20 @@ static bool is_host_service(const char *entry)
 	return false;
 }
 
+/* Where this machine's programs and libraries are says nothing about an image's. */
+static bool is_of_host_programs(const struct policy *p, const char *entry)
+{
+	static const char *const names[] = { "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "SHELL" };
+	size_t name_len = strcspn(entry, "=");
+
+	if (policy_is_host_image(p))
+		return false;
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (name_is(entry, name_len, names[i]))
+			return true;
+	return false;
+}
+
 struct list {
 	char **entries;
 	size_t count;
@@ -120,11 +134,14 @@ char **environment_build(const struct policy *p, const struct policy_caller *cal
 	list_put(&l, mem_dup("LANG=C.UTF-8"));
 	if (p->passes_env)
 		for (char *const *v = caller->environ_list; v && *v; v++)
-			if (strchr(*v, '=') && !environment_is_secret(*v) && !is_host_service(*v))
+			if (strchr(*v, '=') && !environment_is_secret(*v) && !is_host_service(*v) &&
+			    !is_of_host_programs(p, *v))
 				list_put(&l, mem_dup(*v));
+	for (char *const *v = p->image_env; v && *v; v++)
+		list_put(&l, mem_dup(*v));
 	list_put(&l, mem_format("HOME=%s", p->home_dir));
-	list_put(&l, mem_format("USER=%s", p->uid == 0 ? "root" : "user"));
-	list_put(&l, mem_format("LOGNAME=%s", p->uid == 0 ? "root" : "user"));
+	list_put(&l, mem_format("USER=%s", p->user_name));
+	list_put(&l, mem_format("LOGNAME=%s", p->user_name));
 	if (term)
 		list_put(&l, mem_format("TERM=%s", term));
 	for (unsigned i = 0; i < p->env_count; i++)

@@ -14,12 +14,11 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "policy/mountspec.h"
+#include "policy/policyimage.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-
-#define ORIGIN_DEFAULT "default"
 
 struct resolver {
 	struct policy *policy;
@@ -226,11 +225,9 @@ static int read_accept_missing(struct resolver *r, const struct policy_setting *
 
 static int read_image(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	(void)r;
-	if (strcmp(s->text, "host") != 0)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "no image '%s' (use host: this machine's own programs, read-only)",
-			       s->text);
+	if (s->text[0] == '\0')
+		return err_set(e, ERR_INVALID, "the name of the image is empty");
+	set_text(&r->policy->image, mem_dup(s->text));
 	return 0;
 }
 
@@ -291,57 +288,16 @@ static int read_workdir(struct resolver *r, const struct policy_setting *s, stru
 	if (!path)
 		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", s->text);
 	set_text(&r->policy->workdir, path);
+	r->policy->is_workdir_asked = true;
 	return 0;
 }
 
-struct account {
-	const char *name;
-	uint32_t id;
-};
-
-/* The accounts of the host image's own passwd and group files. */
-static const struct account accounts[] = {
-	{ "root", 0 },
-	{ "user", POLICY_USER_ID },
-	{ "nobody", POLICY_ID_MAX },
-	{ "nogroup", POLICY_ID_MAX },
-};
-
-static int read_id(const char *text, const char *what, uint32_t *ret, struct err *e)
-{
-	uint64_t id = 0;
-
-	for (size_t i = 0; i < COUNT_OF(accounts); i++) {
-		if (strcmp(text, accounts[i].name) == 0) {
-			*ret = accounts[i].id;
-			return 0;
-		}
-	}
-	if (text[0] < '0' || text[0] > '9')
-		return err_set(e, ERR_INVALID,
-			       "no %s '%s' inside (use root, user, nobody or a number)", what,
-			       text);
-	if (parse_count(text, 0, POLICY_ID_MAX, &id, e) < 0)
-		return -1;
-	*ret = (uint32_t)id;
-	return 0;
-}
-
+/* Which accounts there are, only the image knows: see policyimage.c. */
 static int read_user(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	cleanup_free char *user = mem_dup(s->text);
-	char *colon = strchr(user, ':');
-	uint32_t uid = 0, gid = 0;
-
-	if (colon)
-		*colon = '\0';
-	if (read_id(user, "user", &uid, e) < 0)
-		return -1;
-	gid = uid;
-	if (colon && read_id(colon + 1, "group", &gid, e) < 0)
-		return -1;
-	r->policy->uid = uid;
-	r->policy->gid = gid;
+	if (s->text[0] == '\0' || s->text[0] == ':')
+		return err_set(e, ERR_INVALID, "'%s' does not start with a user", s->text);
+	set_text(&r->policy->user_text, mem_dup(s->text));
 	return 0;
 }
 
@@ -428,25 +384,9 @@ static int check_network(const struct policy *p, struct err *e)
 		       p->origin[POLICY_NETWORK]);
 }
 
-/* What follows from the rest: where home is, where the command starts, how large the disk is. */
-static void derive(struct policy *p)
+bool policy_is_host_image(const struct policy *p)
 {
-	set_text(&p->home_dir, mem_dup(p->home ? p->home : p->uid == 0 ? "/root" : "/home/user"));
-	if (!p->workdir) {
-		set_text(&p->workdir, mem_dup(p->workspace ? p->workspace : p->home_dir));
-		p->origin[POLICY_WORKDIR] =
-			p->workspace ? p->origin[POLICY_WORKSPACE] : p->origin[POLICY_USER];
-	}
-	if (p->uid != 0 && p->has_capabilities) {
-		p->has_capabilities = false;
-		p->origin[POLICY_CAPABILITIES] = p->origin[POLICY_USER];
-	}
-	if (p->nofile_count == 0)
-		p->nofile_count = POLICY_NOFILE_DEFAULT;
-	if (p->disk_bytes == 0) {
-		p->disk_bytes = p->memory_bytes ? p->memory_bytes / 2 : POLICY_DISK_DEFAULT_BYTES;
-		p->origin[POLICY_DISK] = p->memory_bytes ? "half of memory" : ORIGIN_DEFAULT;
-	}
+	return strcmp(p->image, POLICY_HOST_IMAGE) == 0;
 }
 
 int policy_resolve(const struct policy_setting *settings, size_t count,
@@ -455,9 +395,10 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 	CLEANUP(policy_done) struct policy p = { 0 };
 	struct resolver r = { .policy = &p, .caller = caller };
 
+	p.image = mem_dup(POLICY_HOST_IMAGE);
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
-		p.origin[field] = ORIGIN_DEFAULT;
-	if (apply_profile(&r, PROFILE_MODERATE, ORIGIN_DEFAULT, e) < 0)
+		p.origin[field] = POLICY_ORIGIN_DEFAULT;
+	if (apply_profile(&r, PROFILE_MODERATE, POLICY_ORIGIN_DEFAULT, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (settings[i].field == POLICY_PROFILE && apply_setting(&r, &settings[i], e) < 0)
@@ -467,7 +408,8 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 			return -1;
 	if (check_network(&p, e) < 0)
 		return -1;
-	derive(&p);
+	if (policyimage_settle(&p, e) < 0)
+		return -1;
 	*ret = p;
 	p = (struct policy){ 0 };
 	return 0;
@@ -489,12 +431,18 @@ void policy_done(struct policy *p)
 	free(p->home);
 	free(p->workdir);
 	free(p->home_dir);
+	free(p->image);
+	free(p->user_text);
+	free(p->user_name);
+	for (char **v = p->image_env; v && *v; v++)
+		free(*v);
+	free(p->image_env);
 	*p = (struct policy){ 0 };
 }
 
 bool policy_is_default(const struct policy *p, enum policy_field field)
 {
-	return strcmp(p->origin[field], ORIGIN_DEFAULT) == 0;
+	return strcmp(p->origin[field], POLICY_ORIGIN_DEFAULT) == 0;
 }
 
 const char *policy_field_name(enum policy_field field)
@@ -579,13 +527,16 @@ void policy_format_field(const struct policy *p, enum policy_field field, struct
 		buf_add_text(out, profile_get(p->profile)->name);
 		break;
 	case POLICY_IMAGE:
-		buf_add_text(out, "host");
+		buf_add_text(out, p->image);
 		break;
 	case POLICY_BACKEND:
 		buf_add_text(out, "native");
 		break;
 	case POLICY_USER:
-		buf_addf(out, "%" PRIu32 ":%" PRIu32, p->uid, p->gid);
+		if (!policy_is_host_image(p) && p->user_text)
+			buf_addf(out, "%s (of the image)", p->user_text);
+		else
+			buf_addf(out, "%" PRIu32 ":%" PRIu32, p->uid, p->gid);
 		break;
 	case POLICY_CAPABILITIES:
 		buf_add_text(out, p->has_capabilities ? "package managers' set" : "none");

@@ -8,6 +8,8 @@
  * It looks at nothing but its arguments: no file, no environment, no system call. What only the
  * host can tell (does the mount source exist?) is checked by who uses the policy.
  *
+ * An image other than `host` adds what its config says once it is known: policy/policyimage.h.
+ *
  * Every field remembers who set it, so `policy show` and errors can say so.
  */
 #include "base/err.h"
@@ -82,6 +84,9 @@ enum policy_field {
 #define POLICY_ENV_MAX 1024u
 #define POLICY_DISK_DEFAULT_BYTES (1ull << 30) /* where there is no memory limit to halve */
 #define POLICY_USER_ID 1000u                   /* the account named "user" inside */
+#define POLICY_ORIGIN_DEFAULT "default"
+#define POLICY_HOST_IMAGE "host" /* this machine's own programs, read-only */
+#define POLICY_GROUPS_MAX 64u
 
 struct policy_mount {
 	char *source; /* absolute, on the host */
@@ -96,7 +101,12 @@ struct policy_tmpfs {
 
 struct policy {
 	enum profile_id profile;
-	uint32_t uid, gid; /* inside */
+	char *image;                        /* a reference as typed, or "host"; never NULL */
+	char *user_text;                    /* --user as typed, or NULL */
+	char *user_name;                    /* of uid, for USER; never NULL */
+	uint32_t uid, gid;                  /* inside */
+	uint32_t groups[POLICY_GROUPS_MAX]; /* besides gid */
+	unsigned group_count;
 	bool has_capabilities;
 	bool may_trace;
 	bool is_read_only;
@@ -106,6 +116,7 @@ struct policy {
 	char *workspace;          /* absolute path, or NULL */
 	char *home;               /* the caller's, mounted read-only, or NULL */
 	char *workdir;            /* absolute, inside; never NULL */
+	bool is_workdir_asked;    /* by an option: no image changes it */
 	char *home_dir;           /* $HOME inside; never NULL */
 
 	struct policy_mount mounts[POLICY_MOUNTS_MAX];
@@ -113,6 +124,7 @@ struct policy {
 	struct policy_tmpfs tmpfs[POLICY_TMPFS_MAX];
 	unsigned tmpfs_count;
 	struct egress egress; /* where to, with a network */
+	char **image_env;     /* the image's, NULL-ended; NULL: has none */
 	char **env;           /* "NAME=value", later ones win */
 	unsigned env_count;
 
@@ -149,6 +161,8 @@ ERR_CHECKED int policy_resolve(const struct policy_setting *settings, size_t cou
 			       const struct policy_caller *caller, struct policy *ret,
 			       struct err *e);
 void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
+
+bool policy_is_host_image(const struct policy *p);
 
 /* For `policy show`. */
 const char *policy_field_name(enum policy_field field);

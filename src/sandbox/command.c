@@ -67,6 +67,8 @@ static int lock_in(const struct command *c, struct err *e)
 	const struct privs_options privs = {
 		.uid = c->policy->uid,
 		.gid = c->policy->gid,
+		.groups = c->policy->groups,
+		.group_count = c->policy->group_count,
 		.can_switch_ids = c->can_switch_ids,
 		.has_capabilities = c->policy->has_capabilities,
 	};

@@ -107,9 +107,7 @@ static int write_names(int etc_fd, const char *resolv_conf, struct err *e)
 {
 	if (resolv_conf && write_file(etc_fd, "resolv.conf", resolv_conf, e) < 0)
 		return -1;
-	if (write_file(etc_fd, "hosts",
-		       "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n",
-		       e) < 0)
+	if (write_file(etc_fd, "hosts", HOSTETC_HOSTS, e) < 0)
 		return -1;
 	return write_file(etc_fd, "nsswitch.conf",
 			  "passwd: files\ngroup: files\nhosts: files dns\n", e);

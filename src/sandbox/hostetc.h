@@ -8,6 +8,10 @@
  */
 #include "base/err.h"
 
+#define HOSTETC_HOST_NAME "sandbox"
+#define HOSTETC_HOSTS                                                                              \
+	"127.0.0.1 localhost " HOSTETC_HOST_NAME "\n::1 localhost ip6-localhost ip6-loopback\n"
+
 struct policy;
 
 /* In the sandbox's mount namespace, before the pivot: fills root_fd/etc. resolv_conf may be NULL.

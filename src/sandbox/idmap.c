@@ -84,8 +84,9 @@ static int lock_slot(int fd, uint32_t *ret_slot, struct err *e)
 	return err_set(e, ERR_LIMIT, "all %u ranges of ids are in use", IDMAP_SLOT_COUNT);
 }
 
-int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e)
+int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, unsigned flags, struct err *e)
 {
+	const char *why = NULL;
 	cleanup_fd int lock_fd = -1;
 	uint32_t slot = 0;
 	bool has_ranges;
@@ -95,11 +96,14 @@ int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e)
 	};
 	if (find_private_ranges(&has_ranges, e) < 0)
 		return -1;
-	if (!has_ranges)
+	if (!has_ranges) {
+		if (flags & IDMAP_WANTS_MANY && subid_find(&m->subid, &why))
+			m->kind = IDMAP_SUBIDS;
 		return 0;
+	}
 	if (open_lock_file(&lock_fd, e) < 0 || lock_slot(lock_fd, &slot, e) < 0)
 		return -1;
-	m->is_range = true;
+	m->kind = IDMAP_PRIVATE;
 	m->host_uid = m->host_gid = IDMAP_FIRST_ID + slot * IDMAP_RANGE_COUNT;
 	m->lock_fd = take_fd(&lock_fd);
 	return 0;
@@ -144,6 +148,8 @@ int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e)
 {
 	char path[MAP_MAX_BYTES];
 
+	if (m->kind == IDMAP_SUBIDS)
+		return subid_write_maps(&m->subid, IDMAP_MAPPED_COUNT - 1, pid, e);
 	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
 	if (write_map(path, 0, m->host_gid, IDMAP_MAPPED_COUNT, e) < 0)
 		return -1;
@@ -153,7 +159,7 @@ int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e)
 
 int idmap_become_inside_root(const struct idmap *m, struct err *e)
 {
-	if (!m->is_range)
+	if (m->kind == IDMAP_ONE)
 		return 0;
 	/* by number: the C library's versions wake threads, of which there are none */
 	if (syscall(SYS_setgroups, 0, NULL) < 0)
@@ -184,8 +190,12 @@ static pid_t start_holder(struct err *e)
 	return pid;
 }
 
-int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid, int *ret_fd,
-			struct err *e)
+/* Which maps a holder gets. */
+typedef int write_maps_fn(const void *context, pid_t holder, struct err *e);
+
+/* A new user namespace with maps, kept alive by the descriptor alone. */
+static int open_namespace(write_maps_fn *write_maps, const void *context, int *ret_fd,
+			  struct err *e)
 {
 	char path[MAP_MAX_BYTES];
 	pid_t pid = start_holder(e);
@@ -193,21 +203,96 @@ int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owne
 
 	if (pid < 0)
 		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
-	if (write_map(path, owner_gid, m->host_gid + m->gid, 1, e) < 0)
-		goto out;
-	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-	if (write_map(path, owner_uid, m->host_uid + m->uid, 1, e) < 0)
-		goto out;
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		(void)err_sys(e, errno, "open a mount's user namespace");
-out:
+	if (write_maps(context, pid, e) == 0) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			(void)err_sys(e, errno, "open a user namespace");
+	}
 	(void)kill(pid, SIGKILL); /* ours, and not yet reaped: the pid cannot be another's */
 	(void)waitpid(pid, NULL, 0);
 	if (fd < 0)
 		return -1;
 	*ret_fd = fd;
+	return 0;
+}
+
+/* One line each: ids from `inside_*` up are `outside_*` and up. */
+struct extent {
+	uint32_t inside_uid, inside_gid, outside_uid, outside_gid, count;
+};
+
+static int write_extent(const void *context, pid_t holder, struct err *e)
+{
+	const struct extent *x = context;
+	char path[MAP_MAX_BYTES];
+
+	if (geteuid() != 0) { /* without privileges a group map needs this first */
+		int r;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)holder);
+		r = file_write_at(AT_FDCWD, path, "deny");
+		if (r < 0)
+			return err_sys(e, -r, "write %s", path);
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)holder);
+	if (write_map(path, x->inside_gid, x->outside_gid, x->count, e) < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)holder);
+	return write_map(path, x->inside_uid, x->outside_uid, x->count, e);
+}
+
+static int write_subids(const void *context, pid_t holder, struct err *e)
+{
+	return subid_write_maps(context, IDMAP_MAPPED_COUNT - 1, holder, e);
+}
+
+int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid, int *ret_fd,
+			struct err *e)
+{
+	const struct extent x = { owner_uid, owner_gid, m->host_uid + m->uid, m->host_gid + m->gid,
+				  1 };
+
+	return open_namespace(write_extent, &x, ret_fd, e);
+}
+
+int idmap_open_store_ns(int *ret_fd, struct err *e)
+{
+	const struct extent one = { 0, 0, geteuid(), getegid(), 1 };
+	const struct extent raw = { 0, 0, 0, 0, IDMAP_RANGE_COUNT };
+	const char *why = NULL;
+	struct subid subid;
+	bool has_ranges;
+
+	if (find_private_ranges(&has_ranges, e) < 0)
+		return -1;
+	if (has_ranges)
+		return open_namespace(write_extent, &raw, ret_fd, e);
+	if (subid_find(&subid, &why))
+		return open_namespace(write_subids, &subid, ret_fd, e);
+	return open_namespace(write_extent, &one, ret_fd, e);
+}
+
+static unsigned usable_count(const struct subid_range *r)
+{
+	return r->count < IDMAP_MAPPED_COUNT - 1 ? r->count : IDMAP_MAPPED_COUNT - 1;
+}
+
+int idmap_format_owners(char out[IDMAP_OWNERS_MAX_BYTES], struct err *e)
+{
+	const char *why = NULL;
+	struct subid s;
+	bool has_ranges;
+
+	if (find_private_ranges(&has_ranges, e) < 0)
+		return -1;
+	if (has_ranges)
+		(void)snprintf(out, IDMAP_OWNERS_MAX_BYTES, "raw");
+	else if (subid_find(&s, &why))
+		(void)snprintf(out, IDMAP_OWNERS_MAX_BYTES, "sub-%" PRIx32 "-%" PRIx32 "-%x-%x",
+			       s.uids.first, s.gids.first, usable_count(&s.uids),
+			       usable_count(&s.gids));
+	else
+		(void)snprintf(out, IDMAP_OWNERS_MAX_BYTES, "one");
 	return 0;
 }

@@ -4,9 +4,12 @@
  *
  * Root callers get a private range of 65,536 ids that nobody else uses, locked while the
  * sandbox lives; root inside is the first of them and no one on the host. Ordinary callers have
- * one id to give, their own: it becomes the one user inside.
+ * one id to give, their own: it becomes the one user inside. For an image, whose files have many
+ * owners, they may have more (sandbox/subid): then root inside is the caller and the others are
+ * the range that /etc/subuid gives.
  */
 #include "base/err.h"
+#include "sandbox/subid.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,24 +24,38 @@
 #define IDMAP_FIRST_ID 0x70000000u
 #define IDMAP_SLOT_COUNT 4094u
 
+enum idmap_kind {
+	IDMAP_ONE,     /* one id, the caller's */
+	IDMAP_PRIVATE, /* a root caller's range, nobody else's */
+	IDMAP_SUBIDS,  /* the caller's id and its range */
+};
+
+enum idmap_flags {
+	IDMAP_WANTS_MANY = 1 << 0, /* more than one id where this caller has them */
+};
+
+#define IDMAP_OWNERS_MAX_BYTES 48u
+
 struct idmap {
-	bool is_range;
+	enum idmap_kind kind;
 	uint32_t uid, gid;           /* inside: as whom the command runs */
 	uint32_t host_uid, host_gid; /* of id 0 of the range, or the caller's own */
-	int lock_fd;                 /* range: holds the slot while it is open anywhere */
+	int lock_fd;                 /* IDMAP_PRIVATE: holds the slot while it is open anywhere */
+	struct subid subid;          /* IDMAP_SUBIDS */
 };
 
 /* Chooses the map for a command that runs as uid:gid inside. */
-ERR_CHECKED int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, struct err *e);
+ERR_CHECKED int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, unsigned flags,
+			   struct err *e);
 void idmap_done(struct idmap *m);
 
-/* Ranges only: an id that is nobody's, inside or out, for a helper of this sandbox. */
+/* IDMAP_PRIVATE only: an id that is nobody's, inside or out, for a helper of this sandbox. */
 uint32_t idmap_helper_id(const struct idmap *m);
 
-/* In the new user namespace, single id only: writes the maps of this process. */
+/* In the new user namespace, IDMAP_ONE only: writes the maps of this process. */
 ERR_CHECKED int idmap_write_own(const struct idmap *m, struct err *e);
 
-/* From outside, ranges only. */
+/* From outside, not for IDMAP_ONE. */
 ERR_CHECKED int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e);
 
 /*
@@ -49,7 +66,15 @@ ERR_CHECKED int idmap_become_inside_root(const struct idmap *m, struct err *e);
 
 /*
  * A user namespace in which files owned by owner_uid:owner_gid belong to the command's user;
- * for mount_set_idmap(). The descriptor is the caller's to close. Ranges only.
+ * for mount_set_idmap(). The descriptor is the caller's to close. IDMAP_PRIVATE only.
  */
 ERR_CHECKED int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid,
 				    int *ret_fd, struct err *e);
+
+/*
+ * The store of images keeps files with the owners that this caller's sandboxes see through their
+ * maps: a root caller's as the image has them (mounts translate), others' mapped already.
+ * A user namespace for writing and removing such files, and a name for how owners are written.
+ */
+ERR_CHECKED int idmap_open_store_ns(int *ret_fd, struct err *e);
+ERR_CHECKED int idmap_format_owners(char out[IDMAP_OWNERS_MAX_BYTES], struct err *e);

@@ -21,7 +21,20 @@ enum { KEPT_REPORT_FD, KEPT_LIFELINE_FD, KEPT_LOCK_FD, KEPT_COUNT };
 
 #define EXIT_SETUP_FAILED 125
 
-static int keep_only(const struct init_options *o, struct err *e)
+/* Behind the others, without gaps; all above is closed. Moves down, so nothing is overwritten. */
+static int keep_watched(struct watch_limits *watch, struct err *e)
+{
+	for (unsigned i = 0; i < watch->tmpfs_count; i++) {
+		int kept = KEPT_COUNT + (int)i;
+
+		if (watch->tmpfs_fd[i] != kept && dup2(watch->tmpfs_fd[i], kept) < 0)
+			return err_sys(e, errno, "keep init's descriptors");
+		watch->tmpfs_fd[i] = kept;
+	}
+	return 0;
+}
+
+static int keep_only(const struct init_options *o, struct watch_limits *watch, struct err *e)
 {
 	if (dup2(o->report_fd, KEPT_REPORT_FD) < 0 || dup2(o->lifeline_fd, KEPT_LIFELINE_FD) < 0)
 		return err_sys(e, errno, "keep init's descriptors");
@@ -29,7 +42,9 @@ static int keep_only(const struct init_options *o, struct err *e)
 		(void)close(KEPT_LOCK_FD);
 	else if (dup2(o->lock_fd, KEPT_LOCK_FD) < 0)
 		return err_sys(e, errno, "keep init's descriptors");
-	if (syscall(SYS_close_range, (unsigned)KEPT_COUNT, ~0u, 0) < 0)
+	if (keep_watched(watch, e) < 0)
+		return -1;
+	if (syscall(SYS_close_range, (unsigned)KEPT_COUNT + watch->tmpfs_count, ~0u, 0) < 0)
 		return err_sys(e, errno, "close init's descriptors");
 	return 0;
 }
@@ -132,20 +147,22 @@ static int start_command(const struct init_options *o, pid_t *ret_pid, struct er
 
 void init_run(const struct init_options *o)
 {
+	struct watch_limits watch = o->watch;
 	struct err e = { 0 };
 	int report_fd = o->report_fd;
 	int signal_fd = -1;
 	pid_t command_pid = 0;
 	sigset_t all;
 
+	watch_open(&watch);
 	if (block_signals(&all, &e) < 0 || start_command(o, &command_pid, &e) < 0 ||
-	    keep_only(o, &e) < 0)
+	    keep_only(o, &watch, &e) < 0)
 		goto out;
 	report_fd = KEPT_REPORT_FD;
 	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 ||
 	    open_signals(&all, &signal_fd, &e) < 0)
 		goto out;
-	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &o->watch));
+	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &watch));
 	_exit(0);
 out:
 	report_failed(report_fd, &e);

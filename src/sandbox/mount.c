@@ -13,6 +13,7 @@
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -176,6 +177,21 @@ int mount_attach_at(int tree_fd, int root_fd, const char *path, struct err *e)
 	return mount_attach(tree_fd, target_fd, path, e);
 }
 
+/*
+ * What was mounted over the old root would have been let go in its place. ".." of the root crosses
+ * to whatever lies on it: it must be the root itself.
+ */
+static int check_alone(int new_root_fd, struct err *e)
+{
+	struct stat root, above;
+
+	if (fstat(new_root_fd, &root) < 0 || stat("/..", &above) < 0)
+		return err_sys(e, errno, "look at the new root");
+	if (root.st_dev != above.st_dev || root.st_ino != above.st_ino)
+		return err_set(e, ERR_SYSTEM, "the old root is still there");
+	return 0;
+}
+
 int mount_pivot(int new_root_fd, struct err *e)
 {
 	if (fchdir(new_root_fd) < 0)
@@ -187,5 +203,5 @@ int mount_pivot(int new_root_fd, struct err *e)
 		return err_sys(e, errno, "let go of the old root");
 	if (chdir("/") < 0)
 		return err_sys(e, errno, "enter the new root");
-	return 0;
+	return check_alone(new_root_fd, e);
 }

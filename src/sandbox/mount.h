@@ -52,7 +52,10 @@ ERR_CHECKED int mount_attach_own(int tree_fd, int dir_fd, const char *name, stru
 /* As above, at root_fd/path, which is resolved beneath the root. */
 ERR_CHECKED int mount_attach_at(int tree_fd, int root_fd, const char *path, struct err *e);
 
-/* Makes `new_root_fd` the root and lets go of everything that was mounted before. */
+/*
+ * Makes `new_root_fd` the root and lets go of everything that was mounted before. Nothing but the
+ * new root itself may be mounted over "/".
+ */
 ERR_CHECKED int mount_pivot(int new_root_fd, struct err *e);
 
 /* Opens root_fd/path with symlinks resolved inside the root. Returns -errno. */

@@ -3,8 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "sandbox/hostetc.h"
 #include "sandbox/init.h"
 #include "sandbox/loopback.h"
+#include "sandbox/mount.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
 #include "sandbox/tty.h"
@@ -22,15 +24,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HOST_NAME "sandbox"
 #define INOTIFY_INSTANCES_MAX "64"
 #define EXIT_SETUP_FAILED 125
+#define PROC_PATH_MAX_BYTES 40
 
 /* Both ends of what connects the two sides. */
 struct links {
 	int report[2];   /* child -> parent */
 	int lifeline[2]; /* parent -> child: one byte says "go on", end-of-file says "die" */
-	int channel[2];  /* descriptors made inside: child -> parent; only when there are any */
+	int channel[2];  /* descriptors, both ways; only when there are any */
 };
 
 enum { READ_END, WRITE_END };
@@ -45,11 +47,17 @@ static void links_done(struct links *l)
 	}
 }
 
+/* A root caller's image: its layers' owners can be mapped only once the namespace has its ids. */
+static bool maps_layers(const struct native_plan *plan)
+{
+	return plan->rootfs.image && plan->rootfs.image->tree_fd >= 0;
+}
+
 static int links_open(struct links *l, const struct native_plan *plan, struct err *e)
 {
 	if (pipe2(l->report, O_CLOEXEC) < 0 || pipe2(l->lifeline, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create pipes to the sandbox");
-	if ((plan->command.has_tty || plan->network) &&
+	if ((plan->command.has_tty || plan->network || maps_layers(plan)) &&
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, l->channel) < 0)
 		return err_sys(e, errno, "create a socket to the sandbox");
 	return 0;
@@ -69,8 +77,8 @@ static int await_maps(int lifeline_fd, struct err *e)
 /* Until the ids are taken every file access is still the caller's: nothing comes before. */
 static int take_identity(const struct native_plan *plan, const struct links *l, struct err *e)
 {
-	if (plan->idmap->is_range ? await_maps(l->lifeline[READ_END], e) < 0
-				  : idmap_write_own(plan->idmap, e) < 0)
+	if (plan->idmap->kind != IDMAP_ONE ? await_maps(l->lifeline[READ_END], e) < 0
+					   : idmap_write_own(plan->idmap, e) < 0)
 		return -1;
 	return idmap_become_inside_root(plan->idmap, e);
 }
@@ -117,6 +125,26 @@ static int open_network(const struct native_plan *plan, int channel_fd, struct e
 	return 0;
 }
 
+/* The root, with the layers that the parent has mapped for us. */
+static int enter_root(const struct native_plan *plan, int channel_fd, struct err *e)
+{
+	struct rootfs_options rootfs = plan->rootfs;
+	struct imageroot image = { .tree_fd = -1 };
+	int fds[FDPASS_MAX];
+	unsigned count = 0;
+	int r;
+
+	if (maps_layers(plan)) {
+		r = fdpass_receive(channel_fd, fds, &count);
+		if (r < 0)
+			return err_sys(e, -r, "receive the image's layers");
+		image = *plan->rootfs.image;
+		image.tree_fd = fds[0];
+		rootfs.image = &image;
+	}
+	return rootfs_enter(&rootfs, e); /* what is left open is closed before the command */
+}
+
 static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
 {
 	if (setsid() < 0)
@@ -127,11 +155,11 @@ static int build_walls(const struct native_plan *plan, const struct links *l, st
 		return -1;
 	if (enter_cgroup(plan, e) < 0)
 		return -1;
-	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) < 0)
+	if (sethostname(HOSTETC_HOST_NAME, sizeof(HOSTETC_HOST_NAME) - 1) < 0)
 		return err_sys(e, errno, "set the host name");
 	if (open_network(plan, l->channel[CHILD_END], e) < 0)
 		return -1;
-	if (rootfs_enter(&plan->rootfs, e) < 0)
+	if (enter_root(plan, l->channel[CHILD_END], e) < 0)
 		return -1;
 	if (privs_fresh_keyring(e) < 0)
 		return -1;
@@ -224,11 +252,41 @@ static int clone_child(const struct native_plan *plan, int *ret_pid_fd, pid_t *r
 	return 0;
 }
 
-static int release_child(const struct native_plan *plan, pid_t pid, int lifeline_fd, struct err *e)
+/* Gives the layers the owners that the child's namespace knows, and the child the layers. */
+static int hand_layers(const struct native_plan *plan, pid_t pid, int channel_fd, struct err *e)
 {
-	if (!plan->idmap->is_range)
+	char path[PROC_PATH_MAX_BYTES];
+	cleanup_fd int userns_fd = -1;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	userns_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (userns_fd < 0)
+		return err_sys(e, errno, "open the sandbox's user namespace");
+	if (mount_set_idmap(plan->rootfs.image->tree_fd, userns_fd, e) < 0) {
+		if (e->sys != EINVAL)
+			return err_wrap(e, "the image store");
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"the file system of '%s' cannot map owners, which root's sandboxes "
+			"need for images (set AGENTKERNEL_HOME to a directory on ext4, xfs or "
+			"btrfs)",
+			plan->rootfs.image->layers_path);
+	}
+	r = fdpass_send(channel_fd, &plan->rootfs.image->tree_fd, 1);
+	if (r < 0)
+		return err_sys(e, -r, "hand the image's layers in");
+	return 0;
+}
+
+static int release_child(const struct native_plan *plan, pid_t pid, int lifeline_fd, int channel_fd,
+			 struct err *e)
+{
+	if (plan->idmap->kind == IDMAP_ONE)
 		return 0;
 	if (idmap_write_for(plan->idmap, pid, e) < 0)
+		return -1;
+	if (maps_layers(plan) && hand_layers(plan, pid, channel_fd, e) < 0)
 		return -1;
 	if (write(lifeline_fd, "g", 1) != 1)
 		return err_set(e, ERR_SYSTEM, "the sandbox ended while it started");
@@ -273,7 +331,7 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 	cleanup_closep(&l.report[WRITE_END]);
 	cleanup_closep(&l.lifeline[READ_END]);
 	cleanup_closep(&l.channel[CHILD_END]);
-	if (release_child(plan, s.pid, s.lifeline_fd, e) < 0)
+	if (release_child(plan, s.pid, s.lifeline_fd, l.channel[PARENT_END], e) < 0)
 		return -1;
 	if (plan->network && receive(&s, l.channel[PARENT_END], s.sockets, &s.socket_count, e) < 0)
 		return -1;

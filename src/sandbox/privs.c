@@ -73,6 +73,9 @@ int privs_drop(const struct privs_options *o, struct err *e)
 	/* The bounding set first: dropping from it needs CAP_SETPCAP, which goes next. */
 	if (drop_bounding(keep, e) < 0)
 		return -1;
+	if (o->can_switch_ids && o->group_count > 0 &&
+	    syscall(SYS_setgroups, (size_t)o->group_count, o->groups) < 0)
+		return err_sys(e, errno, "take the user's groups");
 	if (o->can_switch_ids && o->gid != 0 && syscall(SYS_setresgid, o->gid, o->gid, o->gid) < 0)
 		return err_sys(e, errno, "become group %u", (unsigned)o->gid);
 	if (o->can_switch_ids && o->uid != 0 && syscall(SYS_setresuid, o->uid, o->uid, o->uid) < 0)

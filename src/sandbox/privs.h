@@ -19,6 +19,8 @@ ERR_CHECKED int privs_fresh_keyring(struct err *e);
 /* For the command, just before Landlock and seccomp; there is no way back. */
 struct privs_options {
 	uint32_t uid, gid;
+	const uint32_t *groups; /* besides gid; only where ids can be switched */
+	unsigned group_count;
 	bool can_switch_ids; /* the namespace has more than one id, so this process must take its
 				own */
 	bool has_capabilities;

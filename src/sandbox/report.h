@@ -14,7 +14,12 @@ enum report_kind {
 	REPORT_LIMIT,      /* init ended the sandbox: .limit was reached */
 };
 
-enum report_limit { REPORT_LIMIT_NONE, REPORT_LIMIT_MEMORY, REPORT_LIMIT_CPU_TIME };
+enum report_limit {
+	REPORT_LIMIT_NONE,
+	REPORT_LIMIT_MEMORY,
+	REPORT_LIMIT_CPU_TIME,
+	REPORT_LIMIT_PIDS,
+};
 
 struct report {
 	enum report_kind kind;

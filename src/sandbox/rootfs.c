@@ -1,32 +1,34 @@
 /*
  * rootfs - the file system that a sandbox sees; see rootfs.h.
  *
- * Theory of operation. The new root is one tmpfs, laid over "/" of the child's mount namespace:
- * path names still find the host's files underneath (a walk starts at the process's root, not
- * at what covers it), descriptors reach the new tree. Order matters:
+ * Theory of operation. For the host image the new root is a tmpfs that is laid over "/" of the
+ * child's mount namespace: path names still find the host's files underneath (a walk starts at the
+ * process's root, not at what covers it), descriptors reach the new tree. For another image the
+ * tmpfs is a staging area, laid over some other directory, and the new root is the overlay in it.
+ * Order matters:
  *
- *   1. skeleton, this machine's programs, /etc      written and bound
- *   2. one recursive mount_setattr                  all of it read-only, nosuid, nodev, private
- *   3. the root itself writable again               its binds stay as they are
- *   4. for a read-only root, its writable places    binds of the same tmpfs
- *   5. /dev, /proc, then what the policy shows      parents before children
- *   6. masks and protected paths                    on top of all that
- *   7. for a read-only root, the root itself again; pivot
+ *   1. the base                                     written, bound, restricted
+ *   2. for a read-only root, its writable places    binds of the root's own directories
+ *   3. /dev, /proc, then what the policy shows      parents before children
+ *   4. masks and protected paths                    on top of all that
+ *   5. for a read-only root, the root itself; pivot
  *
- * One tmpfs and one recursive call instead of many keep this at a few hundred microseconds.
+ * One tmpfs and few calls keep this at a few hundred microseconds.
  */
 #include "sandbox/rootfs.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "policy/credential.h"
 #include "policy/policy.h"
 #include "sandbox/devices.h"
-#include "sandbox/hostetc.h"
+#include "sandbox/hostroot.h"
 #include "sandbox/mask.h"
 #include "sandbox/mount.h"
 #include "sandbox/procfs.h"
+#include "sandbox/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,120 +38,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Programs of the host. On a merged /usr most are links, which are made anew. */
-static const char *const program_dir[] = {
-	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix",
-};
-
-static const struct {
-	const char *path;
-	mode_t mode;
-} skeleton[] = {
-	{ "dev", 0755 },       { "dev/shm", 01777 }, { "etc", 0755 },       { "home", 0755 },
-	{ "home/user", 0755 }, { "proc", 0555 },     { "root", 0700 },      { "run", 0755 },
-	{ "tmp", 01777 },      { "var", 0755 },      { "var/cache", 0755 }, { "var/lib", 0755 },
-	{ "var/log", 0755 },   { "var/tmp", 01777 },
-};
-
 const char *const rootfs_always_writable[] = { "/tmp", "/var/tmp", "/dev/shm", "/run", NULL };
-
-static int make_skeleton(int root_fd, const struct policy *p, struct err *e)
-{
-	(void)umask(0); /* the command gets its own before it starts */
-	for (size_t i = 0; i < COUNT_OF(skeleton); i++)
-		if (mkdirat(root_fd, skeleton[i].path, skeleton[i].mode) < 0)
-			return err_sys(e, errno, "create /%s", skeleton[i].path);
-	if (symlinkat("/run", root_fd, "var/run") < 0)
-		return err_sys(e, errno, "create /var/run");
-	/* with a single id both are the same user already, and the call changes nothing */
-	if (p->uid != 0 && fchownat(root_fd, "home/user", p->uid, p->gid, 0) < 0)
-		return err_sys(e, errno, "give /home/user to its user");
-	return 0;
-}
-
-static int bind_programs(int root_fd, const char *name, struct err *e)
-{
-	cleanup_fd int tree_fd = -1;
-	char path[16], text[PATH_MAX];
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/%s", name);
-	n = readlink(path, text, sizeof(text) - 1);
-	if (n > 0) {
-		text[n] = '\0';
-		if (symlinkat(text, root_fd, name) < 0)
-			return err_sys(e, errno, "create link %s", path);
-		return 0;
-	}
-	if (n < 0 && errno == ENOENT)
-		return 0;
-	if (mount_open_tree(AT_FDCWD, path, MOUNT_RECURSIVE, &tree_fd, e) < 0)
-		return -1;
-	if (mkdirat(root_fd, name, 0755) < 0)
-		return err_sys(e, errno, "create %s", path);
-	return mount_attach_own(tree_fd, root_fd, name, e);
-}
-
-static int make_base(int root_fd, const struct rootfs_options *o, struct err *e)
-{
-	if (make_skeleton(root_fd, o->policy, e) < 0)
-		return -1;
-	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
-		if (bind_programs(root_fd, program_dir[i], e) < 0)
-			return -1;
-	if (hostetc_fill(root_fd, o->policy, o->resolv_conf, e) < 0)
-		return -1;
-	if (mount_restrict(root_fd, MOUNT_READ_ONLY | MOUNT_RECURSIVE, e) < 0)
-		return -1;
-	return mount_make_writable(root_fd, e);
-}
-
-/* Makes root_fd/path where it is missing; the directory above it exists. Returns -errno. */
-static int make_entry(int root_fd, const char *path, mode_t type)
-{
-	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH);
-	cleanup_fd int parent_fd = -1;
-	const char *name = path_base_name(path);
-	char parent[PATH_MAX];
-
-	if (place_fd >= 0)
-		return 0;
-	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
-	parent_fd = mount_open_in_root(root_fd, parent, O_PATH | O_DIRECTORY);
-	if (parent_fd < 0)
-		return parent_fd;
-	if (type == S_IFDIR)
-		return mkdirat(parent_fd, name, 0755) < 0 ? -errno : 0;
-	return mknodat(parent_fd, name, S_IFREG | 0644, 0) < 0 ? -errno : 0;
-}
-
-/* Makes the directories above `target` and the place itself, where they are missing. */
-static int make_target(int root_fd, const char *target, mode_t type, struct err *e)
-{
-	char partial[PATH_MAX];
-	size_t len = strlen(target);
-
-	if (len >= sizeof(partial))
-		return err_set(e, ERR_INVALID, "target '%s' is too long", target);
-	memcpy(partial, target, len + 1);
-	for (size_t i = 1; i <= len; i++) {
-		int r;
-
-		if (target[i] != '/' && target[i] != '\0')
-			continue;
-		partial[i] = '\0';
-		r = make_entry(root_fd, partial, i < len ? S_IFDIR : type);
-		partial[i] = target[i];
-		if (r == -EROFS)
-			return err_set(e, ERR_INVALID,
-				       "'%s' cannot be made: it lies in a read-only directory of "
-				       "this machine",
-				       target);
-		if (r < 0)
-			return err_sys(e, -r, "make a place for '%s'", target);
-	}
-	return 0;
-}
 
 /* The nearest place before `index` that holds its target; NULL: the root itself does. */
 static const struct rootfs_place *place_around(const struct rootfs_options *o, unsigned index)
@@ -163,6 +52,35 @@ static const struct rootfs_place *place_around(const struct rootfs_options *o, u
 	return nearest;
 }
 
+/*
+ * By its name the target lies in the root. An image's links may lead it into a directory of the
+ * host that is shown already, where nothing may be made.
+ */
+static int check_makeable(int root_fd, const char *target, struct err *e)
+{
+	cleanup_free char *path = mem_dup(target);
+	struct stat root, st;
+
+	for (;;) {
+		cleanup_fd int fd = mount_open_in_root(root_fd, path[0] ? path : "/", O_PATH);
+		char *slash = strrchr(path, '/');
+
+		if (fd >= 0 || !slash) {
+			if (fstat(root_fd, &root) < 0 || fd < 0 || fstat(fd, &st) < 0)
+				return err_sys(e, fd < 0 ? -fd : errno, "look at '%s'", target);
+			break;
+		}
+		*slash = '\0';
+	}
+	if (st.st_dev != root.st_dev && strlen(path) < strlen(target))
+		return err_set(
+			e, ERR_NOT_FOUND,
+			"'%s' leads into another directory that is shown: create it there to "
+			"mount over it",
+			target);
+	return 0;
+}
+
 /* Where the target lies in a directory of the host it must exist: we leave nothing behind. */
 static int prepare_target(int root_fd, const struct rootfs_options *o, unsigned index,
 			  struct err *e)
@@ -172,13 +90,41 @@ static int prepare_target(int root_fd, const struct rootfs_options *o, unsigned 
 	bool is_dir = place->kind == ROOTFS_TMPFS || place->is_dir;
 	cleanup_fd int place_fd = -1;
 
+	if (!around && o->image && check_makeable(root_fd, place->target, e) < 0)
+		return -1;
 	if (!around || around->kind == ROOTFS_TMPFS)
-		return make_target(root_fd, place->target, is_dir ? S_IFDIR : S_IFREG, e);
+		return target_make(root_fd, place->target, is_dir ? S_IFDIR : S_IFREG, e);
 	place_fd = mount_open_in_root(root_fd, place->target, O_PATH);
 	if (place_fd < 0)
 		return err_set(e, ERR_NOT_FOUND,
 			       "'%s' does not exist in '%s': create it there to mount over it",
 			       place->target, around->source);
+	return 0;
+}
+
+/*
+ * The policy keeps targets out of /proc and /dev by name. An image's links may lead one there all
+ * the same, and init counts processes and memory by what it reads in /proc.
+ */
+static int check_target(int root_fd, const char *target, struct err *e)
+{
+	static const char *const kept[] = { "proc", "dev" };
+	cleanup_fd int target_fd = mount_open_in_root(root_fd, target, O_PATH);
+	struct stat st, own;
+
+	if (target_fd < 0 || fstat(target_fd, &st) < 0)
+		return err_sys(e, target_fd < 0 ? -target_fd : errno, "find '%s' to mount over",
+			       target);
+	for (size_t i = 0; i < COUNT_OF(kept); i++) {
+		size_t len = strlen(kept[i]);
+		bool is_named = strncmp(target + 1, kept[i], len) == 0 &&
+				(target[len + 1] == '/' || target[len + 1] == '\0');
+
+		if (!is_named && fstatat(root_fd, kept[i], &own, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    own.st_dev == st.st_dev)
+			return err_set(e, ERR_INVALID, "'%s' leads to /%s in this image", target,
+				       kept[i]);
+	}
 	return 0;
 }
 
@@ -210,6 +156,8 @@ static int open_place(const struct rootfs_place *place, int *ret_fd, struct err 
 		tree_fd = fcntl(place->tree_fd, F_DUPFD_CLOEXEC, 0);
 	else if (open_source(place, &tree_fd, e) < 0)
 		return -1;
+	if (tree_fd < 0)
+		return err_sys(e, errno, "duplicate the mount of '%s'", place->source);
 	if (mount_restrict(tree_fd, flags, e) < 0)
 		return err_wrap(e, "'%s'", place->source);
 	*ret_fd = take_fd(&tree_fd);
@@ -223,6 +171,8 @@ static int show(int root_fd, const struct rootfs_options *o, unsigned index, str
 	if (open_place(&o->places[index], &tree_fd, e) < 0)
 		return -1;
 	if (prepare_target(root_fd, o, index, e) < 0)
+		return -1;
+	if (o->image && check_target(root_fd, o->places[index].target, e) < 0)
 		return -1;
 	return mount_attach_at(tree_fd, root_fd, o->places[index].target, e);
 }
@@ -298,35 +248,48 @@ static int show_places(int root_fd, const struct rootfs_options *o, struct err *
 	return 0;
 }
 
+static bool is_same_file(int a_fd, int b_fd)
+{
+	struct stat a, b;
+
+	return fstat(a_fd, &a) == 0 && fstat(b_fd, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* An image's own links decide where the path leads, inside the root. */
 static int keep_writable(int root_fd, const char *path, struct err *e)
 {
+	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH | O_DIRECTORY);
 	cleanup_fd int tree_fd = -1;
 
-	if (mount_open_tree(root_fd, path, 0, &tree_fd, e) < 0)
-		return -1;
-	return mount_attach_at(tree_fd, root_fd, path, e);
+	if (place_fd < 0)
+		return err_sys(e, -place_fd, "find '%s' to keep it writable", path);
+	if (is_same_file(place_fd, root_fd))
+		return 0; /* a home directory "/" does not undo a read-only root */
+	if (mount_open_tree(place_fd, "", 0, &tree_fd, e) < 0)
+		return err_wrap(e, "'%s'", path);
+	return mount_attach(tree_fd, place_fd, path, e);
 }
 
 /* Binds of the root's own directories, so that one size limit covers all. */
 static int keep_places_writable(int root_fd, const struct policy *p, struct err *e)
 {
 	for (const char *const *path = rootfs_always_writable; *path; path++)
-		if (keep_writable(root_fd, *path + 1, e) < 0)
+		if (keep_writable(root_fd, *path, e) < 0)
 			return -1;
-	return p->home ? 0 : keep_writable(root_fd, p->home_dir + 1, e);
+	return p->home ? 0 : keep_writable(root_fd, p->home_dir, e);
 }
 
+/* Everything above the base. */
 static int fill_root(int root_fd, const struct rootfs_options *o, struct err *e)
 {
 	const struct policy *p = o->policy;
 
-	if (make_base(root_fd, o, e) < 0)
-		return err_wrap(e, "build the root");
 	if (p->is_read_only && keep_places_writable(root_fd, p, e) < 0)
 		return -1;
 	if (mask_begin(root_fd, e) < 0)
 		return -1;
-	if (devices_fill(root_fd, e) < 0 || procfs_mount(root_fd, e) < 0)
+	if (procfs_mount(root_fd, e) < 0)
 		return -1;
 	if (show_places(root_fd, o, e) < 0)
 		return -1;
@@ -335,17 +298,69 @@ static int fill_root(int root_fd, const struct rootfs_options *o, struct err *e)
 	return p->is_read_only ? mount_restrict(root_fd, MOUNT_READ_ONLY, e) : 0;
 }
 
-int rootfs_enter(const struct rootfs_options *o, struct err *e)
+static int build_host(int root_fd, const struct rootfs_options *o, struct err *e)
+{
+	if (hostroot_fill(root_fd, o->policy, o->resolv_conf, e) < 0)
+		return err_wrap(e, "build the root");
+	return devices_fill(root_fd, e);
+}
+
+static int build_image(int staging_fd, const struct rootfs_options *o, int *ret_root_fd,
+		       struct err *e)
 {
 	cleanup_fd int root_fd = -1;
-	cleanup_fd int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (old_root_fd < 0)
-		return err_sys(e, errno, "open /");
-	if (mount_new_tmpfs(o->policy->disk_bytes, "755", &root_fd, e) < 0)
+	if (imageroot_mount(staging_fd, o->image, &root_fd, e) < 0)
 		return -1;
-	if (mount_attach(root_fd, old_root_fd, "/", e) < 0)
+	if (imageroot_fill(root_fd, o->policy, o->resolv_conf, e) < 0)
+		return err_wrap(e, "prepare the image");
+	if (devices_fill(staging_fd, e) < 0 || imageroot_cover_dev(staging_fd, root_fd, e) < 0)
 		return -1;
+	*ret_root_fd = take_fd(&root_fd);
+	return 0;
+}
+
+/*
+ * Where the staging area covers a directory of the host, in this namespace only: anywhere that we
+ * need nothing from. Not "/", where the pivot would let go of it instead of the old root.
+ */
+static const char *find_stage(const struct rootfs_options *o)
+{
+	static const char *const candidates[] = { "/sys", "/mnt", "/srv", "/boot", "/media" };
+	struct stat st;
+
+	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
+		bool is_needed = path_is_within(o->image->layers_path, candidates[i]);
+
+		for (unsigned n = 0; n < o->place_count; n++)
+			is_needed |= o->places[n].source &&
+				     path_is_within(o->places[n].source, candidates[i]);
+		if (!is_needed && stat(candidates[i], &st) == 0 && S_ISDIR(st.st_mode))
+			return candidates[i];
+	}
+	return NULL;
+}
+
+int rootfs_enter(const struct rootfs_options *o, struct err *e)
+{
+	cleanup_fd int tmpfs_fd = -1;
+	cleanup_fd int image_fd = -1;
+	cleanup_fd int place_fd = -1;
+	const char *place = o->image ? find_stage(o) : "/";
+	int root_fd;
+
+	if (!place)
+		return err_set(e, ERR_UNSUPPORTED, "this machine has no directory to build on");
+	place_fd = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (place_fd < 0)
+		return err_sys(e, errno, "open %s", place);
+	if (mount_new_tmpfs(o->policy->disk_bytes, "755", &tmpfs_fd, e) < 0)
+		return -1;
+	if (mount_attach(tmpfs_fd, place_fd, place, e) < 0)
+		return -1;
+	if (o->image ? build_image(tmpfs_fd, o, &image_fd, e) < 0 : build_host(tmpfs_fd, o, e) < 0)
+		return -1;
+	root_fd = o->image ? image_fd : tmpfs_fd;
 	if (fill_root(root_fd, o, e) < 0)
 		return -1;
 	return mount_pivot(root_fd, e);

@@ -1,12 +1,14 @@
 #pragma once
 /*
- * rootfs - the file system that a sandbox sees, for the host image.
+ * rootfs - the file system that a sandbox sees.
  *
- * A tmpfs with a size, this machine's programs bound read-only into it, a filtered /etc, an
- * own /dev and /proc, and the directories of the host that the policy shows. Runs in the child,
- * in its new namespaces, and ends with the pivot: after it the host's files have no name.
+ * A base (sandbox/hostroot: this machine's programs; sandbox/imageroot: an image), an own /dev and
+ * /proc, and the directories of the host that the policy shows. What is written goes to one tmpfs
+ * with a size. Runs in the child, in its new namespaces, and ends with the pivot: after it the
+ * host's files have no name.
  */
 #include "base/err.h"
+#include "sandbox/imageroot.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +42,8 @@ struct rootfs_options {
 	const struct policy *policy;
 	const struct rootfs_place *places; /* parents before children */
 	unsigned place_count;
-	const char *resolv_conf; /* text of /etc/resolv.conf; NULL: none */
+	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
+	const struct imageroot *image; /* NULL: the host's own programs */
 };
 
 /* Writable also where the root is not; the home directory is one more. Ended by NULL. */

@@ -27,6 +27,8 @@ int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
 	slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave_fd < 0)
 		return err_sys(e, errno, "open the terminal's other side");
+	/* before the command can ask for it; the caller's streams are still ours */
+	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
 	r = fdpass_send(socket_fd, &master_fd, 1);
 	if (r < 0)
 		return err_sys(e, -r, "hand the terminal out");

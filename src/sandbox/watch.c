@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -30,13 +31,14 @@
 
 int watch_interval_ms(const struct watch_limits *w)
 {
-	return w->memory_bytes || w->cpu_ms ? INTERVAL_MS : -1;
+	return w->memory_bytes || w->cpu_ms || w->pids_count ? INTERVAL_MS : -1;
 }
 
 struct usage {
 	uint64_t anonymous_bytes;
 	uint64_t shared_bytes;
 	uint64_t cpu_ms;
+	uint64_t thread_count;
 };
 
 typedef void measure_fn(int proc_fd, const char *pid, struct usage *total);
@@ -99,6 +101,17 @@ static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 		(user + system + child_user + child_system) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
+/* A directory for each thread, besides "." and "..". */
+static void add_threads(int proc_fd, const char *pid, struct usage *total)
+{
+	char path[PATH_MAX_BYTES];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/task", pid);
+	if (fstatat(proc_fd, path, &st, 0) == 0 && st.st_nlink > 2)
+		total->thread_count += st.st_nlink - 2;
+}
+
 /* Over all processes but init itself. What cannot be looked at counts as beyond any limit. */
 static struct usage sum(measure_fn *measure)
 {
@@ -107,7 +120,7 @@ static struct usage sum(measure_fn *measure)
 	struct dirent *entry;
 
 	if (!proc)
-		return (struct usage){ UINT64_MAX / 2, 0, UINT64_MAX / 2 };
+		return (struct usage){ UINT64_MAX / 2, 0, UINT64_MAX / 2, UINT64_MAX };
 	while ((entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    strcmp(entry->d_name, "1") != 0)
@@ -116,21 +129,33 @@ static struct usage sum(measure_fn *measure)
 	return total;
 }
 
-static uint64_t used_bytes(const char *path)
+void watch_open(struct watch_limits *w)
 {
-	struct statvfs fs;
-
-	if (statvfs(path, &fs) < 0)
-		return 0;
-	return (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
+	w->tmpfs_count = 0;
+	for (unsigned i = 0; w->memory_bytes && i < w->policy->tmpfs_count; i++)
+		w->tmpfs_fd[w->tmpfs_count++] =
+			open(w->policy->tmpfs[i].target, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static uint64_t files_bytes(const struct policy *p)
+static uint64_t used_bytes(const struct statvfs *fs)
 {
-	uint64_t total = used_bytes("/");
+	return (uint64_t)(fs->f_blocks - fs->f_bfree) * fs->f_frsize;
+}
 
-	for (unsigned i = 0; i < p->tmpfs_count; i++)
-		total += used_bytes(p->tmpfs[i].target);
+/* What cannot be looked at counts as beyond any limit. */
+static uint64_t files_bytes(const struct watch_limits *w)
+{
+	struct statvfs fs;
+	uint64_t total;
+
+	if (statvfs("/", &fs) < 0)
+		return UINT64_MAX / 2;
+	total = used_bytes(&fs);
+	for (unsigned i = 0; i < w->tmpfs_count; i++) {
+		if (fstatvfs(w->tmpfs_fd[i], &fs) < 0)
+			return UINT64_MAX / 2;
+		total += used_bytes(&fs);
+	}
 	return total;
 }
 
@@ -141,7 +166,7 @@ static bool is_over(const struct usage *u, uint64_t files, uint64_t limit)
 
 static bool is_over_memory(const struct watch_limits *w)
 {
-	uint64_t files = files_bytes(w->policy);
+	uint64_t files = files_bytes(w);
 	struct usage usage = sum(add_resident);
 
 	if (!is_over(&usage, files, w->memory_bytes))
@@ -167,5 +192,7 @@ enum report_limit watch_check(const struct watch_limits *w)
 		return REPORT_LIMIT_MEMORY;
 	if (w->cpu_ms && is_over_cpu(w->cpu_ms))
 		return REPORT_LIMIT_CPU_TIME;
+	if (w->pids_count && sum(add_threads).thread_count > w->pids_count)
+		return REPORT_LIMIT_PIDS;
 	return REPORT_LIMIT_NONE;
 }

@@ -2,14 +2,21 @@
 # account and without any privilege). Binaries are copied to a place that both can reach.
 
 setup_file() {
-	export TOP SHARED AK PROBE
+	export TOP SHARED AK PROBE AGENTKERNEL_IMAGE=${IMAGE:-host}
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX)
 	chmod 755 "$SHARED"
-	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD/probe" "$SHARED/"
+	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD/probe" "$SHARED/"
 	mkdir -m 777 "$SHARED/work" "$SHARED/home"
 	AK=$SHARED/agentkernel
 	PROBE=$SHARED/probe
+	[ -z "${IMAGE:-}" ] || import_image
+}
+
+# IMAGE=name: everything runs in an image of that name, which holds a busybox.
+import_image() {
+	as bash -c ". '$TOP/tests/image/rootfs.bash' && make_rootfs '$SHARED/work/rootfs'" &&
+		ak image import --quiet "$IMAGE" "$SHARED/work/rootfs" >/dev/null
 }
 
 teardown_file() {
@@ -25,9 +32,9 @@ setup() {
 # Runs a command as the caller of this round. AS=self: as whoever runs the tests.
 as() {
 	if [ "${AS:-root}" != user ]; then
-		env -u SUDO_USER HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" "$@"
+		env -u SUDO_USER HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" "$@"
 	else
-		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" "$@"
+		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" "$@"
 	fi
 }
 
@@ -44,6 +51,10 @@ probe() {
 	done
 	shift
 	ak run --mount "$PROBE:/probe:ro" "${options[@]}" /probe "$@"
+}
+
+only_host() {
+	[ -z "${IMAGE:-}" ] || skip "about this machine's own programs"
 }
 
 only_root() {

@@ -111,8 +111,10 @@ bats_require_minimum_version 1.5.0
 @test "profiles, images and backends that do not exist" {
 	run ak run -p lax true
 	fails_with 125 "no profile 'lax' (use restrictive, moderate or permissive)"
-	run ak run --image nosuch true
-	fails_with 125 "no image 'nosuch'"
+	run ak run --image nosuch --pull never true
+	fails_with 125 "image 'nosuch': not in the store, and --pull never forbids to fetch it"
+	run ak run --image UPPER --pull never true
+	fails_with 125 "UPPER"
 	run ak run --backend magic true
 	fails_with 125 "no backend 'magic'"
 }

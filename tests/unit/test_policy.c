@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "policy/environment.h"
-#include "policy/policy.h"
+#include "policy/policyimage.h"
 
 static char *const caller_environ[] = { "HOME=/home/me", "PLAIN=1", "API_TOKEN=x", "TMUX=y", NULL };
 static const struct policy_caller caller = {
@@ -108,7 +108,7 @@ static void bad_settings_name_their_origin(void **state)
 		SET(POLICY_WORKDIR, "rel"),
 		SET(POLICY_WORKSPACE, "/"),
 		SET(POLICY_ENV, "=x"),
-		SET(POLICY_IMAGE, "debian"),
+		SET(POLICY_IMAGE, ""),
 		SET(POLICY_BACKEND, "magic"),
 		SET(POLICY_NETWORK_POLICY, "maybe"),
 		SET(POLICY_ALLOW_HOST, "a b"),
@@ -221,6 +221,149 @@ static void secrets_are_known_by_name_and_by_address(void **state)
 		assert_false(environment_is_secret(plain[i]));
 }
 
+static char *const image_env[] = { "PATH=/opt/bin", "FROM=image", "PLAIN=image", NULL };
+static const struct policyimage image = {
+	.env = image_env,
+	.user = "app",
+	.workdir = "/srv/./data/",
+	.passwd = "root:x:0:0::/root:/bin/sh\napp:x:70:71::/srv:/bin/sh\n",
+	.group = "app:x:71:\nextra:x:72:app\n",
+};
+
+/* The policy of these settings, for an image. */
+static void resolve_image(const struct policy_setting *more, size_t count,
+			  const struct policyimage *i, struct policy *p)
+{
+	struct policy_setting settings[8] = { SET(POLICY_IMAGE, "registry.example.org/x:1") };
+	struct err e = { 0 };
+
+	if (count > 0)
+		memcpy(settings + 1, more, count * sizeof(*more));
+	assert_int_equal(resolve(settings, count + 1, p, &e), 0);
+	assert_int_equal(policyimage_apply(p, i, &e), 0);
+}
+
+static void an_image_says_who_where_and_with_what(void **state)
+{
+	CLEANUP(policy_done) struct policy p = { 0 };
+
+	(void)state;
+	resolve_image(NULL, 0, &image, &p);
+	assert_false(policy_is_host_image(&p));
+	assert_int_equal(p.uid, 70);
+	assert_int_equal(p.gid, 71);
+	assert_int_equal(p.group_count, 1);
+	assert_int_equal(p.groups[0], 72);
+	assert_false(p.has_capabilities);
+	assert_string_equal(p.user_name, "app");
+	assert_string_equal(p.home_dir, "/srv");
+	assert_string_equal(p.workdir, "/srv/data");
+	assert_string_equal(p.origin[POLICY_USER], "image");
+	assert_string_equal(p.origin[POLICY_WORKDIR], "image");
+}
+
+static void options_win_over_an_image(void **state)
+{
+	const struct policy_setting settings[] = { SET(POLICY_USER, "root"),
+						   SET(POLICY_WORKDIR, "/else"),
+						   SET(POLICY_ENV, "FROM=option") };
+	CLEANUP(policy_done) struct policy p = { 0 };
+	char **list;
+
+	(void)state;
+	resolve_image(settings, COUNT_OF(settings), &image, &p);
+	assert_int_equal(p.uid, 0);
+	assert_true(p.has_capabilities);
+	assert_string_equal(p.workdir, "/else");
+	list = environment_build(&p, &caller, NULL);
+	assert_string_equal(environment_get(list, "FROM"), "option");
+	assert_string_equal(environment_get(list, "PATH"), "/opt/bin");
+	assert_string_equal(environment_get(list, "HOME"), "/root");
+	environment_free(list);
+}
+
+static void a_profile_without_root_does_not_run_as_an_images_root(void **state)
+{
+	const struct policy_setting settings[] = { SET(POLICY_PROFILE, "restrictive") };
+	struct policyimage as_root = image;
+	CLEANUP(policy_done) struct policy p = { 0 }, q = { 0 };
+
+	(void)state;
+	as_root.user = "root";
+	resolve_image(settings, 1, &as_root, &p);
+	assert_int_equal(p.uid, POLICY_USER_ID);
+	assert_string_equal(p.home_dir, "/home/user");
+	resolve_image(settings, 1, &image, &q); /* another user of the image's is fine */
+	assert_int_equal(q.uid, 70);
+	assert_false(q.has_capabilities);
+}
+
+static void an_image_without_words_starts_at_its_root(void **state)
+{
+	const struct policyimage silent = { .user = "", .workdir = "", .passwd = "", .group = "" };
+	CLEANUP(policy_done) struct policy p = { 0 };
+
+	(void)state;
+	resolve_image(NULL, 0, &silent, &p);
+	assert_int_equal(p.uid, 0);
+	assert_true(p.has_capabilities);
+	assert_string_equal(p.workdir, "/");
+}
+
+static void a_user_that_the_image_does_not_have_is_refused(void **state)
+{
+	const struct policy_setting settings[] = { SET(POLICY_IMAGE, "x"),
+						   SET(POLICY_USER, "ghost") };
+	struct policyimage ghost = image;
+	CLEANUP(policy_done) struct policy p = { 0 }, q = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(resolve(settings, 2, &p, &e), 0);
+	assert_int_equal(policyimage_apply(&p, &image, &e), -1);
+	assert_string_equal(e.msg, "--test: no user 'ghost' inside");
+	ghost.user = "nobody:here";
+	assert_int_equal(resolve(settings, 1, &q, &e), 0);
+	assert_int_equal(policyimage_apply(&q, &ghost, &e), -1);
+	assert_non_null(strstr(e.msg, "the image's user 'nobody:here': no user 'nobody'"));
+}
+
+/* The caller's PATH says where this machine's programs are, not the image's. */
+static void a_passed_environment_gives_way_to_the_images(void **state)
+{
+	const struct policy_setting settings[] = { SET(POLICY_PROFILE, "permissive") };
+	static char *const own[] = { "PATH=/mine", "LD_PRELOAD=/mine.so", "PLAIN=mine", "KEPT=1",
+				     NULL };
+	const struct policy_caller other = { "/work/here", "/home/me", own };
+	CLEANUP(policy_done) struct policy p = { 0 };
+	char **list;
+
+	(void)state;
+	resolve_image(settings, 1, &image, &p);
+	list = environment_build(&p, &other, NULL);
+	assert_string_equal(environment_get(list, "PATH"), "/opt/bin");
+	assert_null(environment_get(list, "LD_PRELOAD"));
+	assert_string_equal(environment_get(list, "PLAIN"), "image");
+	assert_string_equal(environment_get(list, "KEPT"), "1");
+	environment_free(list);
+}
+
+static void an_image_that_cannot_be_had_gives_way_to_the_host(void **state)
+{
+	const struct policy_setting settings[] = { SET(POLICY_IMAGE, "x"),
+						   SET(POLICY_USER, "user") };
+	CLEANUP(policy_done) struct policy p = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(resolve(settings, 2, &p, &e), 0);
+	assert_int_equal(policyimage_use_host(&p, "fallback", &e), 0);
+	assert_true(policy_is_host_image(&p));
+	assert_int_equal(p.uid, POLICY_USER_ID);
+	assert_string_equal(p.workdir, "/home/user");
+	assert_string_equal(p.origin[POLICY_IMAGE], "fallback");
+}
+
 static void every_field_can_be_shown(void **state)
 {
 	CLEANUP(policy_done) struct policy p = { 0 };
@@ -251,6 +394,13 @@ int main(void)
 		cmocka_unit_test(too_many_mounts_are_refused),
 		cmocka_unit_test(the_environment_is_clean_or_passed_without_secrets),
 		cmocka_unit_test(secrets_are_known_by_name_and_by_address),
+		cmocka_unit_test(an_image_says_who_where_and_with_what),
+		cmocka_unit_test(options_win_over_an_image),
+		cmocka_unit_test(a_profile_without_root_does_not_run_as_an_images_root),
+		cmocka_unit_test(an_image_without_words_starts_at_its_root),
+		cmocka_unit_test(a_user_that_the_image_does_not_have_is_refused),
+		cmocka_unit_test(a_passed_environment_gives_way_to_the_images),
+		cmocka_unit_test(an_image_that_cannot_be_had_gives_way_to_the_host),
 		cmocka_unit_test(every_field_can_be_shown),
 	};
 

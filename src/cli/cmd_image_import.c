@@ -1,0 +1,45 @@
+/* cmd_image_import - agentkernel image import: a root directory or a tar of one becomes an image.
+ */
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/imagewords.h"
+
+static const char *const examples[] = {
+	"agentkernel image import mine ./rootfs",
+	"the directory, as one layer",
+	"mmdebstrap --variant=minbase stable | agentkernel image import debian -",
+	"from a pipe",
+	NULL,
+};
+
+static const struct opt rows[] = {
+	IMAGEWORDS_JSON,
+	IMAGEWORDS_QUIET,
+};
+static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+static const struct imagewords_command command = {
+	.operation = "import",
+	.usage = "image import REF FILE|DIR|-",
+	.options = &options,
+	.shape = IMAGEWORDS_REFERENCE_FILE,
+	.min = 2,
+	.max = 2,
+};
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	return imagewords_run(&command, context, argv, ret_status, e);
+}
+
+const struct cli_command cmd_image_import = {
+	.name = "image import",
+	.summary = "make an image from a root directory or a tar of one",
+	.usage = "[options] REF FILE|DIR|-",
+	.text = "Plain, gzip and zstd tars are fine. Of a directory, /proc, /sys, /dev and /run "
+		"are left\n"
+		"out: every sandbox has its own. The image has no entrypoint, user or variables.",
+	.examples = examples,
+	.options = &options,
+	.run = run,
+};

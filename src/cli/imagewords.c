@@ -1,0 +1,125 @@
+/* imagewords - what the `image` commands have in common; see imagewords.h. */
+#include "cli/imagewords.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "engine/imagehelper.h"
+
+#include <string.h>
+
+int imagewords_read(const struct imagewords_command *c, char **argv,
+		    struct imagewords_flags *ret_flags, const char *ret_words[IMAGEWORDS_MAX],
+		    struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	char **rest = argv;
+	unsigned count = 0;
+
+	*ret_flags = (struct imagewords_flags){ 0 };
+	for (;;) {
+		int used = 0;
+
+		if (opts_parse(c->options, rest, ret_flags, &none, &used, e) < 0)
+			return -1;
+		rest += used;
+		if (!*rest)
+			break;
+		if (count == c->max)
+			return err_set(e, ERR_INVALID,
+				       "one word too many: '%s' (usage: agentkernel %s)", *rest,
+				       c->usage);
+		ret_words[count++] = *rest++;
+	}
+	if (count < c->min)
+		return err_set(e, ERR_INVALID, "a word is missing (usage: agentkernel %s)",
+			       c->usage);
+	ret_words[count] = NULL;
+	return 0;
+}
+
+static void free_words(char ***words)
+{
+	for (char **word = *words; word && *word; word++)
+		free(*word);
+	free(*words);
+}
+
+/* What is asked for, besides the operation. */
+struct request {
+	const char *const *references; /* NULL-ended */
+	const char *file;              /* NULL: none */
+};
+
+static void add_words(char **words, const struct request *q, const struct imagewords_flags *flags)
+{
+	unsigned count = 0;
+
+	for (const char *const *r = q->references; *r; r++)
+		words[count++] = mem_format("reference=%s", *r);
+	if (q->file)
+		words[count++] = mem_format("file=%s", q->file);
+	if (flags->is_json)
+		words[count++] = mem_dup("json=yes");
+	if (flags->is_quiet)
+		words[count++] = mem_dup("quiet=yes");
+	if (flags->is_all)
+		words[count++] = mem_dup("all=yes");
+	if (flags->is_dry)
+		words[count++] = mem_dup("dry=yes");
+}
+
+static size_t count_words(const char *const *words)
+{
+	size_t count = 0;
+
+	while (words[count])
+		count++;
+	return count;
+}
+
+/* The words that are references stay in `words`. */
+static void sort_out(enum imagewords_shape shape, const struct imagewords_flags *flags,
+		     const char **words, struct request *q)
+{
+	size_t count = count_words(words);
+
+	switch (shape) {
+	case IMAGEWORDS_NOTHING:
+	case IMAGEWORDS_REFERENCES:
+		break;
+	case IMAGEWORDS_REFERENCE_FILE:
+	case IMAGEWORDS_REFERENCES_FILE:
+		q->file = words[count - 1];
+		words[count - 1] = NULL;
+		break;
+	case IMAGEWORDS_FILE:
+		q->file = count ? words[0] : "-";
+		words[0] = flags->name;
+		words[1] = NULL;
+		break;
+	}
+	q->references = words;
+}
+
+int imagewords_run(const struct imagewords_command *c, const struct cli_context *context,
+		   char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(free_words) char **asked = mem_alloc((IMAGEHELPER_WORDS_MAX + 1) * sizeof(*asked));
+	const struct imagehelper_request request = {
+		.operation = c->operation,
+		.words = (const char *const *)asked,
+		.environ_list = context->environ_list,
+	};
+	const char *words[IMAGEWORDS_MAX];
+	struct imagewords_flags flags;
+	struct request q = { 0 };
+
+	if (imagewords_read(c, argv, &flags, words, e) < 0)
+		return -1;
+	sort_out(c->shape, &flags, words, &q);
+	add_words(asked, &q, &flags);
+	if (imagehelper_run(&request, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return 0;
+}

@@ -1,0 +1,58 @@
+#pragma once
+/*
+ * imagewords - what the `image` commands have in common: options, and asking the image helper.
+ */
+#include "cli/cli.h"
+#include "cli/opts.h"
+#include "image/tool.h"
+
+#define IMAGEWORDS_MAX (TOOL_REFERENCES_MAX + 2) /* and a file, and the end */
+
+struct imagewords_flags {
+	bool is_json, is_quiet, is_all, is_dry;
+	const char *name;
+};
+
+/* How a command's words are meant. */
+enum imagewords_shape {
+	IMAGEWORDS_NOTHING,
+	IMAGEWORDS_REFERENCES,
+	IMAGEWORDS_REFERENCE_FILE,
+	IMAGEWORDS_REFERENCES_FILE,
+	IMAGEWORDS_FILE, /* with --name */
+};
+
+struct imagewords_command {
+	const char *operation; /* the helper's */
+	const char *usage;
+	const struct opts_table *options;
+	enum imagewords_shape shape;
+	unsigned min, max; /* words */
+};
+
+/* Reads the options and words, in any order, and asks the helper. */
+ERR_CHECKED int imagewords_run(const struct imagewords_command *c,
+			       const struct cli_context *context, char **argv, int *ret_status,
+			       struct err *e);
+
+/* For a command that answers by itself: options in any place, and at most `max` other words. */
+ERR_CHECKED int imagewords_read(const struct imagewords_command *c, char **argv,
+				struct imagewords_flags *ret_flags,
+				const char *ret_words[IMAGEWORDS_MAX], struct err *e);
+
+/* Rows that several of them have. */
+#define IMAGEWORDS_JSON                                                                            \
+	{                                                                                          \
+		"Options", "json", 0, NULL, "machine-readable output",                             \
+			.kind = OPT_FLAG, .offset = offsetof(struct imagewords_flags, is_json)     \
+	}
+#define IMAGEWORDS_QUIET                                                                           \
+	{                                                                                          \
+		NULL, "quiet", 'q', NULL, "no progress, only the result",                          \
+			.kind = OPT_FLAG, .offset = offsetof(struct imagewords_flags, is_quiet)    \
+	}
+#define IMAGEWORDS_NAME                                                                            \
+	{                                                                                          \
+		NULL, "name", 'n', "REF", "what to call the image",                                \
+			.kind = OPT_TEXT, .offset = offsetof(struct imagewords_flags, name)        \
+	}

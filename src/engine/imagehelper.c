@@ -1,0 +1,90 @@
+/* imagehelper - asks agentkernel-image to do something; see imagehelper.h. */
+#include "engine/imagehelper.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "engine/helper.h"
+#include "engine/images.h"
+#include "engine/statedir.h"
+#include "image/tool.h"
+#include "sandbox/idmap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* operation, store, owners, the words, the end */
+#define ARGV_MAX (IMAGEHELPER_WORDS_MAX + 5)
+
+/* What it says about its failure, or what its end tells. */
+static int explain_end(int report_fd, int status, struct err *e)
+{
+	struct err theirs;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (read(report_fd, &theirs, sizeof(theirs)) == (ssize_t)sizeof(theirs)) {
+		err_sanitize(&theirs);
+		*e = theirs;
+		return -1;
+	}
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_SYSTEM, "%s was ended by signal %d", TOOL_PROGRAM,
+			       WTERMSIG(status));
+	return err_set(e, ERR_SYSTEM, "%s ended with status %d", TOOL_PROGRAM, WEXITSTATUS(status));
+}
+
+static int start(const struct imagehelper_request *q, char **argv, int report_fd, int userns_fd,
+		 pid_t *ret_pid, struct err *e)
+{
+	const struct helper_descriptor fds[] = {
+		{ STDIN_FILENO, STDIN_FILENO },   { STDOUT_FILENO, STDOUT_FILENO },
+		{ STDERR_FILENO, STDERR_FILENO }, { report_fd, TOOL_REPORT_FD },
+		{ userns_fd, TOOL_USERNS_FD },
+	};
+	const struct helper_options options = { .environ_list = q->environ_list,
+						.is_in_session = true };
+	cleanup_free char *path = NULL;
+
+	if (helper_find(TOOL_PROGRAM, &path, e) < 0)
+		return -1;
+	return helper_start(path, argv, fds, COUNT_OF(fds), &options, ret_pid, e);
+}
+
+int imagehelper_run(const struct imagehelper_request *q, struct err *e)
+{
+	char owners_text[IDMAP_OWNERS_MAX_BYTES];
+	cleanup_free char *path = NULL, *store = NULL, *owners = NULL;
+	cleanup_fd int userns_fd = -1, read_fd = -1, write_fd = -1;
+	char *argv[ARGV_MAX];
+	unsigned count = 0;
+	int report[2], status = 0;
+	pid_t pid;
+
+	if (statedir_make_path(q->environ_list, IMAGES_DIR, &path, e) < 0 ||
+	    idmap_format_owners(owners_text, e) < 0 || idmap_open_store_ns(&userns_fd, e) < 0)
+		return -1;
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe to %s", TOOL_PROGRAM);
+	read_fd = report[0];
+	write_fd = report[1];
+	store = mem_format("store=%s", path);
+	owners = mem_format("owners=%s", owners_text);
+	argv[count++] = (char *)TOOL_PROGRAM;
+	argv[count++] = (char *)q->operation;
+	argv[count++] = store;
+	argv[count++] = owners;
+	for (const char *const *word = q->words; word && *word; word++) {
+		assert(count < ARGV_MAX - 1);
+		argv[count++] = (char *)*word;
+	}
+	argv[count] = NULL;
+	if (start(q, argv, write_fd, userns_fd, &pid, e) < 0)
+		return -1;
+	cleanup_closep(&write_fd);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return explain_end(read_fd, status, e);
+}

@@ -1,0 +1,70 @@
+/* target - a place in the new root to mount something over; see target.h. */
+#include "sandbox/target.h"
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "sandbox/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Makes root_fd/path where it is missing; the directory above it exists. Returns -errno. */
+static int make_entry(int root_fd, const char *path, mode_t type, mode_t mode)
+{
+	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH);
+	cleanup_fd int parent_fd = -1;
+	const char *name = path_base_name(path);
+	char parent[PATH_MAX];
+
+	if (place_fd >= 0)
+		return 0;
+	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
+	parent_fd = mount_open_in_root(root_fd, parent, O_PATH | O_DIRECTORY);
+	if (parent_fd < 0)
+		return parent_fd;
+	if (type == S_IFDIR)
+		return mkdirat(parent_fd, name, mode) < 0 ? -errno : 0;
+	return mknodat(parent_fd, name, S_IFREG | 0644, 0) < 0 ? -errno : 0;
+}
+
+static int make(int root_fd, const char *target, mode_t type, mode_t mode, struct err *e)
+{
+	char partial[PATH_MAX];
+	size_t len = strlen(target);
+
+	if (len >= sizeof(partial))
+		return err_set(e, ERR_INVALID, "target '%s' is too long", target);
+	memcpy(partial, target, len + 1);
+	for (size_t i = 1; i <= len; i++) {
+		int r;
+
+		if (target[i] != '/' && target[i] != '\0')
+			continue;
+		partial[i] = '\0';
+		r = make_entry(root_fd, partial, i < len ? S_IFDIR : type, i < len ? 0755 : mode);
+		partial[i] = target[i];
+		if (r == -EROFS)
+			return err_set(e, ERR_INVALID,
+				       "'%s' cannot be made: it lies in a read-only directory of "
+				       "this machine",
+				       target);
+		if (r < 0)
+			return err_sys(e, -r, "make a place for '%s'", target);
+	}
+	return 0;
+}
+
+int target_make(int root_fd, const char *target, mode_t type, struct err *e)
+{
+	return make(root_fd, target, type, 0755, e);
+}
+
+int target_make_dir(int root_fd, const char *target, mode_t mode, struct err *e)
+{
+	return make(root_fd, target, S_IFDIR, mode, e);
+}
