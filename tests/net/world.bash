@@ -285,7 +285,7 @@ world_enter() {
 	shift
 	# shellcheck disable=SC2086 # a list of words
 	nsenter --net="/proc/$WORLD_HOST/ns/net" --mount="/proc/$WORLD_HOST/ns/mnt" $user \
-		env -i -C "$PWD" PATH="$WORLD_PATH" HOME="${SHARED:-$WORLD}/home" AGENTKERNEL_HOME="${SHARED:-$WORLD}/home/state" LC_ALL=C.UTF-8 "$@"
+		env -i -C "$PWD" PATH="$WORLD_PATH" HOME="${SHARED:-$WORLD}/home" AGENTKERNEL_HOME="${SHARED:-$WORLD}/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" LC_ALL=C.UTF-8 "$@"
 }
 
 # What a server saw. Packets are logged by another process: a mark is sent after all that went
