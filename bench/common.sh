@@ -37,6 +37,7 @@ make_work() {
 	work=$(mktemp -d "$1/agentkernel-bench.XXXXXX")
 	cd "$work" || exit
 	export AGENTKERNEL_HOME=$work/home # nor do the user's sandboxes and audit log
+	export AGENTKERNEL_IMAGE=host     # nor is an image looked for where none is named
 }
 
 remove_work() {
