@@ -38,11 +38,11 @@ static void format_age(uint64_t added_s, char *out, size_t size)
 	uint64_t age_s = (uint64_t)now > added_s ? (uint64_t)now - added_s : 0;
 
 	if (age_s < 3600)
-		(void)snprintf(out, size, "%u minutes", (unsigned)(age_s / 60));
+		(void)snprintf(out, size, "%u min", (unsigned)(age_s / 60));
 	else if (age_s < 2 * 86400)
-		(void)snprintf(out, size, "%u hours", (unsigned)(age_s / 3600));
+		(void)snprintf(out, size, "%u h", (unsigned)(age_s / 3600));
 	else
-		(void)snprintf(out, size, "%u days", (unsigned)(age_s / 86400));
+		(void)snprintf(out, size, "%u d", (unsigned)(age_s / 86400));
 }
 
 static void add_row(struct table *t, const struct images_entry *entry)

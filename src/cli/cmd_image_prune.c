@@ -23,7 +23,7 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static const struct imagewords_command command = {
 	.operation = "prune",
-	.usage = "image prune ",
+	.usage = "image prune",
 	.options = &options,
 	.shape = IMAGEWORDS_NOTHING,
 	.min = 0,
