@@ -28,8 +28,10 @@
 /* Where files go: into an archive, or into a directory. */
 struct output {
 	struct archive *archive; /* NULL: a directory */
-	char *temporary;         /* the archive's name until it is complete; NULL: none */
+	int archive_fd;
+	char *temporary; /* the archive's name until it is complete; NULL: none */
 	int dir_fd;
+	int blobs_fd;   /* blobs/sha256 in it */
 	char **written; /* digests of the blobs that are there */
 	unsigned count;
 };
@@ -38,10 +40,12 @@ static void output_done(struct output *o)
 {
 	if (o->archive)
 		(void)archive_write_free(o->archive);
+	cleanup_closep(&o->archive_fd);
 	if (o->temporary)
 		(void)unlink(o->temporary); /* half an archive serves nobody */
 	free(o->temporary);
 	cleanup_closep(&o->dir_fd);
+	cleanup_closep(&o->blobs_fd);
 	for (unsigned i = 0; i < o->count; i++)
 		free(o->written[i]);
 	free(o->written);
@@ -144,7 +148,7 @@ static int put_blob(struct output *o, const struct store *s, const char *digest,
 		if (begin_entry(o, name, (uint64_t)st.st_size, e) < 0)
 			return -1;
 	} else {
-		to_fd = openat(o->dir_fd, name,
+		to_fd = openat(o->blobs_fd, digest + sizeof("sha256:") - 1,
 			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 		if (to_fd < 0)
 			return err_sys(e, errno, "create '%s'", name);
@@ -256,16 +260,49 @@ static int put_image(struct output *o, const struct store *s, const struct refer
 	return 0;
 }
 
+/* Made where it is missing; a link is none. */
+static int open_subdir(int parent_fd, const char *name, int *ret_fd, struct err *e)
+{
+	int fd;
+
+	if (mkdirat(parent_fd, name, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "create '%s'", name);
+	fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", name);
+	*ret_fd = fd;
+	return 0;
+}
+
 static int open_directory(const char *path, struct output *o, struct err *e)
 {
+	cleanup_fd int blobs_fd = -1;
+
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "create '%s'", path);
 	o->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (o->dir_fd < 0)
 		return err_sys(e, errno, "open '%s'", path);
-	if ((mkdirat(o->dir_fd, "blobs", 0755) < 0 && errno != EEXIST) ||
-	    (mkdirat(o->dir_fd, "blobs/sha256", 0755) < 0 && errno != EEXIST))
-		return err_sys(e, errno, "create '%s/blobs'", path);
+	if (open_subdir(o->dir_fd, "blobs", &blobs_fd, e) < 0 ||
+	    open_subdir(blobs_fd, "sha256", &o->blobs_fd, e) < 0)
+		return err_wrap(e, "'%s'", path);
+	return 0;
+}
+
+/* Beside the file it will replace, under a name that nobody can have prepared. */
+static int open_temporary(const char *path, struct output *o, int *ret_fd, struct err *e)
+{
+	cleanup_free char *name = mem_format("%s.part-XXXXXX", path);
+	cleanup_fd int fd = mkostemp(name, O_CLOEXEC);
+	mode_t mask = umask(0);
+
+	(void)umask(mask);
+	if (fd < 0)
+		return err_sys(e, errno, "create '%s'", path);
+	o->temporary = take_ptr(name);
+	if (fchmod(fd, 0666 & ~mask) < 0)
+		return err_sys(e, errno, "create '%s'", path);
+	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
@@ -280,22 +317,23 @@ static bool is_replaceable(const char *path)
 static int open_archive(const char *path, struct output *o, struct err *e)
 {
 	bool is_stdout = strcmp(path, "-") == 0;
-	int r;
 
 	if (is_stdout && isatty(STDOUT_FILENO))
 		return err_set(e, ERR_INVALID,
 			       "an archive is nothing for a terminal (name a file)");
-	if (!is_stdout && is_replaceable(path))
-		o->temporary = mem_format("%s.%d.part", path, (int)getpid());
+	if (is_stdout)
+		o->archive_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	else if (!is_replaceable(path))
+		o->archive_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	else if (open_temporary(path, o, &o->archive_fd, e) < 0)
+		return -1;
+	if (o->archive_fd < 0)
+		return err_sys(e, errno, "create '%s'", path);
 	o->archive = archive_write_new();
 	(void)archive_write_set_format_pax_restricted(o->archive);
-	if (is_stdout)
-		(void)archive_write_set_bytes_in_last_block(o->archive, 1);
-	r = is_stdout ? archive_write_open_fd(o->archive, STDOUT_FILENO)
-		      : archive_write_open_filename(o->archive, o->temporary ? o->temporary : path);
-	if (r != ARCHIVE_OK)
-		return err_sys(e, archive_errno(o->archive) ? archive_errno(o->archive) : EIO,
-			       "create '%s'", path);
+	(void)archive_write_set_bytes_in_last_block(o->archive, 1);
+	if (archive_write_open_fd(o->archive, o->archive_fd) != ARCHIVE_OK)
+		return archive_failed(o->archive, e);
 	return 0;
 }
 
@@ -347,7 +385,7 @@ static int check_known(const struct store *s, const struct reference *refs, unsi
 int bundlesave_write(const struct store *s, const struct reference *refs, unsigned count,
 		     const char *path, struct err *e)
 {
-	CLEANUP(output_done) struct output o = { .dir_fd = -1 };
+	CLEANUP(output_done) struct output o = { .archive_fd = -1, .dir_fd = -1, .blobs_fd = -1 };
 	int r;
 
 	if (check_known(s, refs, count, e) < 0)

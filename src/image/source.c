@@ -115,6 +115,7 @@ static int read_list(struct source *s, const char *list, size_t len, struct err 
 static int take_apart(struct source *s, int archive_fd, struct err *e)
 {
 	CLEANUP(worker_done) struct worker w;
+	char unique[STORE_UNIQUE_BYTES];
 	struct worker_options o = {
 		.operation = "split",
 		.archive_fd = archive_fd,
@@ -123,9 +124,8 @@ static int take_apart(struct source *s, int archive_fd, struct err *e)
 	};
 
 	worker_init(&w);
-	(void)snprintf(s->parts, sizeof(s->parts), "load-%d", (int)getpid());
-	if (sweep_tree(s->store->making_fd, s->parts, e) < 0)
-		return -1;
+	store_choose_unique(unique);
+	(void)snprintf(s->parts, sizeof(s->parts), "load-%s", unique);
 	if (mkdirat(s->store->making_fd, s->parts, 0700) < 0)
 		return err_sys(e, errno, "create a directory for the archive");
 	s->dir_fd = openat(s->store->making_fd, s->parts, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -15,13 +15,16 @@
 #include "image/digest.h"
 #include "image/worker.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -152,6 +155,16 @@ static int open_locked(int dir_fd, const char *name, int lock, int *ret_fd, stru
 		}
 	}
 	return err_set(e, ERR_BUSY, "'%s' in the image store is taken again and again", name);
+}
+
+/* Not the process id: two containers may share a store. */
+void store_choose_unique(char out[STORE_UNIQUE_BYTES])
+{
+	uint64_t number = 0;
+	ssize_t n = getrandom(&number, sizeof(number), 0);
+
+	assert(n == (ssize_t)sizeof(number)); /* so few bytes never come short */
+	(void)snprintf(out, STORE_UNIQUE_BYTES, "%016" PRIx64, number);
 }
 
 /* ---- blobs ---- */
@@ -447,11 +460,13 @@ static void name_record(const struct store *s, struct record *r)
 
 static int write_file(int dir_fd, const char *name, const void *bytes, size_t len, struct err *e)
 {
-	cleanup_free char *temporary = mem_format(".%s.%d", name, (int)getpid());
+	char unique[STORE_UNIQUE_BYTES];
+	cleanup_free char *temporary = NULL;
 	cleanup_fd int fd = -1;
 	int r;
 
-	(void)unlinkat(dir_fd, temporary, 0); /* of a killed process with our number */
+	store_choose_unique(unique);
+	temporary = mem_format(".%s.%s", name, unique);
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	r = fd < 0 ? -errno : file_write_all(fd, bytes, len);
 	if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
@@ -504,10 +519,12 @@ int store_set_name(const struct store *s, const struct reference *ref, const cha
 {
 	char file[REFERENCE_MAX_BYTES + 1];
 	cleanup_free char *target = mem_format("../records/%s", id);
-	cleanup_free char *temporary = mem_format(".new.%d", (int)getpid());
+	cleanup_free char *temporary = NULL;
+	char unique[STORE_UNIQUE_BYTES];
 
 	reference_format_file(ref, file);
-	(void)unlinkat(s->names_fd, temporary, 0);
+	store_choose_unique(unique);
+	temporary = mem_format(".new.%s", unique);
 	if (symlinkat(target, s->names_fd, temporary) < 0 ||
 	    renameat(s->names_fd, temporary, s->names_fd, file) < 0)
 		return err_sys(e, errno, "give the image its name");

@@ -40,6 +40,10 @@ ERR_CHECKED int store_open(const char *path, const char *owners, int userns_fd,
 void store_close(struct store *s); /* may run twice */
 void store_init(struct store *s);  /* "not open" */
 
+/* A name that no other process chooses, wherever it runs. */
+#define STORE_UNIQUE_BYTES 17u
+void store_choose_unique(char out[STORE_UNIQUE_BYTES]);
+
 /* ---- blobs ---- */
 
 bool store_has_blob(const struct store *s, const char *digest);

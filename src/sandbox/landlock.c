@@ -111,6 +111,15 @@ static int allow_streams(int ruleset_fd, uint64_t handled, struct err *e)
 	return allow_stream(ruleset_fd, STDERR_FILENO, out, e);
 }
 
+/* A home that an image makes the root does not undo a read-only root. */
+static bool is_root(const char *path)
+{
+	struct stat root, st;
+
+	return stat("/", &root) == 0 && stat(path, &st) == 0 && root.st_dev == st.st_dev &&
+	       root.st_ino == st.st_ino;
+}
+
 static int allow_writable_places(int ruleset_fd, const struct policy *p, uint64_t all,
 				 struct err *e)
 {
@@ -119,7 +128,7 @@ static int allow_writable_places(int ruleset_fd, const struct policy *p, uint64_
 			return -1;
 	if (allow_path(ruleset_fd, "/dev", all, e) < 0)
 		return -1;
-	if (!p->home && allow_path(ruleset_fd, p->home_dir, all, e) < 0)
+	if (!p->home && !is_root(p->home_dir) && allow_path(ruleset_fd, p->home_dir, all, e) < 0)
 		return -1;
 	if (p->workspace && allow_path(ruleset_fd, p->workspace, all, e) < 0)
 		return -1;

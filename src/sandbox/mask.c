@@ -51,19 +51,14 @@ int mask_end(int root_fd, struct err *e)
 	return 0;
 }
 
-int mask_path(int root_fd, const char *path, struct err *e)
+int mask_place(int root_fd, int place_fd, const char *name, struct err *e)
 {
-	cleanup_fd int target_fd = mount_open_in_root(root_fd, path, O_PATH);
 	cleanup_fd int empty_fd = -1;
 	struct stat st;
 
-	if (target_fd == -ENOENT || target_fd == -ENOTDIR)
-		return 0;
-	if (target_fd < 0)
-		return err_sys(e, -target_fd, "find '%s' to mask it", path);
-	if (fstat(target_fd, &st) < 0)
-		return err_sys(e, errno, "look at '%s' to mask it", path);
+	if (fstat(place_fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s' to mask it", name);
 	if (open_empty(root_fd, S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE, &empty_fd, e) < 0)
 		return -1;
-	return mount_attach(empty_fd, target_fd, path, e);
+	return mount_attach(empty_fd, place_fd, name, e);
 }

@@ -17,5 +17,5 @@ ERR_CHECKED int mask_end(int root_fd, struct err *e);
  */
 ERR_CHECKED int mask_own_file(int root_fd, const char *name, struct err *e);
 
-/* Hides root_fd/path, symlinks followed inside the root. A path that is not there is fine. */
-ERR_CHECKED int mask_path(int root_fd, const char *path, struct err *e);
+/* Hides what place_fd (O_PATH) is; `name` is for messages. */
+ERR_CHECKED int mask_place(int root_fd, int place_fd, const char *name, struct err *e);

@@ -30,13 +30,19 @@
 #include "sandbox/procfs.h"
 #include "sandbox/target.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/stat.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define FD_LINK_MAX_BYTES 32
+#define ROOTFS_STATX_MNT_ID 0x1000u
 
 const char *const rootfs_always_writable[] = { "/tmp", "/var/tmp", "/dev/shm", "/run", NULL };
 
@@ -53,26 +59,26 @@ static const struct rootfs_place *place_around(const struct rootfs_options *o, u
 }
 
 /*
- * By its name the target lies in the root. An image's links may lead it into a directory of the
- * host that is shown already, where nothing may be made.
+ * By its name the target lies in the root or in a tmpfs, `inside_fd`. An image's links may lead it
+ * into a directory of the host that is shown already, where nothing may be made.
  */
-static int check_makeable(int root_fd, const char *target, struct err *e)
+static int check_makeable(int root_fd, int inside_fd, const char *target, struct err *e)
 {
 	cleanup_free char *path = mem_dup(target);
-	struct stat root, st;
+	struct stat inside, st;
 
 	for (;;) {
 		cleanup_fd int fd = mount_open_in_root(root_fd, path[0] ? path : "/", O_PATH);
 		char *slash = strrchr(path, '/');
 
 		if (fd >= 0 || !slash) {
-			if (fstat(root_fd, &root) < 0 || fd < 0 || fstat(fd, &st) < 0)
+			if (fd < 0 || fstat(fd, &st) < 0 || fstat(inside_fd, &inside) < 0)
 				return err_sys(e, fd < 0 ? -fd : errno, "look at '%s'", target);
 			break;
 		}
 		*slash = '\0';
 	}
-	if (st.st_dev != root.st_dev && strlen(path) < strlen(target))
+	if (st.st_dev != inside.st_dev && strlen(path) < strlen(target))
 		return err_set(
 			e, ERR_NOT_FOUND,
 			"'%s' leads into another directory that is shown: create it there to "
@@ -82,15 +88,17 @@ static int check_makeable(int root_fd, const char *target, struct err *e)
 }
 
 /* Where the target lies in a directory of the host it must exist: we leave nothing behind. */
-static int prepare_target(int root_fd, const struct rootfs_options *o, unsigned index,
-			  struct err *e)
+static int prepare_target(int root_fd, const struct rootfs_options *o, const int *tree_fds,
+			  unsigned index, struct err *e)
 {
 	const struct rootfs_place *place = &o->places[index];
 	const struct rootfs_place *around = place_around(o, index);
 	bool is_dir = place->kind == ROOTFS_TMPFS || place->is_dir;
 	cleanup_fd int place_fd = -1;
 
-	if (!around && o->image && check_makeable(root_fd, place->target, e) < 0)
+	if (o->image && (!around || around->kind == ROOTFS_TMPFS) &&
+	    check_makeable(root_fd, around ? tree_fds[around - o->places] : root_fd, place->target,
+			   e) < 0)
 		return -1;
 	if (!around || around->kind == ROOTFS_TMPFS)
 		return target_make(root_fd, place->target, is_dir ? S_IFDIR : S_IFREG, e);
@@ -102,29 +110,43 @@ static int prepare_target(int root_fd, const struct rootfs_options *o, unsigned 
 	return 0;
 }
 
+/* Where a descriptor's file lies, as this namespace sees it. Returns -errno. */
+static int find_path(int fd, char out[PATH_MAX])
+{
+	char link[FD_LINK_MAX_BYTES];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, out, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	out[n] = '\0';
+	return 0;
+}
+
 /*
  * The policy keeps targets out of /proc and /dev by name. An image's links may lead one there all
  * the same, and init counts processes and memory by what it reads in /proc.
  */
 static int check_target(int root_fd, const char *target, struct err *e)
 {
-	static const char *const kept[] = { "proc", "dev" };
+	static const char *const kept[] = { "/proc", "/dev" };
 	cleanup_fd int target_fd = mount_open_in_root(root_fd, target, O_PATH);
-	struct stat st, own;
+	char root[PATH_MAX], found[PATH_MAX];
+	int r = target_fd < 0 ? target_fd : find_path(root_fd, root);
+	size_t root_len;
 
-	if (target_fd < 0 || fstat(target_fd, &st) < 0)
-		return err_sys(e, target_fd < 0 ? -target_fd : errno, "find '%s' to mount over",
-			       target);
-	for (size_t i = 0; i < COUNT_OF(kept); i++) {
-		size_t len = strlen(kept[i]);
-		bool is_named = strncmp(target + 1, kept[i], len) == 0 &&
-				(target[len + 1] == '/' || target[len + 1] == '\0');
-
-		if (!is_named && fstatat(root_fd, kept[i], &own, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    own.st_dev == st.st_dev)
-			return err_set(e, ERR_INVALID, "'%s' leads to /%s in this image", target,
+	if (r == 0)
+		r = find_path(target_fd, found);
+	if (r < 0)
+		return err_sys(e, -r, "find '%s' to mount over", target);
+	root_len = strlen(root);
+	if (strncmp(found, root, root_len) != 0 || found[root_len] == '\0')
+		return err_set(e, ERR_INVALID, "'%s' leads to the root in this image", target);
+	for (size_t i = 0; i < COUNT_OF(kept); i++)
+		if (path_is_within(found + root_len, kept[i]) && !path_is_within(target, kept[i]))
+			return err_set(e, ERR_INVALID, "'%s' leads to %s in this image", target,
 				       kept[i]);
-	}
 	return 0;
 }
 
@@ -164,88 +186,164 @@ static int open_place(const struct rootfs_place *place, int *ret_fd, struct err 
 	return 0;
 }
 
-static int show(int root_fd, const struct rootfs_options *o, unsigned index, struct err *e)
+/* *tree_fd is the root of the mount from then on, whatever its name leads to. */
+static int show(int root_fd, const struct rootfs_options *o, int *tree_fds, unsigned index,
+		struct err *e)
 {
-	cleanup_fd int tree_fd = -1;
-
-	if (open_place(&o->places[index], &tree_fd, e) < 0)
+	if (open_place(&o->places[index], &tree_fds[index], e) < 0)
 		return -1;
-	if (prepare_target(root_fd, o, index, e) < 0)
+	if (prepare_target(root_fd, o, tree_fds, index, e) < 0)
 		return -1;
 	if (o->image && check_target(root_fd, o->places[index].target, e) < 0)
 		return -1;
-	return mount_attach_at(tree_fd, root_fd, o->places[index].target, e);
+	return mount_attach_at(tree_fds[index], root_fd, o->places[index].target, e);
 }
 
-static int mask_credentials(int root_fd, const char *home, struct err *e)
+static int get_mount_id(int fd, uint64_t *ret)
+{
+	struct statx stx;
+
+	/* by number: older C libraries have no statx(), musl no mask for this field */
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, ROOTFS_STATX_MNT_ID, &stx) < 0)
+		return -errno;
+	*ret = stx.stx_mnt_id;
+	return 0;
+}
+
+/*
+ * A link of the image may lead through a directory that a place has covered since: then the name
+ * that the policy gave means something else now. Everything that comes later goes by name.
+ */
+static int check_places(int root_fd, const struct rootfs_options *o, const int *tree_fds,
+			struct err *e)
+{
+	for (unsigned i = 0; o->image && i < o->place_count; i++) {
+		cleanup_fd int fd = mount_open_in_root(root_fd, o->places[i].target, O_PATH);
+		uint64_t shown = 0, found = 0;
+		int r = fd < 0 ? fd : get_mount_id(fd, &found);
+
+		if (r == 0)
+			r = get_mount_id(tree_fds[i], &shown);
+		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+			return err_sys(e, -r, "look at '%s'", o->places[i].target);
+		if (r < 0 || shown != found)
+			return err_set(e, ERR_INVALID, "the image's links lead '%s' elsewhere",
+				       o->places[i].target);
+	}
+	return 0;
+}
+
+/*
+ * base_fd/name, below a place that was shown. First from the place itself, whatever leads to it;
+ * where that finds nothing, by the whole path, since a link below may leave the place. -ENOENT:
+ * none.
+ */
+static int open_below(int root_fd, int base_fd, const char *base, const char *name)
 {
 	char path[PATH_MAX];
+	int fd = mount_open_in_root(base_fd, name, O_PATH);
 
+	if (fd == -ENOTDIR)
+		fd = -ENOENT;
+	if (fd != -ENOENT)
+		return fd;
+	if (snprintf(path, sizeof(path), "%s/%s", base, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = mount_open_in_root(root_fd, path, O_PATH);
+	return fd == -ENOTDIR ? -ENOENT : fd;
+}
+
+static int mask_credentials(int root_fd, int home_fd, const char *home, struct err *e)
+{
 	for (size_t i = 0; i < credential_home_count; i++) {
-		if (snprintf(path, sizeof(path), "%s/%s", home, credential_home[i]) >=
-		    (int)sizeof(path))
-			return err_set(e, ERR_INVALID, "home '%s' is too long a path", home);
-		if (mask_path(root_fd, path, e) < 0)
+		cleanup_fd int fd = open_below(root_fd, home_fd, home, credential_home[i]);
+
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0)
+			return err_sys(e, -fd, "find '%s/%s' to mask it", home, credential_home[i]);
+		if (mask_place(root_fd, fd, credential_home[i], e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Mounts root_fd/path over itself. A mount can be neither renamed nor removed. */
-static int pin(int root_fd, const char *path, unsigned flags, struct err *e)
+/* Mounts what place_fd is over itself. A mount can be neither renamed nor removed. */
+static int pin(int place_fd, const char *name, unsigned flags, struct err *e)
 {
-	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH);
 	cleanup_fd int tree_fd = -1;
 	struct stat st;
 
-	if (place_fd == -ENOENT || place_fd == -ENOTDIR)
-		return 0;
-	if (place_fd < 0)
-		return err_sys(e, -place_fd, "find '%s' to protect it", path);
 	if (fstat(place_fd, &st) < 0)
-		return err_sys(e, errno, "look at '%s' to protect it", path);
+		return err_sys(e, errno, "look at '%s' to protect it", name);
 	if (!S_ISDIR(st.st_mode))
 		flags |= MOUNT_READ_ONLY; /* a worktree's .git: what it says is what git obeys */
 	if (mount_open_tree(place_fd, "", MOUNT_RECURSIVE, &tree_fd, e) < 0)
-		return err_wrap(e, "protect '%s'", path);
+		return err_wrap(e, "protect '%s'", name);
 	if (mount_restrict(tree_fd, MOUNT_RECURSIVE | flags, e) < 0)
 		return -1;
-	return mount_attach(tree_fd, place_fd, path, e);
+	return mount_attach(tree_fd, place_fd, name, e);
 }
 
 /*
  * What would run later on the host is read-only inside, and its directory stays where it is. A
  * path that does not exist yet is not covered.
  */
-static int protect_workspace(int root_fd, const char *workspace, struct err *e)
+static int protect_workspace(int root_fd, int workspace_fd, const char *workspace, struct err *e)
 {
-	char path[PATH_MAX];
-
 	for (size_t i = 0; i < credential_protected_count; i++) {
 		const char *name = credential_protected[i].path;
 		unsigned flags = credential_protected[i].is_pinned_only ? 0 : MOUNT_READ_ONLY;
+		cleanup_fd int fd = open_below(root_fd, workspace_fd, workspace, name);
 
-		if (snprintf(path, sizeof(path), "%s/%s", workspace, name) >= (int)sizeof(path))
-			return err_set(e, ERR_INVALID, "workspace '%s' is too long a path",
-				       workspace);
-		if (pin(root_fd, path, flags, e) < 0)
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0)
+			return err_sys(e, -fd, "find '%s/%s' to protect it", workspace, name);
+		if (pin(fd, name, flags, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int show_places(int root_fd, const struct rootfs_options *o, struct err *e)
+/* The place that is mounted at `target`. */
+static int tree_at(const struct rootfs_options *o, const int *tree_fds, const char *target)
+{
+	for (unsigned i = 0; i < o->place_count; i++)
+		if (strcmp(o->places[i].target, target) == 0)
+			return tree_fds[i];
+	assert(!"home and workspace are places");
+	return -1;
+}
+
+static int show_all(int root_fd, const struct rootfs_options *o, int *tree_fds, struct err *e)
 {
 	const struct policy *p = o->policy;
 
 	for (unsigned i = 0; i < o->place_count; i++)
-		if (show(root_fd, o, i, e) < 0)
+		if (show(root_fd, o, tree_fds, i, e) < 0)
 			return -1;
-	if (p->home && mask_credentials(root_fd, p->home, e) < 0)
+	if (check_places(root_fd, o, tree_fds, e) < 0)
 		return -1;
-	if (p->workspace && protect_workspace(root_fd, p->workspace, e) < 0)
+	if (p->home && mask_credentials(root_fd, tree_at(o, tree_fds, p->home), p->home, e) < 0)
+		return -1;
+	if (p->workspace &&
+	    protect_workspace(root_fd, tree_at(o, tree_fds, p->workspace), p->workspace, e) < 0)
 		return -1;
 	return 0;
+}
+
+static int show_places(int root_fd, const struct rootfs_options *o, struct err *e)
+{
+	cleanup_free int *tree_fds = mem_alloc((o->place_count + 1) * sizeof(*tree_fds));
+	int r;
+
+	for (unsigned i = 0; i < o->place_count; i++)
+		tree_fds[i] = -1;
+	r = show_all(root_fd, o, tree_fds, e);
+	for (unsigned i = 0; i < o->place_count; i++)
+		cleanup_closep(&tree_fds[i]);
+	return r;
 }
 
 static bool is_same_file(int a_fd, int b_fd)

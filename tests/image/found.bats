@@ -10,6 +10,7 @@ setup_file() {
 
 # tree COMMANDS: a root directory of the caller's, changed by COMMANDS, as the image "odd"
 tree() {
+	rm -rf "$W/tree"
 	mkdir "$W/tree"
 	tar -C "$W/tree" -xf "$SHARED/base.tar"
 	(cd "$W/tree" && eval "$1")
@@ -200,4 +201,70 @@ tree() {
 	run -0 ak image prune --all --dry-run
 	[[ "$output" == "would be removed: 1 image, 1 layer, "* ]]
 	[ "$(find "$W/state" -not -name '*.unsynced' | sort)" = "$(grep -v unsynced <<<"$before")" ]
+}
+
+@test "an image's links do not lead home or workspace past their masks" {
+	local name
+	name=$(basename "$SHARED")
+	mkdir -p "$SHARED/home/.ssh"
+	echo SECRET >"$SHARED/home/.ssh/id_rsa"
+	mkdir -p "$W/.git/hooks"
+	give "$SHARED/home" "$SHARED/home/.ssh" "$SHARED/home/.ssh/id_rsa" "$W/.git" "$W/.git/hooks"
+	# before the home is mounted /tmp is /r2; when it is, .ssh is a directory and /tmp is /
+	tree "rmdir tmp; mkdir -p r2/a/b/c/d r2/$name/home D; ln -s /r2/a/b/c/d r2/$name/home/.ssh
+		ln -s /r2/$name/home/.ssh/../../../.. tmp"
+	run ak run -p permissive --no-network -i odd sh -c "cat /r2/$name/home/.ssh/id_rsa"
+	fails_with 125 "the image's links lead '$SHARED/home' elsewhere"
+	# the same for what a workspace protects
+	tree "rmdir tmp; mkdir -p r2/a/b/c/d/e 'r2/$name/work/$(basename "$W")'
+		ln -s /r2/a/b/c/d/e 'r2/$name/work/$(basename "$W")/.git'
+		ln -s '/r2/$name/work/$(basename "$W")/.git/../../../../..' tmp"
+	run ak run --no-network -i odd --workspace --workdir / \
+		sh -c "touch '/r2/$name/work/$(basename "$W")/.git/hooks/pre-commit'"
+	fails_with 125 "the image's links lead '$W' elsewhere"
+	[ -z "$(ls "$W/.git/hooks")" ]
+	tree 'true' # and without such links all is as usual
+	run ak run -p permissive --no-network -i odd sh -c "cat '$SHARED/home/.ssh/id_rsa'; touch .git/hooks/pre-commit; touch fine && echo fine"
+	[[ "$output" != *SECRET* && "$output" == *"Read-only file system"* && "$output" == *fine ]]
+}
+
+@test "what is saved goes to no place that another prepared" {
+	ak image import -q mine:1 "$SHARED/base.tar" >/dev/null
+	mkdir -p "$W/public/layout" "$W/precious"
+	give "$W/public" "$W/public/layout" "$W/precious"
+	ln -s "$W/precious" "$W/public/layout/blobs"
+	run ak image save mine:1 "$W/public/layout"
+	[ "$status" -eq 125 ]
+	[ -z "$(ls "$W/precious")" ]
+}
+
+@test "two loads with the same process id do not disturb each other" {
+	only_root
+	local i pids
+	ak image import -q mine:1 "$SHARED/base.tar" >/dev/null
+	ak image save mine:1 "$W/saved.tar"
+	for i in 1 2 3 4; do
+		pids=()
+		for name in one two; do
+			as unshare -pf --mount-proc "$AK" image load -q --name "$name:$i" "$W/saved.tar" >"$W/$name.$i" 2>&1 3>&- &
+			pids+=($!)
+		done
+		wait "${pids[@]}"
+		cat "$W/one.$i" "$W/two.$i"
+		grep -q "/one:$i" "$W/one.$i"
+		grep -q "/two:$i" "$W/two.$i"
+	done
+}
+
+@test "a mount does not land on a device through a link" {
+	tree 'ln -s /dev/null null; ln -s /dev/pts pts; ln -s / top'
+	echo d >"$W/file"
+	mkdir "$W/dir"
+	give "$W/file" "$W/dir"
+	run ak run -i odd --mount "$W/file:/null" true
+	fails_with 125 "'/null' leads to /dev in this image"
+	run ak run -i odd --mount "$W/dir:/pts" true
+	fails_with 125 "'/pts' leads to /dev in this image"
+	run ak run -i odd --tmpfs /top true
+	fails_with 125 "'/top' leads to the root in this image"
 }
