@@ -150,15 +150,15 @@ int mount_attach_own(int tree_fd, int dir_fd, const char *name, struct err *e)
 	return 0;
 }
 
-int mount_open_in_root(int root_fd, const char *path, int flags)
+static int open_resolved(int dir_fd, const char *path, int flags, uint64_t resolve)
 {
 	const struct open_how how = {
 		.flags = (uint64_t)flags | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = resolve | RESOLVE_NO_MAGICLINKS,
 	};
 
 	for (int attempt = 0; attempt < OPEN_RETRIES; attempt++) {
-		int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 
 		if (fd >= 0)
 			return fd;
@@ -166,6 +166,16 @@ int mount_open_in_root(int root_fd, const char *path, int flags)
 			return -errno;
 	}
 	return -EAGAIN;
+}
+
+int mount_open_plain(int dir_fd, const char *path, int flags)
+{
+	return open_resolved(dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+}
+
+int mount_open_in_root(int root_fd, const char *path, int flags)
+{
+	return open_resolved(root_fd, path, flags, RESOLVE_IN_ROOT);
 }
 
 int mount_attach_at(int tree_fd, int root_fd, const char *path, struct err *e)

@@ -58,5 +58,8 @@ ERR_CHECKED int mount_attach_at(int tree_fd, int root_fd, const char *path, stru
  */
 ERR_CHECKED int mount_pivot(int new_root_fd, struct err *e);
 
+/* Opens dir_fd/path, which lies beneath it; -ELOOP when a symbolic link is on the way. */
+int mount_open_plain(int dir_fd, const char *path, int flags);
+
 /* Opens root_fd/path with symlinks resolved inside the root. Returns -errno. */
 int mount_open_in_root(int root_fd, const char *path, int flags);

@@ -233,37 +233,63 @@ static int check_places(int root_fd, const struct rootfs_options *o, const int *
 	return 0;
 }
 
+/* What a name below a place leads to: nothing, one file, or two. */
+struct below {
+	int fds[2];
+	unsigned count;
+};
+
+static void below_done(struct below *b)
+{
+	for (unsigned i = 0; i < b->count; i++)
+		cleanup_closep(&b->fds[i]);
+}
+
+static int below_add(struct below *b, int fd)
+{
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
+	if (fd < 0)
+		return fd;
+	b->fds[b->count++] = fd;
+	return 0;
+}
+
 /*
- * base_fd/name, below a place that was shown. First from the place itself, whatever leads to it;
- * where that finds nothing, by the whole path, since a link below may leave the place. -ENOENT:
- * none.
+ * base_fd/name, from the place itself, whatever leads to it. Where a link is on the way it is
+ * followed both ways, inside the place and inside the root: a program inside would go the second,
+ * and the first is certain. Returns -errno.
  */
-static int open_below(int root_fd, int base_fd, const char *base, const char *name)
+static int below_open(struct below *b, int root_fd, int base_fd, const char *base, const char *name)
 {
 	char path[PATH_MAX];
-	int fd = mount_open_in_root(base_fd, name, O_PATH);
+	int fd = mount_open_plain(base_fd, name, O_PATH | O_NOFOLLOW);
+	struct stat st;
+	int r;
 
-	if (fd == -ENOTDIR)
-		fd = -ENOENT;
-	if (fd != -ENOENT)
-		return fd;
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+		(void)close(fd);
+		fd = -ELOOP;
+	}
+	if (fd != -ELOOP)
+		return below_add(b, fd);
 	if (snprintf(path, sizeof(path), "%s/%s", base, name) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	fd = mount_open_in_root(root_fd, path, O_PATH);
-	return fd == -ENOTDIR ? -ENOENT : fd;
+	r = below_add(b, mount_open_in_root(base_fd, name, O_PATH));
+	return r < 0 ? r : below_add(b, mount_open_in_root(root_fd, path, O_PATH));
 }
 
 static int mask_credentials(int root_fd, int home_fd, const char *home, struct err *e)
 {
 	for (size_t i = 0; i < credential_home_count; i++) {
-		cleanup_fd int fd = open_below(root_fd, home_fd, home, credential_home[i]);
+		CLEANUP(below_done) struct below b = { .count = 0 };
+		int r = below_open(&b, root_fd, home_fd, home, credential_home[i]);
 
-		if (fd == -ENOENT)
-			continue;
-		if (fd < 0)
-			return err_sys(e, -fd, "find '%s/%s' to mask it", home, credential_home[i]);
-		if (mask_place(root_fd, fd, credential_home[i], e) < 0)
-			return -1;
+		if (r < 0)
+			return err_sys(e, -r, "find '%s/%s' to mask it", home, credential_home[i]);
+		for (unsigned n = 0; n < b.count; n++)
+			if (mask_place(root_fd, b.fds[n], credential_home[i], e) < 0)
+				return -1;
 	}
 	return 0;
 }
@@ -294,14 +320,14 @@ static int protect_workspace(int root_fd, int workspace_fd, const char *workspac
 	for (size_t i = 0; i < credential_protected_count; i++) {
 		const char *name = credential_protected[i].path;
 		unsigned flags = credential_protected[i].is_pinned_only ? 0 : MOUNT_READ_ONLY;
-		cleanup_fd int fd = open_below(root_fd, workspace_fd, workspace, name);
+		CLEANUP(below_done) struct below b = { .count = 0 };
+		int r = below_open(&b, root_fd, workspace_fd, workspace, name);
 
-		if (fd == -ENOENT)
-			continue;
-		if (fd < 0)
-			return err_sys(e, -fd, "find '%s/%s' to protect it", workspace, name);
-		if (pin(fd, name, flags, e) < 0)
-			return -1;
+		if (r < 0)
+			return err_sys(e, -r, "find '%s/%s' to protect it", workspace, name);
+		for (unsigned n = 0; n < b.count; n++)
+			if (pin(b.fds[n], name, flags, e) < 0)
+				return -1;
 	}
 	return 0;
 }
