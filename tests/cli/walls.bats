@@ -462,6 +462,18 @@ works"
 	[ "$(cat "$W/.git/config")" = '[core]' ]
 }
 
+@test "a .git that is a link is protected where it leads" {
+	mkdir -p "$W/project" "$W/elsewhere/hooks"
+	ln -s "$W/elsewhere" "$W/project/.git"
+	[ "${AS:-root}" != user ] || chown -R -h 12345:12345 "$W"
+	run ak run --workspace="$W/project" --mount "$W/elsewhere" sh -c 'touch .git/hooks/x 2>/dev/null || echo refused; touch fine && echo fine'
+	says "refused
+fine"
+	[ -z "$(ls "$W/elsewhere/hooks")" ]
+	run ak run --mount "$W/elsewhere" touch "$W/elsewhere/hooks/x" # control: only a workspace protects
+	[ "$status" -eq 0 ]
+}
+
 @test "a worktree's .git file is read-only" {
 	echo 'gitdir: /elsewhere' >"$W/.git"
 	[ "${AS:-root}" != user ] || chown 12345:12345 "$W/.git"
