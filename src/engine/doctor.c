@@ -214,7 +214,7 @@ static void check_limits(struct doctor_finding *f)
 	struct cgroup c;
 	struct err e = { 0 };
 
-	if (cgroup_plan(&wanted, &c, &why, &e) < 0 ||
+	if (cgroup_plan(&wanted, 0, &c, &why, &e) < 0 ||
 	    (c.kind != CGROUP_NONE && cgroup_make(&c, &wanted, &e) < 0)) {
 		set(f, DOCTOR_MISSING, e.msg, "");
 		return;

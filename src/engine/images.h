@@ -29,7 +29,7 @@ struct images {
 	int lock_fd;
 	char *layers_path;
 	char *lower;
-	struct imageroot root; /* borrows from the above, but for its tree_fd */
+	struct imageroot root; /* borrows from the above, but for its tree */
 };
 
 void images_init(struct images *i);

@@ -1,266 +1,93 @@
-/*
- * run - one command in a fresh sandbox; see run.h.
- *
- * Theory of operation. `struct session` owns all that a run makes; session_done() takes it back
- * in the one right order, on success and on every failure. Two things outlive a crash of this
- * process and have their own guard: the sandbox's processes (init dies with the lifeline) and
- * its cgroups (the janitor).
- */
+/* run - one command in a fresh sandbox; see run.h. */
 #include "engine/run.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "engine/gatekeeper.h"
-#include "engine/hostfiles.h"
-#include "engine/janitor.h"
+#include "engine/session.h"
 #include "engine/supervise.h"
-#include "net/netns.h"
-#include "net/plan.h"
 #include "policy/environment.h"
-#include "sandbox/cpuset.h"
-#include "sandbox/landlock.h"
-#include "sandbox/mount.h"
-#include "sandbox/native.h"
-#include "sandbox/rlimits.h"
-#include "sandbox/seccomp.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define EXIT_TIMED_OUT 124
 #define EXIT_SIGNAL_BASE 128
 #define DRAIN_AFTER_DEADLINE_MS 1000
-#define RUN_ID_MAX_BYTES 16
 
-struct session {
-	struct idmap idmap;
-	struct hostfiles files;
-	struct cgroup cgroup;
-	struct janitor janitor;
+/* A session and what a single command needs beside it. */
+struct running {
+	struct session session;
 	struct streams streams;
-	struct native_sandbox sandbox;
-	struct gatekeeper gatekeeper;
-	char id[RUN_ID_MAX_BYTES]; /* "run-1a2b3c4d" */
 	char **environment;
 	int signal_fd;
 	uint64_t started_us;
 };
 
-static void session_init(struct session *s)
+static void running_init(struct running *r)
 {
-	*s = (struct session){
-		.idmap = { .lock_fd = -1 },
-		.signal_fd = -1,
-		.started_us = clock_now_us(),
-	};
-	native_init(&s->sandbox);
-	gatekeeper_init(&s->gatekeeper);
-	streams_init(&s->streams);
-	cgroup_init(&s->cgroup);
+	*r = (struct running){ .signal_fd = -1, .started_us = clock_now_us() };
+	session_init(&r->session);
+	streams_init(&r->streams);
 }
 
-/* Processes first, then the cgroups they were in, then the guard of the cgroups. */
-static void session_done(struct session *s)
+static void running_done(struct running *r)
 {
-	native_end(&s->sandbox);
-	gatekeeper_done(&s->gatekeeper);
-	cgroup_remove(&s->cgroup);
-	janitor_dismiss(&s->janitor);
-	streams_done(&s->streams);
-	hostfiles_done(&s->files);
-	idmap_done(&s->idmap);
-	environment_free(s->environment);
-	cleanup_closep(&s->signal_fd);
+	session_done(&r->session);
+	streams_done(&r->streams);
+	environment_free(r->environment);
+	cleanup_closep(&r->signal_fd);
 }
 
-/* Without cgroups some limits have a weaker form and the others are refused in words. */
-static int check_without_cgroup(const struct policy *p, const char *why, struct err *e)
-{
-	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "%s: a rate for disks needs a cgroup, and %s ('agentkernel doctor' "
-			       "shows what to change)",
-			       p->origin[p->io_read_bytes_per_s ? POLICY_IO_READ : POLICY_IO_WRITE],
-			       why);
-	if (p->cpus_milli % 1000 != 0)
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"%s: a fraction of a cpu needs a cgroup, and %s (use a whole number)",
-			p->origin[POLICY_CPUS], why);
-	return 0;
-}
-
-static int open_cgroup(struct session *s, const struct policy *p, struct err *e)
-{
-	const char *why = NULL;
-
-	if (cgroup_plan(p, &s->cgroup, &why, e) < 0)
-		return -1;
-	if (s->cgroup.kind == CGROUP_NONE)
-		return cgroup_needs(p) ? check_without_cgroup(p, why, e) : 0;
-	if (janitor_start(&s->janitor, &s->cgroup, e) < 0)
-		return -1;
-	return cgroup_make(&s->cgroup, p, e);
-}
-
-static int prepare_network(struct session *s, const struct run_options *o, struct err *e)
-{
-	uint32_t number = 0;
-	const struct gatekeeper_options options = {
-		.policy = o->policy,
-		.environ_list = o->caller->environ_list,
-		.id = s->idmap.kind == IDMAP_PRIVATE ? idmap_helper_id(&s->idmap) : 0,
-		.sandbox = s->id,
-	};
-
-	if (!o->policy->has_network)
-		return 0;
-	(void)getrandom(&number, sizeof(number), GRND_NONBLOCK); /* a name, not a secret */
-	(void)snprintf(s->id, sizeof(s->id), "run-%08" PRIx32, number);
-	return gatekeeper_prepare(&s->gatekeeper, &options, e);
-}
-
-static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct err *e)
-{
-	*ret_has_landlock = landlock_abi() > 0;
-	if (*ret_has_landlock || p->accepts_no_landlock)
-		return 0;
-	return err_set(e, ERR_UNSUPPORTED,
-		       "this kernel has no Landlock, the second wall behind the mounts (add "
-		       "--accept-missing landlock to run without it)");
-}
-
-static bool has_file_stream(const struct session *s)
+static bool has_file_stream(const struct running *r)
 {
 	struct stat st;
 
 	for (int stream = 0; stream < 3; stream++)
-		if (fstat(s->streams.command_fd[stream], &st) == 0 && S_ISREG(st.st_mode))
+		if (fstat(r->streams.command_fd[stream], &st) == 0 && S_ISREG(st.st_mode))
 			return true;
 	return false;
 }
 
-/*
- * Packages bring set-id files, which mean nothing inside. They would count outside where the
- * sandbox's owner is a user of this machine: in a writable directory of the host, or in a stream
- * that is a file. Nothing in the host image needs them.
- */
-static bool may_set_ids(const struct session *s, const struct run_options *o)
-{
-	if (!o->image)
-		return false;
-	for (unsigned i = 0; i < s->files.count; i++)
-		if (s->files.places[i].kind == ROOTFS_HOST && !s->files.places[i].is_read_only)
-			return false;
-	return s->idmap.kind == IDMAP_PRIVATE || !has_file_stream(s);
-}
-
-static unsigned choose_filter(const struct session *s, const struct run_options *o, bool is_pinned)
-{
-	unsigned variant = 0;
-
-	if (!o->policy->may_trace)
-		variant |= SECCOMP_STRICT;
-	if (!may_set_ids(s, o))
-		variant |= SECCOMP_NO_SET_ID;
-	if (is_pinned)
-		variant |= SECCOMP_PINNED;
-	return variant;
-}
-
-/* A command that runs as the profile's own user changes no owners: one id is enough, and quicker.
- */
-static unsigned choose_ids(const struct run_options *o)
+static int prepare(struct running *r, const struct run_options *o, struct err *e)
 {
 	const struct policy *p = o->policy;
-	bool is_profiles = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0;
+	const struct session_options options = {
+		.policy = p,
+		.environ_list = o->caller->environ_list,
+		.root = o->image ? &o->image->root : NULL,
+	};
 
-	return o->image && (p->uid == 0 || !is_profiles) ? IDMAP_WANTS_MANY : 0;
-}
-
-static int open_layers(struct session *s, const struct run_options *o, struct err *e)
-{
-	struct imageroot *root = o->image ? &o->image->root : NULL;
-
-	if (!root || s->idmap.kind != IDMAP_PRIVATE)
-		return 0;
-	return mount_open_tree(AT_FDCWD, root->layers_path, 0, &root->tree_fd, e);
-}
-
-static int prepare(struct session *s, const struct run_options *o, struct err *e)
-{
-	const struct policy *p = o->policy;
-
-	if (rlimits_check(p, e) < 0)
-		return -1;
 	/* first: a signal must not end us between making a thing and being able to unmake it */
-	if (supervise_hold_signals(&s->signal_fd, e) < 0)
+	if (supervise_hold_signals(&r->signal_fd, e) < 0)
 		return -1;
-	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(o), e) < 0)
+	if (session_prepare(&r->session, &options, e) < 0)
 		return -1;
-	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0 || open_layers(s, o, e) < 0)
+	if (streams_open(&r->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
 		return -1;
-	if (prepare_network(s, o, e) < 0)
-		return -1;
-	if (open_cgroup(s, p, e) < 0)
-		return -1;
-	if (streams_open(&s->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
-		return -1;
-	if (s->idmap.kind == IDMAP_PRIVATE)
-		streams_lend_pipes(&s->streams, s->idmap.host_gid + p->gid);
+	if (r->session.idmap.kind == IDMAP_PRIVATE)
+		streams_lend_pipes(&r->streams, r->session.idmap.host_gid + p->gid);
 	return 0;
 }
 
-static int start(struct session *s, const struct run_options *o, struct err *e)
+static int start(struct running *r, const struct run_options *o, struct err *e)
 {
-	const struct policy *p = o->policy;
-	bool has_cgroup = s->cgroup.kind != CGROUP_NONE;
-	bool is_pinned = p->cpus_milli && !has_cgroup;
-	struct native_plan plan = {
-		.command = {
-			.policy = p,
-			.argv = o->argv,
-			.has_tty = s->streams.has_tty,
-			.can_switch_ids = s->idmap.kind != IDMAP_ONE,
-			.rlimit_flags = has_cgroup ? 0 : RLIMITS_MEMORY,
-			.seccomp_variant = choose_filter(s, o, is_pinned),
-		},
-		.idmap = &s->idmap,
-		.cgroup = &s->cgroup,
-		.rootfs = { .policy = p,
-			    .places = s->files.places,
-			    .place_count = s->files.count,
-			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL,
-			    .image = o->image ? &o->image->root : NULL },
-		.network = p->has_network ? netns_build : NULL,
-		.watch = { .policy = p,
-			   .memory_bytes = has_cgroup ? 0 : p->memory_bytes,
-			   .cpu_ms = has_cgroup ? 0 : p->cpu_time_ms,
-			   .pids_count = !has_cgroup && s->idmap.kind != IDMAP_ONE ? p->pids_count
-										   : 0 },
-	};
 	const char *term = NULL;
+	struct command command;
 
-	if (check_landlock(p, &plan.command.has_landlock, e) < 0)
-		return -1;
-	if (is_pinned && cpuset_pin((unsigned)(p->cpus_milli / 1000), e) < 0)
-		return -1;
-	if (s->streams.has_tty && o->caller->environ_list)
+	command_init(&command, o->policy);
+	command.argv = o->argv;
+	command.has_tty = r->streams.has_tty;
+	if (r->streams.has_tty && o->caller->environ_list)
 		term = environment_get(o->caller->environ_list, "TERM");
-	s->environment = environment_build(p, o->caller, term);
-	plan.command.envp = s->environment;
-	memcpy(plan.command.stdio_fd, s->streams.command_fd, sizeof(plan.command.stdio_fd));
-	if (native_start(&plan, &s->sandbox, e) < 0)
+	r->environment = environment_build(o->policy, o->caller, term);
+	command.envp = r->environment;
+	memcpy(command.stdio_fd, r->streams.command_fd, sizeof(command.stdio_fd));
+	if (session_start(&r->session, &command, has_file_stream(r) ? SESSION_FILE_STREAM : 0, e) <
+	    0)
 		return -1;
-	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
-	streams_started(&s->streams, s->sandbox.tty_master_fd);
+	streams_started(&r->streams, r->session.sandbox.tty_master_fd);
 	return 0;
 }
 
@@ -297,49 +124,57 @@ static void judge(const struct supervise_outcome *outcome, struct run_result *r)
 	}
 }
 
-static void drain(struct session *s, const struct supervise_outcome *outcome)
+static void drain(struct running *r, const struct supervise_outcome *outcome)
 {
-	cleanup_fd int end_fd = s->streams.pump_count ? supervise_open_end_signals() : -1;
+	cleanup_fd int end_fd = r->streams.pump_count ? supervise_open_end_signals() : -1;
 	int wait_ms = outcome->has_timed_out ? DRAIN_AFTER_DEADLINE_MS : -1;
 
-	for (unsigned i = 0; i < s->streams.pump_count; i++)
-		pump_drain(&s->streams.pumps[i], end_fd, wait_ms);
+	for (unsigned i = 0; i < r->streams.pump_count; i++)
+		pump_drain(&r->streams.pumps[i], end_fd, wait_ms);
+}
+
+static void take_network(struct gatekeeper *k, struct run_result *ret)
+{
+	ret->denials = take_ptr(k->denials);
+	ret->denial_count = k->denial_count;
+	k->denial_count = 0;
+	ret->gate_deaths = k->deaths;
+	ret->gate_trouble = take_ptr(k->trouble);
 }
 
 /* After the end: what was used, and the last bytes of output. */
-static void finish(struct session *s, const struct supervise_outcome *outcome, struct run_result *r)
+static void finish(struct running *r, const struct supervise_outcome *outcome,
+		   struct run_result *ret)
 {
+	struct session *s = &r->session;
 	struct cgroup_usage usage;
 
 	native_stop(&s->sandbox);
 	gatekeeper_stop(&s->gatekeeper);
-	drain(s, outcome);
+	drain(r, outcome);
 	cgroup_get_usage(&s->cgroup, &usage);
-	r->duration_ms = (clock_now_us() - s->started_us) / 1000;
-	r->cpu_ms = s->sandbox.cpu_us / 1000;
-	r->peak_memory_bytes =
+	ret->duration_ms = (clock_now_us() - r->started_us) / 1000;
+	ret->cpu_ms = s->sandbox.cpu_us / 1000;
+	ret->peak_memory_bytes =
 		usage.has_memory ? usage.peak_memory_bytes : s->sandbox.peak_process_bytes;
-	r->has_oom = usage.oom_kill_count > 0;
-	judge(outcome, r);
-	r->denials = take_ptr(s->gatekeeper.denials);
-	r->denial_count = s->gatekeeper.denial_count;
-	s->gatekeeper.denial_count = 0;
-	r->gate_deaths = s->gatekeeper.deaths;
-	r->gate_trouble = take_ptr(s->gatekeeper.trouble);
+	ret->has_oom = usage.oom_kill_count > 0;
+	judge(outcome, ret);
+	take_network(&s->gatekeeper, ret);
 	for (int i = 0; i < 2; i++) {
-		r->output[i] = s->streams.captured[i];
-		buf_init(&s->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
+		ret->output[i] = r->streams.captured[i];
+		buf_init(&r->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
 	}
 }
 
-static int supervise(struct session *s, const struct policy *p, struct supervise_outcome *ret,
+static int supervise(struct running *r, const struct policy *p, struct supervise_outcome *ret,
 		     struct err *e)
 {
+	struct session *s = &r->session;
 	const struct supervise_options options = {
 		.sandbox = &s->sandbox,
-		.streams = &s->streams,
+		.streams = &r->streams,
 		.gatekeeper = &s->gatekeeper,
-		.signal_fd = s->signal_fd,
+		.signal_fd = r->signal_fd,
 		.timeout_ms = p->timeout_ms,
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
 		.cgroup = &s->cgroup,
@@ -350,15 +185,15 @@ static int supervise(struct session *s, const struct policy *p, struct supervise
 
 int run_command(const struct run_options *o, struct run_result *ret, struct err *e)
 {
-	CLEANUP(session_done) struct session s;
+	CLEANUP(running_done) struct running r;
 	struct supervise_outcome outcome = { 0 };
 
-	session_init(&s);
-	if (prepare(&s, o, e) < 0 || start(&s, o, e) < 0 ||
-	    supervise(&s, o->policy, &outcome, e) < 0)
+	running_init(&r);
+	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0 ||
+	    supervise(&r, o->policy, &outcome, e) < 0)
 		return -1;
 	*ret = (struct run_result){ 0 };
-	finish(&s, &outcome, ret);
+	finish(&r, &outcome, ret);
 	return 0;
 }
 
@@ -382,7 +217,7 @@ const char *run_limits_by(const struct policy *p)
 
 	if (cgroup_needs(p) == 0)
 		return "nothing to limit";
-	if (cgroup_plan(p, &c, &why, &ignored) < 0)
+	if (cgroup_plan(p, 0, &c, &why, &ignored) < 0)
 		return "nothing: this host's cgroups cannot be read";
 	kind = c.kind;
 	cgroup_release(&c);

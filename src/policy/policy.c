@@ -437,6 +437,8 @@ void policy_done(struct policy *p)
 	for (char **v = p->image_env; v && *v; v++)
 		free(*v);
 	free(p->image_env);
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
+		free(p->owned_origin[i]);
 	*p = (struct policy){ 0 };
 }
 

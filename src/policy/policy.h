@@ -142,6 +142,7 @@ struct policy {
 	uint64_t cpu_time_ms;
 
 	const char *origin[POLICY_FIELD_COUNT]; /* static text, or borrowed from the setting */
+	char *owned_origin[POLICY_FIELD_COUNT]; /* those that a file told; NULL otherwise */
 };
 
 /* Who asks, as far as a policy depends on it. All borrowed. */

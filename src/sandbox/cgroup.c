@@ -12,8 +12,10 @@
  */
 #include "sandbox/cgroup.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "policy/policy.h"
 #include "sandbox/blockdev.h"
 #include "sandbox/rlimits.h"
@@ -39,13 +41,16 @@
 #define VALUE_MAX_BYTES 128u
 #define REMOVE_TRIES 200u
 #define REMOVE_PAUSE_NS 5000000l
+#define NAME_PREFIX "agentkernel-"
+#define FREEZE_TRIES 4000u
+#define FREEZE_PAUSE_NS 500000l
 
 static const struct {
 	const char *v1, *v2;
 } controller_name[] = {
 	[CGROUP_MEMORY] = { "memory", "memory" }, [CGROUP_PIDS] = { "pids", "pids" },
 	[CGROUP_CPU] = { "cpu", "cpu" },          [CGROUP_CPUACCT] = { "cpuacct", NULL },
-	[CGROUP_IO] = { "blkio", "io" },
+	[CGROUP_IO] = { "blkio", "io" },          [CGROUP_FREEZER] = { "freezer", NULL },
 };
 
 unsigned cgroup_needs(const struct policy *p)
@@ -78,7 +83,7 @@ static int choose_name(struct cgroup *c, struct err *e)
 
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return err_sys(e, errno, "get random bytes");
-	(void)snprintf(c->name, sizeof(c->name), "agentkernel-%d-%016" PRIx64, (int)getpid(),
+	(void)snprintf(c->name, sizeof(c->name), NAME_PREFIX "%d-%016" PRIx64, (int)getpid(),
 		       number);
 	return 0;
 }
@@ -148,6 +153,9 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 	if (!p->memory_bytes)
 		return 0;
 	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes);
+	if (!is_v2) /* to raise a limit that is there: memory with swap may not be less than memory */
+		(void)file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.memsw.limit_in_bytes",
+				    value);
 	if (write_limit(c, CGROUP_MEMORY, is_v2 ? "memory.max" : "memory.limit_in_bytes", value,
 			e) < 0)
 		return -1;
@@ -220,9 +228,11 @@ static int set_io_of(const struct cgroup *c, const struct policy *p, const char 
 }
 
 /* Every disk that holds something the sandbox sees. */
-static int find_disks(const struct policy *p, struct blockdev_list *disks, struct err *e)
+static int find_disks(const struct cgroup *c, const struct policy *p, struct blockdev_list *disks,
+		      struct err *e)
 {
-	const char *const paths[] = { "/usr", "/opt", "/nix", "/etc", p->workspace, p->home };
+	const char *const paths[] = { "/usr",       "/opt",  "/nix",      "/etc",
+				      p->workspace, p->home, c->disk_path };
 
 	for (size_t i = 0; i < COUNT_OF(paths); i++)
 		if (paths[i] && blockdev_add(disks, paths[i], e) < 0)
@@ -239,7 +249,7 @@ static int set_io(const struct cgroup *c, const struct policy *p, struct err *e)
 
 	if (!p->io_read_bytes_per_s && !p->io_write_bytes_per_s)
 		return 0;
-	if (find_disks(p, &disks, e) < 0)
+	if (find_disks(c, p, &disks, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < disks.count; i++)
 		if (set_io_of(c, p, disks.device[i], e) < 0)
@@ -247,7 +257,7 @@ static int set_io(const struct cgroup *c, const struct policy *p, struct err *e)
 	return 0;
 }
 
-static int set_limits(const struct cgroup *c, const struct policy *p, struct err *e)
+int cgroup_set_limits(const struct cgroup *c, const struct policy *p, struct err *e)
 {
 	if (set_memory(c, p, e) < 0 || set_pids(c, p, e) < 0)
 		return -1;
@@ -272,17 +282,26 @@ static int open_v1_parent(const char *self, const char *controller)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int plan_v1(struct cgroup *c, unsigned needs, const char *self)
+/* What is only wanted and cannot be had is left out. */
+static int plan_v1(struct cgroup *c, unsigned needs, unsigned wants, const char *self)
 {
+	unsigned found = 0;
+
 	c->kind = CGROUP_V1;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-		if (!(needs & 1u << i))
+		if (!((needs | wants) & 1u << i))
 			continue;
 		c->parent_fd[i] = open_v1_parent(self, controller_name[i].v1);
-		if (c->parent_fd[i] < 0 || faccessat(c->parent_fd[i], ".", W_OK, AT_EACCESS) < 0)
+		if (c->parent_fd[i] >= 0 &&
+		    faccessat(c->parent_fd[i], ".", W_OK, AT_EACCESS) == 0) {
+			found++;
+			continue;
+		}
+		if (needs & 1u << i)
 			return -errno;
+		cleanup_closep(&c->parent_fd[i]);
 	}
-	return 0;
+	return found ? 0 : -EACCES;
 }
 
 static bool has_word(const char *text, const char *word)
@@ -295,18 +314,19 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* `file` of the group at dir_fd names all controllers that are needed. */
-static bool lists_v2_controllers(int dir_fd, const char *file, unsigned needs)
+/* Of the controllers in `needs`, those that `file` of the group at dir_fd does not name. */
+static unsigned missing_v2_controllers(int dir_fd, const char *file, unsigned needs)
 {
 	char list[VALUE_MAX_BYTES];
+	unsigned missing = 0;
 
 	if (file_read_line(dir_fd, file, list, sizeof(list)) < 0)
-		return false;
+		return needs ? needs : 1;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
 		if (needs & 1u << i && controller_name[i].v2 &&
 		    !has_word(list, controller_name[i].v2))
-			return false;
-	return true;
+			missing |= 1u << i;
+	return missing;
 }
 
 /* Only the real root has no type; it alone may have processes beside children. */
@@ -335,9 +355,9 @@ static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 	if (faccessat(parent_fd, ".", W_OK, AT_EACCESS) < 0 ||
 	    faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return -errno;
-	if (!lists_v2_controllers(parent_fd, "cgroup.controllers", needs))
+	if (missing_v2_controllers(parent_fd, "cgroup.controllers", needs))
 		return -EOPNOTSUPP;
-	if (!lists_v2_controllers(parent_fd, "cgroup.subtree_control", needs) && is_own &&
+	if (missing_v2_controllers(parent_fd, "cgroup.subtree_control", needs) && is_own &&
 	    !is_v2_root(parent_fd))
 		return -EOPNOTSUPP;
 	c->kind = CGROUP_V2;
@@ -350,7 +370,7 @@ static int enable_v2_controllers(int parent_fd, unsigned needs, struct err *e)
 {
 	char value[VALUE_MAX_BYTES];
 
-	if (lists_v2_controllers(parent_fd, "cgroup.subtree_control", needs))
+	if (!missing_v2_controllers(parent_fd, "cgroup.subtree_control", needs))
 		return 0;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		int r;
@@ -375,8 +395,10 @@ static const char *why_not(int error)
 	return "this host has no usable cgroup hierarchy";
 }
 
-int cgroup_plan(const struct policy *p, struct cgroup *ret, const char **ret_why, struct err *e)
+int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, const char **ret_why,
+		struct err *e)
 {
+	unsigned wants = flags & CGROUP_WANTS_ALL ? (1u << CGROUP_CONTROLLER_COUNT) - 1 : 0;
 	struct cgroup c = { .kind = CGROUP_NONE };
 	unsigned needs = cgroup_needs(p);
 	cleanup_free char *self = NULL;
@@ -386,13 +408,15 @@ int cgroup_plan(const struct policy *p, struct cgroup *ret, const char **ret_why
 	cgroup_init(&c);
 	cgroup_init(ret);
 	*ret_why = NULL;
-	if (needs == 0)
+	if ((needs | wants) == 0)
 		return 0;
 	if (choose_name(&c, e) < 0)
 		return -1;
 	r = file_read_at(AT_FDCWD, "/proc/self/cgroup", SELF_MAX_BYTES, &self, &self_len);
 	if (r == 0)
-		r = is_v2_mount(CGROUP_FS) ? plan_v2(&c, needs, self) : plan_v1(&c, needs, self);
+		r = is_v2_mount(CGROUP_FS) ? plan_v2(&c, needs, self)
+					   : plan_v1(&c, needs, wants, self);
+	c.wants = wants;
 	if (r < 0) {
 		cgroup_release(&c);
 		*ret_why = why_not(r);
@@ -419,6 +443,16 @@ static int make_group(struct cgroup *c, unsigned i, struct err *e)
 	return 0;
 }
 
+/* What is only wanted is handed down one by one, and missed in silence. */
+static void try_v2_controllers(int parent_fd, unsigned wants)
+{
+	struct err ignored;
+
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+		if (wants & 1u << i)
+			(void)!enable_v2_controllers(parent_fd, 1u << i, &ignored);
+}
+
 int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 {
 	if (c->kind == CGROUP_V2 &&
@@ -426,13 +460,15 @@ int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 		cgroup_release(c);
 		return -1;
 	}
+	if (c->kind == CGROUP_V2)
+		try_v2_controllers(c->parent_fd[0], c->wants);
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		if (c->parent_fd[i] < 0 || make_group(c, i, e) == 0)
 			continue;
 		cgroup_remove(c);
 		return -1;
 	}
-	if (set_limits(c, p, e) < 0) {
+	if (cgroup_set_limits(c, p, e) < 0) {
 		cgroup_remove(c);
 		return -1;
 	}
@@ -462,6 +498,24 @@ void cgroup_release(struct cgroup *c)
 	c->kind = CGROUP_NONE;
 }
 
+void cgroup_format_paths(const struct cgroup *c, struct buf *out)
+{
+	char link[32], path[PATH_MAX];
+
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		ssize_t n;
+
+		if (c->parent_fd[i] < 0)
+			continue;
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", c->parent_fd[i]);
+		n = readlink(link, path, sizeof(path) - 1);
+		if (n <= 0)
+			continue;
+		path[n] = '\0';
+		buf_addf(out, "%s/%s\n", path, c->name);
+	}
+}
+
 /* A dead process leaves its group a moment after it was reaped. */
 static void remove_group(int parent_fd, const char *name)
 {
@@ -472,6 +526,22 @@ static void remove_group(int parent_fd, const char *name)
 			return;
 		(void)nanosleep(&pause, NULL);
 	}
+}
+
+/* The path was written down by us, but a file can be changed: it must be one of our groups. */
+void cgroup_remove_path(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	cleanup_free char *parent = NULL;
+	cleanup_fd int parent_fd = -1;
+
+	if (strncmp(path, CGROUP_FS "/", sizeof(CGROUP_FS)) != 0 || strstr(path, "/../") || !name ||
+	    strncmp(name + 1, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+		return;
+	parent = mem_dup_bytes(path, (size_t)(name - path));
+	parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent_fd >= 0)
+		remove_group(parent_fd, name + 1);
 }
 
 void cgroup_remove(struct cgroup *c)
@@ -502,6 +572,45 @@ static bool read_value(int dir_fd, const char *file, const char *key, uint64_t *
 	return false;
 }
 
+/* v1: lines of "8:0 Read 4096"; v2: "8:0 rbytes=4096 wbytes=0 ...". */
+static void add_io(const char *line, bool is_v2, struct cgroup_usage *u)
+{
+	uint64_t number = 0;
+	char word[16];
+
+	if (is_v2) {
+		const char *read_at = strstr(line, "rbytes="), *write_at = strstr(line, "wbytes=");
+
+		u->read_bytes += read_at ? strtoull(read_at + 7, NULL, 10) : 0;
+		u->written_bytes += write_at ? strtoull(write_at + 7, NULL, 10) : 0;
+		return;
+	}
+	if (sscanf(line, "%*s %15s %" SCNu64, word, &number) != 2)
+		return;
+	if (strcmp(word, "Read") == 0)
+		u->read_bytes += number;
+	else if (strcmp(word, "Write") == 0)
+		u->written_bytes += number;
+}
+
+static void get_io(const struct cgroup *c, struct cgroup_usage *u)
+{
+	bool is_v2 = c->kind == CGROUP_V2;
+	cleanup_free char *text = NULL;
+	char *rest, *line;
+	size_t len = 0;
+
+	if (limit_fd(c, CGROUP_IO) < 0 ||
+	    file_read_at(limit_fd(c, CGROUP_IO),
+			 is_v2 ? "io.stat" : "blkio.throttle.io_service_bytes", SELF_MAX_BYTES,
+			 &text, &len) < 0)
+		return;
+	u->has_io = true;
+	rest = text;
+	while ((line = strsep(&rest, "\n")))
+		add_io(line, is_v2, u);
+}
+
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 {
 	bool is_v2 = c->kind == CGROUP_V2;
@@ -512,8 +621,67 @@ void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 		return;
 	ret->has_memory = read_value(memory_fd, is_v2 ? "memory.peak" : "memory.max_usage_in_bytes",
 				     "", &ret->peak_memory_bytes);
+	(void)read_value(memory_fd, is_v2 ? "memory.current" : "memory.usage_in_bytes", "",
+			 &ret->memory_bytes);
 	(void)read_value(memory_fd, is_v2 ? "memory.events" : "memory.oom_control", "oom_kill",
 			 &ret->oom_kill_count);
+	ret->has_pids = read_value(limit_fd(c, CGROUP_PIDS), "pids.current", "", &ret->pids_count);
+	ret->has_cpu = cgroup_get_cpu_us(c, &ret->cpu_us);
+	get_io(c, ret);
+}
+
+/* ---- freezing ---- */
+
+bool cgroup_can_freeze(const struct cgroup *c)
+{
+	if (c->kind == CGROUP_V2)
+		return faccessat(c->dir_fd[0], "cgroup.freeze", W_OK, AT_EACCESS) == 0;
+	return c->kind == CGROUP_V1 && c->dir_fd[CGROUP_FREEZER] >= 0;
+}
+
+static bool is_frozen(const struct cgroup *c)
+{
+	char state[VALUE_MAX_BYTES];
+	uint64_t frozen = 0;
+
+	if (c->kind == CGROUP_V2)
+		return read_value(c->dir_fd[0], "cgroup.events", "frozen", &frozen) && frozen == 1;
+	return file_read_line(c->dir_fd[CGROUP_FREEZER], "freezer.state", state, sizeof(state)) ==
+		       0 &&
+	       strcmp(state, "FROZEN") == 0;
+}
+
+static int set_frozen(const struct cgroup *c, bool is_to_freeze)
+{
+	if (c->kind == CGROUP_V2)
+		return file_write_at(c->dir_fd[0], "cgroup.freeze", is_to_freeze ? "1" : "0");
+	return file_write_at(c->dir_fd[CGROUP_FREEZER], "freezer.state",
+			     is_to_freeze ? "FROZEN" : "THAWED");
+}
+
+int cgroup_freeze(const struct cgroup *c, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_NS };
+	int r = set_frozen(c, true);
+
+	if (r < 0)
+		return err_sys(e, -r, "freeze the sandbox");
+	for (unsigned i = 0; i < FREEZE_TRIES; i++) {
+		if (is_frozen(c))
+			return 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)set_frozen(c, false);
+	return err_set(e, ERR_TIMEOUT, "the sandbox did not freeze: a process inside does not stop");
+}
+
+int cgroup_thaw(const struct cgroup *c, struct err *e)
+{
+	int r = set_frozen(c, false);
+
+	if (r < 0)
+		return err_sys(e, -r, "let the sandbox go on");
+	return 0;
 }
 
 bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us)

@@ -24,6 +24,7 @@ enum cgroup_controller {
 	CGROUP_CPU,
 	CGROUP_CPUACCT, /* v1 only; v2 accounts cpu time in every group */
 	CGROUP_IO,
+	CGROUP_FREEZER, /* v1 only; v2 can freeze every group */
 
 	CGROUP_CONTROLLER_COUNT
 };
@@ -32,7 +33,9 @@ enum cgroup_controller {
 
 struct cgroup {
 	enum cgroup_kind kind;
+	unsigned wants; /* controllers that are taken where they can be had, as bits */
 	char name[CGROUP_NAME_MAX_BYTES];
+	const char *disk_path; /* a directory more whose disk is limited; borrowed, may be NULL */
 	/* v1: one per controller in use, -1 otherwise. v2: only [0]. */
 	int parent_fd[CGROUP_CONTROLLER_COUNT];
 	int dir_fd[CGROUP_CONTROLLER_COUNT];  /* -1 until made */
@@ -45,13 +48,29 @@ void cgroup_init(struct cgroup *c);
 /* The controllers that the policy's limits need, as bits. */
 unsigned cgroup_needs(const struct policy *p);
 
+enum cgroup_flags {
+	/*
+	 * For a sandbox that stays: every controller that can be had, whatever is limited now, so
+	 * that it can be frozen, measured and limited later.
+	 */
+	CGROUP_WANTS_ALL = 1 << 0,
+};
+
 /*
  * Finds where the groups can be made and chooses their name, but makes nothing yet: whoever
  * cleans up after a crash must know both first. CGROUP_NONE, and success, when this caller may
  * not make them; `ret_why` then says why (static text).
  */
-ERR_CHECKED int cgroup_plan(const struct policy *p, struct cgroup *ret, const char **ret_why,
-			    struct err *e);
+ERR_CHECKED int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret,
+			    const char **ret_why, struct err *e);
+
+/*
+ * Where the groups are or will be, as paths ended by a newline each, for whoever has to remove them
+ * after a crash: cgroup_remove_path(). Only paths of groups that we could have made are removed.
+ */
+struct buf;
+void cgroup_format_paths(const struct cgroup *c, struct buf *out);
+void cgroup_remove_path(const char *path);
 
 /* Makes the groups and sets the limits. On failure nothing is left. */
 ERR_CHECKED int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e);
@@ -68,10 +87,22 @@ void cgroup_release(struct cgroup *c);
 /* Removes the groups, made or not; their processes must be dead. Waits a moment for the kernel. */
 void cgroup_remove(struct cgroup *c);
 
+/* Sets the limits of a group that exists, to those of the policy. A limit of 0 stays as it was. */
+ERR_CHECKED int cgroup_set_limits(const struct cgroup *c, const struct policy *p, struct err *e);
+
+/* Can the group be frozen? And: stops all processes and waits until they have, or lets them go. */
+bool cgroup_can_freeze(const struct cgroup *c);
+ERR_CHECKED int cgroup_freeze(const struct cgroup *c, struct err *e);
+ERR_CHECKED int cgroup_thaw(const struct cgroup *c, struct err *e);
+
 struct cgroup_usage {
-	bool has_memory;
+	bool has_memory, has_pids, has_cpu, has_io;
+	uint64_t memory_bytes;
 	uint64_t peak_memory_bytes;
 	uint64_t oom_kill_count;
+	uint64_t pids_count;
+	uint64_t cpu_us;
+	uint64_t read_bytes, written_bytes;
 };
 
 /* Processor time of all that ever ran in the group; false where the kernel does not tell. */

@@ -53,31 +53,45 @@ static int start_session(const struct command *c, struct err *e)
 	return 0;
 }
 
-static int enter_workdir(const struct policy *p, struct err *e)
+void command_init(struct command *c, const struct policy *p)
 {
-	if (chdir(p->workdir) == 0)
+	*c = (struct command){
+		.policy = p,
+		.workdir = p->workdir,
+		.uid = p->uid,
+		.gid = p->gid,
+		.groups = p->groups,
+		.group_count = p->group_count,
+		.has_capabilities = p->has_capabilities,
+		.landlock_parts = LANDLOCK_FILES | LANDLOCK_SCOPES,
+	};
+}
+
+static int enter_workdir(const char *workdir, struct err *e)
+{
+	if (chdir(workdir) == 0)
 		return 0;
 	if (errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND, "no working directory '%s' inside", p->workdir);
-	return err_sys(e, errno, "enter the working directory '%s'", p->workdir);
+		return err_set(e, ERR_NOT_FOUND, "no working directory '%s' inside", workdir);
+	return err_sys(e, errno, "enter the working directory '%s'", workdir);
 }
 
 static int lock_in(const struct command *c, struct err *e)
 {
 	const struct privs_options privs = {
-		.uid = c->policy->uid,
-		.gid = c->policy->gid,
-		.groups = c->policy->groups,
-		.group_count = c->policy->group_count,
+		.uid = c->uid,
+		.gid = c->gid,
+		.groups = c->groups,
+		.group_count = c->group_count,
 		.can_switch_ids = c->can_switch_ids,
-		.has_capabilities = c->policy->has_capabilities,
+		.has_capabilities = c->has_capabilities,
 	};
 
 	if (privs_drop(&privs, e) < 0)
 		return -1;
-	if (enter_workdir(c->policy, e) < 0)
+	if (enter_workdir(c->workdir, e) < 0)
 		return -1;
-	if (c->has_landlock && landlock_restrict(c->policy, e) < 0)
+	if (c->has_landlock && landlock_restrict(c->policy, c->landlock_parts, e) < 0)
 		return -1;
 	return seccomp_install(c->seccomp_variant, e);
 }

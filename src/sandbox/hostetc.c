@@ -6,10 +6,12 @@
 #include "base/mem.h"
 #include "policy/policy.h"
 #include "sandbox/mount.h"
+#include "sandbox/rootfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,25 +40,47 @@ static const struct {
 static const char *const shared_link[] = { "localtime", "os-release", "mtab" };
 
 /* One call either way: mknod makes a plain file without opening it. */
-static int make_place(int etc_fd, const char *name, mode_t type)
+static int make_place(int etc_fd, size_t row, struct err *e)
 {
-	if (type == S_IFDIR)
-		return mkdirat(etc_fd, name, 0755);
-	return mknodat(etc_fd, name, S_IFREG | 0644, 0);
+	const char *name = shared[row].name;
+	int r = 0;
+
+	if (shared[row].parent && mkdirat(etc_fd, shared[row].parent, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "create /etc/%s", shared[row].parent);
+	r = shared[row].type == S_IFDIR ? mkdirat(etc_fd, name, 0755)
+					: mknodat(etc_fd, name, S_IFREG | 0644, 0);
+	if (r < 0)
+		return err_sys(e, errno, "create /etc/%s", name);
+	return 0;
 }
 
-static int bind_entry(int host_etc_fd, int etc_fd, size_t row, struct err *e)
+/* Over a place that the sandbox may have changed since it was made. */
+static int bind_over(int tree_fd, int etc_fd, const char *name, struct err *e)
+{
+	cleanup_fd int place_fd = mount_open_plain(etc_fd, name, O_PATH | O_NOFOLLOW);
+
+	/* removed or made into something else: the sandbox's own affair, in its own /etc */
+	if (place_fd == -ENOENT || place_fd == -ENOTDIR || place_fd == -ELOOP)
+		return 0;
+	if (place_fd < 0)
+		return err_sys(e, -place_fd, "open /etc/%s", name);
+	if (mount_attach(tree_fd, place_fd, name, e) < 0)
+		return e->sys == ENOTDIR || e->sys == EINVAL ? 0 : -1; /* of another kind now */
+	return 0;
+}
+
+static int fill_entry(int host_etc_fd, int etc_fd, size_t row, unsigned steps, struct err *e)
 {
 	const char *name = shared[row].name;
 	cleanup_fd int tree_fd = -1;
 
 	if (mount_open_tree(host_etc_fd, name, MOUNT_RECURSIVE, &tree_fd, e) < 0)
 		return e->code == ERR_NOT_FOUND || e->sys == EACCES ? 0 : -1;
-	if (shared[row].parent && mkdirat(etc_fd, shared[row].parent, 0755) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "create /etc/%s", shared[row].parent);
-	if (make_place(etc_fd, name, shared[row].type) < 0)
-		return err_sys(e, errno, "create /etc/%s", name);
-	return mount_attach_own(tree_fd, etc_fd, name, e);
+	if (steps & HOSTETC_WRITE && make_place(etc_fd, row, e) < 0)
+		return -1;
+	if (steps == HOSTETC_BIND)
+		return bind_over(tree_fd, etc_fd, name, e);
+	return steps & HOSTETC_BIND ? mount_attach_own(tree_fd, etc_fd, name, e) : 0;
 }
 
 static int copy_links(int host_etc_fd, int etc_fd, struct err *e)
@@ -103,29 +127,55 @@ static int write_accounts(int etc_fd, const struct policy *p, struct err *e)
 	return write_file(etc_fd, "group", group, e);
 }
 
-static int write_names(int etc_fd, const char *resolv_conf, struct err *e)
+void hostetc_format(const struct rootfs_options *o, struct hostetc_texts *ret)
 {
-	if (resolv_conf && write_file(etc_fd, "resolv.conf", resolv_conf, e) < 0)
+	const char *name = o->host_name ? o->host_name : HOSTETC_HOST_NAME;
+
+	(void)snprintf(ret->hosts, sizeof(ret->hosts),
+		       "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n", name);
+	(void)snprintf(ret->host_name, sizeof(ret->host_name), "%s\n", name);
+	(void)snprintf(ret->machine_id, sizeof(ret->machine_id), "%s\n",
+		       o->machine_id ? o->machine_id : "");
+}
+
+static int write_names(int etc_fd, const struct rootfs_options *o, struct err *e)
+{
+	struct hostetc_texts texts;
+
+	hostetc_format(o, &texts);
+	if (o->resolv_conf && write_file(etc_fd, "resolv.conf", o->resolv_conf, e) < 0)
 		return -1;
-	if (write_file(etc_fd, "hosts", HOSTETC_HOSTS, e) < 0)
+	if (write_file(etc_fd, "hosts", texts.hosts, e) < 0)
+		return -1;
+	if (o->host_name && write_file(etc_fd, "hostname", texts.host_name, e) < 0)
+		return -1;
+	if (o->machine_id && write_file(etc_fd, "machine-id", texts.machine_id, e) < 0)
 		return -1;
 	return write_file(etc_fd, "nsswitch.conf",
 			  "passwd: files\ngroup: files\nhosts: files dns\n", e);
 }
 
-int hostetc_fill(int root_fd, const struct policy *p, const char *resolv_conf, struct err *e)
+static int write_files(int host_etc_fd, int etc_fd, const struct rootfs_options *o, struct err *e)
+{
+	if (write_accounts(etc_fd, o->policy, e) < 0 || write_names(etc_fd, o, e) < 0)
+		return -1;
+	return copy_links(host_etc_fd, etc_fd, e);
+}
+
+int hostetc_fill(int root_fd, const struct rootfs_options *o, unsigned steps, struct err *e)
 {
 	cleanup_fd int host_etc_fd = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	cleanup_fd int etc_fd = openat(root_fd, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int etc_fd =
+		openat(root_fd, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	if (etc_fd < 0 && steps == HOSTETC_BIND)
+		return err_sys(e, errno, "the sandbox has replaced its '/etc'");
 	if (host_etc_fd < 0 || etc_fd < 0)
 		return err_sys(e, errno, "open /etc");
-	if (write_accounts(etc_fd, p, e) < 0 || write_names(etc_fd, resolv_conf, e) < 0)
-		return -1;
-	if (copy_links(host_etc_fd, etc_fd, e) < 0)
+	if (steps & HOSTETC_WRITE && write_files(host_etc_fd, etc_fd, o, e) < 0)
 		return -1;
 	for (size_t row = 0; row < COUNT_OF(shared); row++)
-		if (bind_entry(host_etc_fd, etc_fd, row, e) < 0)
+		if (fill_entry(host_etc_fd, etc_fd, row, steps, e) < 0)
 			return -1;
 	return 0;
 }

@@ -8,13 +8,24 @@
  */
 #include "base/err.h"
 
-#define HOSTETC_HOST_NAME "sandbox"
-#define HOSTETC_HOSTS                                                                              \
-	"127.0.0.1 localhost " HOSTETC_HOST_NAME "\n::1 localhost ip6-localhost ip6-loopback\n"
+#define HOSTETC_HOST_NAME "sandbox" /* of a sandbox without a name */
+#define HOSTETC_TEXT_MAX_BYTES 256
 
-struct policy;
+struct rootfs_options;
 
-/* In the sandbox's mount namespace, before the pivot: fills root_fd/etc. resolv_conf may be NULL.
- */
-ERR_CHECKED int hostetc_fill(int root_fd, const struct policy *p, const char *resolv_conf,
+enum hostetc_steps {
+	HOSTETC_WRITE = 1 << 0, /* files, and places to bind */
+	HOSTETC_BIND = 1 << 1,  /* the binds; alone, over places that may have been changed */
+};
+
+/* In the sandbox's mount namespace, before the pivot: fills root_fd/etc. Options: for writing. */
+ERR_CHECKED int hostetc_fill(int root_fd, const struct rootfs_options *o, unsigned steps,
 			     struct err *e);
+
+/* The small files about names, for any image. */
+struct hostetc_texts {
+	char hosts[HOSTETC_TEXT_MAX_BYTES];
+	char host_name[HOSTETC_TEXT_MAX_BYTES];
+	char machine_id[HOSTETC_TEXT_MAX_BYTES];
+};
+void hostetc_format(const struct rootfs_options *o, struct hostetc_texts *ret);

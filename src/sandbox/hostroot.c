@@ -5,6 +5,7 @@
 #include "policy/policy.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/mount.h"
+#include "sandbox/rootfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,12 +43,13 @@ static int make_skeleton(int root_fd, const struct policy *p, struct err *e)
 	return 0;
 }
 
-static int bind_programs(int root_fd, const char *name, struct err *e)
+/* A link is made anew; for a directory there is a place to bind. *ret_is_dir tells. */
+static int make_program_place(int root_fd, const char *name, bool *ret_is_dir, struct err *e)
 {
-	cleanup_fd int tree_fd = -1;
 	char path[16], text[PATH_MAX];
 	ssize_t n;
 
+	*ret_is_dir = false;
 	(void)snprintf(path, sizeof(path), "/%s", name);
 	n = readlink(path, text, sizeof(text) - 1);
 	if (n > 0) {
@@ -58,23 +60,85 @@ static int bind_programs(int root_fd, const char *name, struct err *e)
 	}
 	if (n < 0 && errno == ENOENT)
 		return 0;
-	if (mount_open_tree(AT_FDCWD, path, MOUNT_RECURSIVE, &tree_fd, e) < 0)
-		return -1;
 	if (mkdirat(root_fd, name, 0755) < 0)
 		return err_sys(e, errno, "create %s", path);
-	return mount_attach_own(tree_fd, root_fd, name, e);
+	*ret_is_dir = true;
+	return 0;
 }
 
-int hostroot_fill(int root_fd, const struct policy *p, const char *resolv_conf, struct err *e)
+static int open_programs(const char *name, int *ret_fd, struct err *e)
 {
-	if (make_skeleton(root_fd, p, e) < 0)
-		return -1;
-	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
-		if (bind_programs(root_fd, program_dir[i], e) < 0)
-			return -1;
-	if (hostetc_fill(root_fd, p, resolv_conf, e) < 0)
-		return -1;
+	char path[16];
+
+	(void)snprintf(path, sizeof(path), "/%s", name);
+	return mount_open_tree(AT_FDCWD, path, MOUNT_RECURSIVE, ret_fd, e);
+}
+
+static int close_binds(int root_fd, struct err *e)
+{
 	if (mount_restrict(root_fd, MOUNT_READ_ONLY | MOUNT_RECURSIVE, e) < 0)
 		return -1;
 	return mount_make_writable(root_fd, e);
+}
+
+int hostroot_fill(int root_fd, const struct rootfs_options *o, struct err *e)
+{
+	if (make_skeleton(root_fd, o->policy, e) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT_OF(program_dir); i++) {
+		cleanup_fd int tree_fd = -1;
+		bool is_dir;
+
+		if (make_program_place(root_fd, program_dir[i], &is_dir, e) < 0)
+			return -1;
+		if (is_dir && (open_programs(program_dir[i], &tree_fd, e) < 0 ||
+			       mount_attach_own(tree_fd, root_fd, program_dir[i], e) < 0))
+			return -1;
+	}
+	if (hostetc_fill(root_fd, o, HOSTETC_WRITE | HOSTETC_BIND, e) < 0)
+		return -1;
+	return close_binds(root_fd, e);
+}
+
+int hostroot_make(int base_fd, const struct rootfs_options *o, struct err *e)
+{
+	bool ignored;
+
+	if (make_skeleton(base_fd, o->policy, e) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
+		if (make_program_place(base_fd, program_dir[i], &ignored, e) < 0)
+			return -1;
+	return hostetc_fill(base_fd, o, HOSTETC_WRITE, e);
+}
+
+/* A plain directory at the top, as hostroot_make() left it. */
+static int bind_over(int root_fd, const char *name, struct err *e)
+{
+	cleanup_fd int tree_fd = -1, place_fd = -1;
+	struct stat st;
+
+	if (fstatat(AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return 0; /* a link on this machine, or nothing */
+	place_fd = mount_open_plain(root_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+	if (place_fd < 0)
+		return err_sys(e, -place_fd,
+			       "the sandbox has replaced its '/%s', where this machine's programs "
+			       "belong",
+			       name);
+	if (open_programs(name, &tree_fd, e) < 0)
+		return -1;
+	return mount_attach(tree_fd, place_fd, name, e);
+}
+
+int hostroot_bind(int root_fd, struct err *e)
+{
+	if (chdir("/") < 0)
+		return err_sys(e, errno, "enter /");
+	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
+		if (bind_over(root_fd, program_dir[i], e) < 0)
+			return -1;
+	if (hostetc_fill(root_fd, NULL, HOSTETC_BIND, e) < 0)
+		return -1;
+	return close_binds(root_fd, e);
 }

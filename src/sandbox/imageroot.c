@@ -1,26 +1,32 @@
 /*
- * imageroot - the base of the root for an OCI image; see imageroot.h.
+ * imageroot - a root that is an overlay; see imageroot.h.
  *
- * Theory of operation. The staging tmpfs holds "upper" and "work" of the overlay, "dev", and two
- * places to mount: "layers", the directory of the store that has them all, and "root". The overlay
- * is mounted with layers as the working directory, because the names of all layers must fit in the
- * one page of options that mount(2) takes; the newer calls allow 255 bytes there. Once the overlay
- * stands it needs neither the working directory nor the mount, and the pivot lets go of both.
+ * Theory of operation. The staging tmpfs holds the places to mount: the directories outside that
+ * have the layers and the disk, "root" for the overlay, "dev", and, where nothing is kept, "upper"
+ * and "work". Each layer gets a link with a short name there ("0" is the highest), because the
+ * names of all layers must fit in the one page of options that mount(2) takes; the newer calls
+ * allow 255 bytes. The staging area is the working directory while it is mounted. Once the overlay
+ * stands it needs neither, and the pivot lets go of both.
  *
- * A root caller's sandbox owns none of the ids that the layers are written with: the directory
- * comes as a detached copy whose owners are mapped, made outside. For anyone else the ids on disk
- * are those of the map already.
+ * A root caller's sandbox owns none of the ids that the directories are written with: they come as
+ * detached copies whose owners are mapped, made outside. For anyone else the ids on disk are those
+ * of the map already.
  *
  * "userxattr": in a user namespace overlay may not use trusted.* attributes, so opaque directories
  * are marked with user.overlay.opaque, by image/layer below and by the kernel above.
+ *
+ * Hostile: all that lies in the layers and on the disk, which a sandbox has written before.
  */
 #include "sandbox/imageroot.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "policy/policy.h"
 #include "sandbox/hostetc.h"
+#include "sandbox/hostroot.h"
 #include "sandbox/mount.h"
+#include "sandbox/rootfs.h"
 #include "sandbox/target.h"
 
 #include <errno.h>
@@ -34,52 +40,179 @@
 #include <unistd.h>
 
 #define OPTIONS_MAX_BYTES 4096 /* the kernel takes one page */
+#define LINK_MAX_BYTES 96
+#define BASE_DIR "base"
+#define ETC_FILE_MAX_BYTES 65536u
 
 static const struct {
 	const char *name;
 	mode_t mode;
 } staging_dirs[] = {
-	{ "upper", 0755 }, { "work", 0700 }, { "layers", 0700 },
-	{ "root", 0700 },  { "dev", 0755 },  { "dev/shm", 01777 },
+	{ "root", 0700 },
+	{ "dev", 0755 },
+	{ "dev/shm", 01777 },
 };
+
+/* Where each directory from outside is mounted in the staging area. */
+static const char *const place_of[IMAGEROOT_SOURCE_COUNT] = {
+	[IMAGEROOT_LAYERS] = "layers",
+	[IMAGEROOT_CHECKPOINTS] = "checkpoints",
+	[IMAGEROOT_DISK] = "disk",
+};
+
+void imageroot_init(struct imageroot *i)
+{
+	*i = (struct imageroot){ 0 };
+	for (unsigned n = 0; n < IMAGEROOT_SOURCE_COUNT; n++)
+		i->dirs[n].tree_fd = -1;
+}
+
+bool imageroot_has_trees(const struct imageroot *i)
+{
+	for (unsigned n = 0; n < IMAGEROOT_SOURCE_COUNT; n++)
+		if (i->dirs[n].tree_fd >= 0)
+			return true;
+	return false;
+}
 
 static int make_staging(int staging_fd, struct err *e)
 {
 	(void)umask(0); /* the command gets its own before it starts */
 	for (size_t i = 0; i < COUNT_OF(staging_dirs); i++)
 		if (mkdirat(staging_fd, staging_dirs[i].name, staging_dirs[i].mode) < 0)
-			return err_sys(e, errno, "prepare the image's root");
+			return err_sys(e, errno, "prepare the root");
 	return 0;
 }
 
 /* By path, in this mount namespace; it must be what was checked outside. */
-static int open_layers(const struct imageroot *image, int *ret_fd, struct err *e)
+static int open_source(const struct imageroot_dir *dir, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
 	struct stat st;
 
-	if (mount_open_tree(AT_FDCWD, image->layers_path, 0, &tree_fd, e) < 0)
+	if (mount_open_tree(AT_FDCWD, dir->path, 0, &tree_fd, e) < 0)
 		return -1;
 	if (fstat(tree_fd, &st) < 0)
-		return err_sys(e, errno, "look at '%s'", image->layers_path);
-	if (st.st_dev != image->device || st.st_ino != image->inode)
+		return err_sys(e, errno, "look at '%s'", dir->path);
+	if (st.st_dev != dir->device || st.st_ino != dir->inode)
 		return err_set(e, ERR_BUSY, "'%s' was replaced while the sandbox started",
-			       image->layers_path);
+			       dir->path);
 	*ret_fd = take_fd(&tree_fd);
 	return 0;
 }
 
-static int attach_layers(int staging_fd, const struct imageroot *image, struct err *e)
+static int attach_source(int staging_fd, const struct imageroot_dir *dir, const char *place,
+			 struct err *e)
 {
 	cleanup_fd int own_fd = -1;
-	int tree_fd = image->tree_fd;
+	int tree_fd = dir->tree_fd;
 
 	if (tree_fd < 0) {
-		if (open_layers(image, &own_fd, e) < 0)
+		if (open_source(dir, &own_fd, e) < 0)
 			return -1;
 		tree_fd = own_fd;
 	}
-	return mount_attach_own(tree_fd, staging_fd, "layers", e);
+	if (mkdirat(staging_fd, place, 0700) < 0)
+		return err_sys(e, errno, "prepare the root");
+	return mount_attach_own(tree_fd, staging_fd, place, e);
+}
+
+static int attach_sources(int staging_fd, const struct imageroot *image, struct err *e)
+{
+	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++)
+		if (image->dirs[i].path &&
+		    attach_source(staging_fd, &image->dirs[i], place_of[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- the layers below ---- */
+
+/* The overlay's options while they grow. */
+struct options {
+	char text[OPTIONS_MAX_BYTES];
+	size_t len;
+	unsigned layer_count;
+};
+
+static int add_layer(struct options *o, int staging_fd, const char *target, struct err *e)
+{
+	char name[16];
+
+	if (o->layer_count == IMAGEROOT_LAYERS_MAX)
+		return err_set(e, ERR_LIMIT, "the root has more than %u layers",
+			       IMAGEROOT_LAYERS_MAX);
+	(void)snprintf(name, sizeof(name), "%u", o->layer_count);
+	if (symlinkat(target, staging_fd, name) < 0)
+		return err_sys(e, errno, "name a layer");
+	o->len += (size_t)snprintf(o->text + o->len, sizeof(o->text) - o->len, "%s%s",
+				   o->layer_count ? ":" : "userxattr,lowerdir=", name);
+	o->layer_count++;
+	return 0;
+}
+
+/* `names` are separated by ':' and lie in the directory that is mounted at `place`. */
+static int add_layers(struct options *o, int staging_fd, const char *place, const char *names,
+		      struct err *e)
+{
+	char target[LINK_MAX_BYTES];
+
+	for (; names && *names; names += *names == ':') {
+		size_t len = strcspn(names, ":");
+
+		if ((size_t)snprintf(target, sizeof(target), "%s/%.*s", place, (int)len, names) >=
+		    sizeof(target))
+			return err_set(e, ERR_CORRUPT, "the name of a layer is too long");
+		if (add_layer(o, staging_fd, target, e) < 0)
+			return -1;
+		names += len;
+	}
+	return 0;
+}
+
+/* The host image's lowest layer, made anew for each start. */
+static int add_base(struct options *o, int staging_fd, const struct rootfs_options *root,
+		    struct err *e)
+{
+	cleanup_fd int base_fd = -1;
+
+	if (mkdirat(staging_fd, BASE_DIR, 0755) < 0)
+		return err_sys(e, errno, "prepare the root");
+	base_fd = openat(staging_fd, BASE_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (base_fd < 0)
+		return err_sys(e, errno, "prepare the root");
+	if (hostroot_make(base_fd, root, e) < 0)
+		return -1;
+	return add_layer(o, staging_fd, BASE_DIR, e);
+}
+
+/* ---- the directory on top ---- */
+
+/* The root of an overlay is that of its upper directory: it gets the highest layer's attributes. */
+static int copy_root_attributes(int staging_fd, const char *upper, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(staging_fd, "0", &st, 0) < 0)
+		return err_sys(e, errno, "look at the image's root");
+	/* an owner that this sandbox has no id for stays root */
+	if ((st.st_uid != 0 || st.st_gid != 0) &&
+	    fchownat(staging_fd, upper, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != EINVAL && errno != EPERM)
+		return err_sys(e, errno, "give the root to its owner");
+	if ((st.st_mode & 07777) != 0755 && fchmodat(staging_fd, upper, st.st_mode & 07777, 0) < 0)
+		return err_sys(e, errno, "set the root's mode");
+	return 0;
+}
+
+/* On a disk they may be there from an earlier start. */
+static int make_top(int staging_fd, const char *upper, const char *work, struct err *e)
+{
+	if (mkdirat(staging_fd, work, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "prepare what is written on top");
+	if (mkdirat(staging_fd, upper, 0755) < 0)
+		return errno == EEXIST ? 0 : err_sys(e, errno, "prepare what is written on top");
+	return copy_root_attributes(staging_fd, upper, e);
 }
 
 static int explain_overlay(int error, struct err *e)
@@ -93,52 +226,41 @@ static int explain_overlay(int error, struct err *e)
 	return err_sys(e, error, "mount the image");
 }
 
-static int mount_overlay(const struct imageroot *image, struct err *e)
+/* In the staging area. */
+static int mount_overlay(struct options *o, const char *upper, const char *work, struct err *e)
 {
-	char options[OPTIONS_MAX_BYTES];
-	int n = snprintf(options, sizeof(options),
-			 "userxattr,lowerdir=%s,upperdir=../upper,workdir=../work", image->lower);
+	int n = snprintf(o->text + o->len, sizeof(o->text) - o->len, ",upperdir=%s,workdir=%s",
+			 upper, work);
 
-	if (n < 0 || (size_t)n >= sizeof(options))
-		return err_set(e, ERR_LIMIT, "the image has more layers than a mount can name");
-	if (mount("overlay", "../root", "overlay", MS_NOSUID | MS_NODEV, options) < 0)
+	if (n < 0 || o->len + (size_t)n >= sizeof(o->text))
+		return err_set(e, ERR_LIMIT, "the root has more layers than a mount can name");
+	if (mount("overlay", "root", "overlay", MS_NOSUID | MS_NODEV, o->text) < 0)
 		return explain_overlay(errno, e);
 	return 0;
 }
 
-/* The root of an overlay is that of its upper directory: it gets the image's mode and owner. */
-static int copy_root_attributes(int staging_fd, int layers_fd, const struct imageroot *image,
-				struct err *e)
+int imageroot_mount(int staging_fd, const struct rootfs_options *root, int *ret_root_fd,
+		    struct err *e)
 {
-	char top[NAME_MAX + 1];
-	struct stat st;
-
-	(void)snprintf(top, sizeof(top), "%.*s", (int)strcspn(image->lower, ":"), image->lower);
-	if (fstatat(layers_fd, top, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_sys(e, errno, "look at the image's root");
-	/* an owner that this sandbox has no id for stays root */
-	if ((st.st_uid != 0 || st.st_gid != 0) &&
-	    fchownat(staging_fd, "upper", st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
-	    errno != EINVAL && errno != EPERM)
-		return err_sys(e, errno, "give the root to its owner");
-	if ((st.st_mode & 07777) != 0755 &&
-	    fchmodat(staging_fd, "upper", st.st_mode & 07777, 0) < 0)
-		return err_sys(e, errno, "set the root's mode");
-	return 0;
-}
-
-int imageroot_mount(int staging_fd, const struct imageroot *image, int *ret_root_fd, struct err *e)
-{
-	cleanup_fd int layers_fd = -1;
+	const struct imageroot *image = root->image;
+	bool is_kept = image->dirs[IMAGEROOT_DISK].path;
+	const char *upper = is_kept ? "disk/upper" : "upper";
+	const char *work = is_kept ? "disk/work" : "work";
+	struct options o = { .len = 0 };
 	int root_fd;
 
-	if (make_staging(staging_fd, e) < 0 || attach_layers(staging_fd, image, e) < 0)
+	if (make_staging(staging_fd, e) < 0 || attach_sources(staging_fd, image, e) < 0)
 		return -1;
-	layers_fd = openat(staging_fd, "layers", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (layers_fd < 0 || fchdir(layers_fd) < 0)
-		return err_sys(e, errno, "enter the image's layers");
-	if (copy_root_attributes(staging_fd, layers_fd, image, e) < 0 ||
-	    mount_overlay(image, e) < 0)
+	if (add_layers(&o, staging_fd, place_of[IMAGEROOT_CHECKPOINTS], image->checkpoints, e) < 0 ||
+	    add_layers(&o, staging_fd, place_of[IMAGEROOT_LAYERS], image->layers, e) < 0)
+		return -1;
+	if (!image->layers && add_base(&o, staging_fd, root, e) < 0)
+		return -1;
+	if (make_top(staging_fd, upper, work, e) < 0)
+		return -1;
+	if (fchdir(staging_fd) < 0)
+		return err_sys(e, errno, "enter the staging area");
+	if (mount_overlay(&o, upper, work, e) < 0)
 		return -1;
 	root_fd = openat(staging_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
@@ -149,20 +271,21 @@ int imageroot_mount(int staging_fd, const struct imageroot *image, int *ret_root
 
 int imageroot_try(struct err *e)
 {
-	const struct imageroot nothing = { .lower = "../dev" };
 	cleanup_fd int tmpfs_fd = -1, place_fd = -1, dir_fd = -1;
+	struct options o = { .len = 0 };
 
 	if (mount_new_tmpfs(1u << 20, "755", &tmpfs_fd, e) < 0)
 		return -1;
 	place_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (place_fd < 0)
 		return err_sys(e, errno, "open /");
-	if (mount_attach(tmpfs_fd, place_fd, "/", e) < 0 || make_staging(tmpfs_fd, e) < 0)
+	if (mount_attach(tmpfs_fd, place_fd, "/", e) < 0 || make_staging(tmpfs_fd, e) < 0 ||
+	    add_layer(&o, tmpfs_fd, "dev", e) < 0 || make_top(tmpfs_fd, "upper", "work", e) < 0)
 		return -1;
-	dir_fd = openat(tmpfs_fd, "layers", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir_fd = openat(tmpfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0 || fchdir(dir_fd) < 0)
 		return err_sys(e, errno, "enter a directory");
-	if (mount_overlay(&nothing, e) < 0)
+	if (mount_overlay(&o, "upper", "work", e) < 0)
 		return -1;
 	if (fsetxattr(dir_fd, "user.overlay.try", "y", 1, 0) < 0)
 		return err_sys(e, errno, "set an attribute");
@@ -185,11 +308,27 @@ static int make_real_dir(int root_fd, const char *name, mode_t mode, struct err 
 	return 0;
 }
 
+/* Is the plain file there with just this text? Then nothing has to be written. */
+static bool has_text(int etc_fd, const char *name, const char *text)
+{
+	cleanup_fd int fd =
+		openat(etc_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	cleanup_free char *found = NULL;
+	size_t len = 0;
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	       file_read_fd(fd, ETC_FILE_MAX_BYTES, &found, &len) == 0 && len == strlen(text) &&
+	       memcmp(found, text, len) == 0;
+}
+
 static int write_etc(int etc_fd, const char *name, const char *text, struct err *e)
 {
 	int r = file_create_at(etc_fd, name, 0644, text);
 
 	if (r == -EEXIST) { /* a file or a link of the image's, whose target is not to be written */
+		if (has_text(etc_fd, name, text))
+			return 0;
 		if (unlinkat(etc_fd, name, 0) < 0)
 			return err_sys(e, errno, "replace the image's /etc/%s", name);
 		r = file_create_at(etc_fd, name, 0644, text);
@@ -199,20 +338,23 @@ static int write_etc(int etc_fd, const char *name, const char *text, struct err 
 	return 0;
 }
 
-static int write_names(int root_fd, const char *resolv_conf, struct err *e)
+static int write_names(int root_fd, const struct rootfs_options *o, struct err *e)
 {
 	cleanup_fd int etc_fd = -1;
+	struct hostetc_texts texts;
 
 	if (target_make_dir(root_fd, "/etc", 0755, e) < 0)
 		return -1;
 	etc_fd = mount_open_in_root(root_fd, "/etc", O_PATH | O_DIRECTORY);
 	if (etc_fd < 0)
 		return err_sys(e, -etc_fd, "open the image's /etc");
-	if (write_etc(etc_fd, "hosts", HOSTETC_HOSTS, e) < 0)
+	hostetc_format(o, &texts);
+	if (write_etc(etc_fd, "hosts", texts.hosts, e) < 0 ||
+	    write_etc(etc_fd, "hostname", texts.host_name, e) < 0)
 		return -1;
-	if (write_etc(etc_fd, "hostname", HOSTETC_HOST_NAME "\n", e) < 0)
+	if (o->machine_id && write_etc(etc_fd, "machine-id", texts.machine_id, e) < 0)
 		return -1;
-	return resolv_conf ? write_etc(etc_fd, "resolv.conf", resolv_conf, e) : 0;
+	return o->resolv_conf ? write_etc(etc_fd, "resolv.conf", o->resolv_conf, e) : 0;
 }
 
 /* The user's own: made where it is missing, and then it belongs to the user. */
@@ -251,14 +393,16 @@ static int make_usual_dirs(int root_fd, struct err *e)
 	return 0;
 }
 
-int imageroot_fill(int root_fd, const struct policy *p, const char *resolv_conf, struct err *e)
+int imageroot_fill(int root_fd, const struct rootfs_options *o, struct err *e)
 {
+	const struct policy *p = o->policy;
+
 	if (make_real_dir(root_fd, "proc", 0555, e) < 0 ||
 	    make_real_dir(root_fd, "dev", 0755, e) < 0)
 		return -1;
 	if (make_usual_dirs(root_fd, e) < 0)
 		return -1;
-	if (write_names(root_fd, resolv_conf, e) < 0)
+	if (write_names(root_fd, o, e) < 0)
 		return -1;
 	if (!p->home && make_user_dir(root_fd, p->home_dir, p, e) < 0)
 		return -1;

@@ -162,7 +162,7 @@ void init_run(const struct init_options *o)
 	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 ||
 	    open_signals(&all, &signal_fd, &e) < 0)
 		goto out;
-	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &watch));
+	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &watch), 0);
 	_exit(0);
 out:
 	report_failed(report_fd, &e);

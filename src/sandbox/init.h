@@ -24,6 +24,7 @@ struct init_options {
 	int report_fd;
 	int lifeline_fd; /* reads end-of-file when the supervisor is gone */
 	int lock_fd;     /* held while we live; may be -1 */
+	int orders_fd;   /* -1: one command; else sandbox/serve.h */
 	struct watch_limits watch;
 };
 

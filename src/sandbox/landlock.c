@@ -142,19 +142,30 @@ static int allow_writable_places(int ruleset_fd, const struct policy *p, uint64_
 	return 0;
 }
 
-int landlock_restrict(const struct policy *p, struct err *e)
+static int allow_files(int ruleset_fd, const struct policy *p, uint64_t all, struct err *e)
+{
+	if (allow_path(ruleset_fd, "/", p->is_read_only ? ACCESS_READ : all, e) < 0)
+		return -1;
+	if (p->is_read_only && allow_writable_places(ruleset_fd, p, all, e) < 0)
+		return -1;
+	return allow_streams(ruleset_fd, all, e);
+}
+
+int landlock_restrict(const struct policy *p, unsigned parts, struct err *e)
 {
 	struct ruleset r = ruleset_for(landlock_abi());
 	cleanup_fd int ruleset_fd = -1;
 
+	if (!(parts & LANDLOCK_FILES))
+		r.handled_fs = 0;
+	if (!(parts & LANDLOCK_SCOPES))
+		r.scoped = 0;
+	if (r.handled_fs == 0 && r.handled_net == 0 && r.scoped == 0)
+		return 0; /* a kernel without scopes */
 	ruleset_fd = (int)syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0);
 	if (ruleset_fd < 0)
 		return err_sys(e, errno, "create a Landlock ruleset");
-	if (allow_path(ruleset_fd, "/", p->is_read_only ? ACCESS_READ : r.handled_fs, e) < 0)
-		return -1;
-	if (p->is_read_only && allow_writable_places(ruleset_fd, p, r.handled_fs, e) < 0)
-		return -1;
-	if (allow_streams(ruleset_fd, r.handled_fs, e) < 0)
+	if (parts & LANDLOCK_FILES && allow_files(ruleset_fd, p, r.handled_fs, e) < 0)
 		return -1;
 	if (syscall(SYS_landlock_restrict_self, ruleset_fd, 0) < 0)
 		return err_sys(e, errno, "enter the Landlock domain");

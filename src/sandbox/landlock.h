@@ -14,5 +14,13 @@ struct policy;
 /* The ABI version of this kernel, 0 where Landlock is missing or switched off. */
 int landlock_abi(void);
 
-/* Locks the calling thread in. After the pivot; no_new_privs must be set. */
-ERR_CHECKED int landlock_restrict(const struct policy *p, struct err *e);
+enum landlock_parts {
+	LANDLOCK_FILES = 1 << 0,  /* files and mounts, by the policy and this process's streams */
+	LANDLOCK_SCOPES = 1 << 1, /* signals and abstract sockets; needs no policy */
+};
+
+/*
+ * Locks the calling thread in. After the pivot; no_new_privs must be set. Processes that share the
+ * scopes, by having inherited them, may signal each other.
+ */
+ERR_CHECKED int landlock_restrict(const struct policy *p, unsigned parts, struct err *e);

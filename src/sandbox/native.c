@@ -9,6 +9,7 @@
 #include "sandbox/mount.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
+#include "sandbox/serve.h"
 #include "sandbox/tty.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct links {
 	int report[2];   /* child -> parent */
 	int lifeline[2]; /* parent -> child: one byte says "go on", end-of-file says "die" */
 	int channel[2];  /* descriptors, both ways; only when there are any */
+	int orders[2];   /* for init, when it serves */
 };
 
 enum { READ_END, WRITE_END };
@@ -44,22 +46,25 @@ static void links_done(struct links *l)
 		cleanup_closep(&l->report[end]);
 		cleanup_closep(&l->lifeline[end]);
 		cleanup_closep(&l->channel[end]);
+		cleanup_closep(&l->orders[end]);
 	}
 }
 
-/* A root caller's image: its layers' owners can be mapped only once the namespace has its ids. */
-static bool maps_layers(const struct native_plan *plan)
+/* A root caller's overlay: owners can be mapped only once the namespace has its ids. */
+static bool maps_trees(const struct native_plan *plan)
 {
-	return plan->rootfs.image && plan->rootfs.image->tree_fd >= 0;
+	return plan->rootfs.image && imageroot_has_trees(plan->rootfs.image);
 }
 
 static int links_open(struct links *l, const struct native_plan *plan, struct err *e)
 {
 	if (pipe2(l->report, O_CLOEXEC) < 0 || pipe2(l->lifeline, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create pipes to the sandbox");
-	if ((plan->command.has_tty || plan->network || maps_layers(plan)) &&
+	if ((plan->command.has_tty || plan->network || plan->serves || maps_trees(plan)) &&
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, l->channel) < 0)
 		return err_sys(e, errno, "create a socket to the sandbox");
+	if (plan->serves && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->orders) < 0)
+		return err_sys(e, errno, "create a socket for orders");
 	return 0;
 }
 
@@ -125,24 +130,50 @@ static int open_network(const struct native_plan *plan, int channel_fd, struct e
 	return 0;
 }
 
-/* The root, with the layers that the parent has mapped for us. */
+/* The root, with the trees that the parent has mapped for us, in the order of their numbers. */
 static int enter_root(const struct native_plan *plan, int channel_fd, struct err *e)
 {
 	struct rootfs_options rootfs = plan->rootfs;
-	struct imageroot image = { .tree_fd = -1 };
+	struct imageroot image;
 	int fds[FDPASS_MAX];
-	unsigned count = 0;
+	unsigned count = 0, taken = 0;
 	int r;
 
-	if (maps_layers(plan)) {
+	if (maps_trees(plan)) {
 		r = fdpass_receive(channel_fd, fds, &count);
 		if (r < 0)
-			return err_sys(e, -r, "receive the image's layers");
+			return err_sys(e, -r, "receive the root's layers");
 		image = *plan->rootfs.image;
-		image.tree_fd = fds[0];
+		for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT && taken < count; i++)
+			if (image.dirs[i].tree_fd >= 0)
+				image.dirs[i].tree_fd = fds[taken++];
 		rootfs.image = &image;
 	}
 	return rootfs_enter(&rootfs, e); /* what is left open is closed before the command */
+}
+
+/* What the supervisor looks at files through: the finished root, and who its users are. */
+static int hand_out_root(int channel_fd, struct err *e)
+{
+	cleanup_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int userns_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (root_fd < 0 || userns_fd < 0)
+		return err_sys(e, errno, "open the root");
+	r = fdpass_send(channel_fd, (const int[]){ root_fd, userns_fd }, 2);
+	if (r < 0)
+		return err_sys(e, -r, "hand the root out");
+	return 0;
+}
+
+static int set_host_name(const char *name, struct err *e)
+{
+	if (!name)
+		name = HOSTETC_HOST_NAME;
+	if (sethostname(name, strlen(name)) < 0)
+		return err_sys(e, errno, "set the host name");
+	return 0;
 }
 
 static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
@@ -155,11 +186,13 @@ static int build_walls(const struct native_plan *plan, const struct links *l, st
 		return -1;
 	if (enter_cgroup(plan, e) < 0)
 		return -1;
-	if (sethostname(HOSTETC_HOST_NAME, sizeof(HOSTETC_HOST_NAME) - 1) < 0)
-		return err_sys(e, errno, "set the host name");
+	if (set_host_name(plan->rootfs.host_name, e) < 0)
+		return -1;
 	if (open_network(plan, l->channel[CHILD_END], e) < 0)
 		return -1;
 	if (enter_root(plan, l->channel[CHILD_END], e) < 0)
+		return -1;
+	if (plan->serves && hand_out_root(l->channel[CHILD_END], e) < 0)
 		return -1;
 	if (privs_fresh_keyring(e) < 0)
 		return -1;
@@ -181,6 +214,7 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 	struct command command = plan->command;
 	struct init_options init = {
 		.command = &command,
+		.orders_fd = l->orders[CHILD_END],
 		.report_fd = l->report[WRITE_END],
 		.lifeline_fd = l->lifeline[READ_END],
 		.lock_fd = plan->idmap->lock_fd,
@@ -191,6 +225,7 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 
 	/* our copy of the supervisor's end would keep the lifeline open for ever */
 	cleanup_closep(&l->lifeline[WRITE_END]);
+	cleanup_closep(&l->orders[PARENT_END]);
 	if (build_walls(plan, l, &e) < 0) {
 		hint_at_doctor(&e);
 		goto out;
@@ -201,6 +236,8 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 		for (int stream = 0; stream < 3; stream++)
 			command.stdio_fd[stream] = slave_fd;
 	}
+	if (plan->serves)
+		serve_run(&init);
 	init_run(&init);
 out:
 	report_failed(init.report_fd, &e);
@@ -252,30 +289,42 @@ static int clone_child(const struct native_plan *plan, int *ret_pid_fd, pid_t *r
 	return 0;
 }
 
-/* Gives the layers the owners that the child's namespace knows, and the child the layers. */
-static int hand_layers(const struct native_plan *plan, pid_t pid, int channel_fd, struct err *e)
+static int map_tree(const struct imageroot_dir *dir, int userns_fd, struct err *e)
 {
+	if (mount_set_idmap(dir->tree_fd, userns_fd, e) == 0)
+		return 0;
+	if (e->sys != EINVAL)
+		return err_wrap(e, "'%s'", dir->path);
+	return err_set(e, ERR_UNSUPPORTED,
+		       "the file system of '%s' cannot map owners, which root's sandboxes need "
+		       "there (set AGENTKERNEL_HOME to a directory on ext4, xfs or btrfs)",
+		       dir->path);
+}
+
+/* Gives the trees the owners that the child's namespace knows, and the child the trees. */
+static int hand_trees(const struct native_plan *plan, pid_t pid, int channel_fd, struct err *e)
+{
+	const struct imageroot *image = plan->rootfs.image;
 	char path[PROC_PATH_MAX_BYTES];
 	cleanup_fd int userns_fd = -1;
+	int fds[IMAGEROOT_SOURCE_COUNT];
+	unsigned count = 0;
 	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	userns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (userns_fd < 0)
 		return err_sys(e, errno, "open the sandbox's user namespace");
-	if (mount_set_idmap(plan->rootfs.image->tree_fd, userns_fd, e) < 0) {
-		if (e->sys != EINVAL)
-			return err_wrap(e, "the image store");
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"the file system of '%s' cannot map owners, which root's sandboxes "
-			"need for images (set AGENTKERNEL_HOME to a directory on ext4, xfs or "
-			"btrfs)",
-			plan->rootfs.image->layers_path);
+	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++) {
+		if (image->dirs[i].tree_fd < 0)
+			continue;
+		if (map_tree(&image->dirs[i], userns_fd, e) < 0)
+			return -1;
+		fds[count++] = image->dirs[i].tree_fd;
 	}
-	r = fdpass_send(channel_fd, &plan->rootfs.image->tree_fd, 1);
+	r = fdpass_send(channel_fd, fds, count);
 	if (r < 0)
-		return err_sys(e, -r, "hand the image's layers in");
+		return err_sys(e, -r, "hand the root's layers in");
 	return 0;
 }
 
@@ -286,7 +335,7 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 		return 0;
 	if (idmap_write_for(plan->idmap, pid, e) < 0)
 		return -1;
-	if (maps_layers(plan) && hand_layers(plan, pid, channel_fd, e) < 0)
+	if (maps_trees(plan) && hand_trees(plan, pid, channel_fd, e) < 0)
 		return -1;
 	if (write(lifeline_fd, "g", 1) != 1)
 		return err_set(e, ERR_SYSTEM, "the sandbox ended while it started");
@@ -311,12 +360,34 @@ static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[F
 	return err_sys(e, -r, "receive descriptors from the sandbox");
 }
 
+/* All that the plan says the child will hand out, in its order. */
+static int receive_all(const struct native_plan *plan, struct native_sandbox *s, int channel_fd,
+		       struct err *e)
+{
+	int fds[FDPASS_MAX];
+	unsigned count = 0;
+
+	if (plan->network && receive(s, channel_fd, s->sockets, &s->socket_count, e) < 0)
+		return -1;
+	if (plan->serves) {
+		if (receive(s, channel_fd, fds, &count, e) < 0)
+			return -1;
+		s->root_fd = fds[0];
+		s->userns_fd = count > 1 ? fds[1] : -1;
+	}
+	if (plan->command.has_tty) {
+		if (receive(s, channel_fd, fds, &count, e) < 0)
+			return -1;
+		s->tty_master_fd = fds[0];
+	}
+	return 0;
+}
+
 int native_start(const struct native_plan *plan, struct native_sandbox *ret, struct err *e)
 {
-	CLEANUP(links_done) struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	CLEANUP(links_done)
+	struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	CLEANUP(native_end) struct native_sandbox s;
-	int master[FDPASS_MAX];
-	unsigned master_count = 0;
 
 	native_init(&s);
 	if (links_open(&l, plan, e) < 0)
@@ -328,18 +399,14 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 
 	s.report_fd = take_fd(&l.report[READ_END]);
 	s.lifeline_fd = take_fd(&l.lifeline[WRITE_END]);
+	s.orders_fd = take_fd(&l.orders[PARENT_END]);
 	cleanup_closep(&l.report[WRITE_END]);
 	cleanup_closep(&l.lifeline[READ_END]);
 	cleanup_closep(&l.channel[CHILD_END]);
-	if (release_child(plan, s.pid, s.lifeline_fd, l.channel[PARENT_END], e) < 0)
+	cleanup_closep(&l.orders[CHILD_END]);
+	if (release_child(plan, s.pid, s.lifeline_fd, l.channel[PARENT_END], e) < 0 ||
+	    receive_all(plan, &s, l.channel[PARENT_END], e) < 0)
 		return -1;
-	if (plan->network && receive(&s, l.channel[PARENT_END], s.sockets, &s.socket_count, e) < 0)
-		return -1;
-	if (plan->command.has_tty) {
-		if (receive(&s, l.channel[PARENT_END], master, &master_count, e) < 0)
-			return -1;
-		s.tty_master_fd = master[0];
-	}
 	*ret = s;
 	native_init(&s);
 	return 0;
@@ -357,6 +424,9 @@ void native_init(struct native_sandbox *s)
 		.report_fd = -1,
 		.lifeline_fd = -1,
 		.tty_master_fd = -1,
+		.orders_fd = -1,
+		.root_fd = -1,
+		.userns_fd = -1,
 	};
 }
 
@@ -380,6 +450,9 @@ void native_end(struct native_sandbox *s)
 	cleanup_closep(&s->report_fd);
 	cleanup_closep(&s->lifeline_fd);
 	cleanup_closep(&s->tty_master_fd);
+	cleanup_closep(&s->orders_fd);
+	cleanup_closep(&s->root_fd);
+	cleanup_closep(&s->userns_fd);
 	for (unsigned i = 0; i < s->socket_count; i++)
 		cleanup_closep(&s->sockets[i]);
 	s->pid = 0;

@@ -31,6 +31,7 @@ struct native_plan {
 	struct rootfs_options rootfs;
 	struct watch_limits watch;
 	native_network_fn *network; /* NULL: loopback and nothing else */
+	bool serves;                /* init waits for orders (sandbox/order.h) instead of one command */
 };
 
 struct native_sandbox {
@@ -41,6 +42,11 @@ struct native_sandbox {
 	int tty_master_fd;       /* -1 without a terminal */
 	int sockets[FDPASS_MAX]; /* plan.network's, the caller's to take; -1: taken */
 	unsigned socket_count;
+
+	/* when it serves; else -1 */
+	int orders_fd; /* sandbox/order.h's, both ways */
+	int root_fd;   /* the finished root, for looking at its files */
+	int userns_fd; /* whose ids those are */
 
 	/* after native_stop(): what init and all it has reaped have used */
 	uint64_t cpu_us;

@@ -89,7 +89,13 @@ int privs_drop(const struct privs_options *o, struct err *e)
 
 int privs_drop_init(unsigned flags, struct err *e)
 {
-	if (set_capabilities(flags & PRIVS_WATCHES ? CAP_BIT(CAP_SYS_PTRACE) : 0, e) < 0)
+	uint64_t keep = 0;
+
+	if (flags & PRIVS_WATCHES)
+		keep |= CAP_BIT(CAP_SYS_PTRACE);
+	if (flags & PRIVS_SERVES)
+		keep |= package_manager_set | CAP_BIT(CAP_SETPCAP);
+	if (set_capabilities(keep, e) < 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up new privileges");

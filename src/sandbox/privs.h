@@ -29,7 +29,8 @@ ERR_CHECKED int privs_drop(const struct privs_options *o, struct err *e);
 
 enum privs_init_flags {
 	PRIVS_WATCHES = 1 << 0, /* init looks at the memory of processes that have capabilities */
+	PRIVS_SERVES = 1 << 1,  /* it starts commands, as any user and with what they may have */
 };
 
-/* For init, which otherwise needs none at all. */
+/* For init, which otherwise needs no capability at all. */
 ERR_CHECKED int privs_drop_init(unsigned flags, struct err *e);

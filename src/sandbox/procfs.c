@@ -13,7 +13,7 @@
  */
 static const char *const masked[] = { "proc/keys", "proc/key-users", "proc/kallsyms" };
 
-int procfs_mount(int root_fd, struct err *e)
+int procfs_mount(int root_fd, int empty_fd, struct err *e)
 {
 	cleanup_fd int proc_fd = -1;
 
@@ -31,7 +31,7 @@ int procfs_mount(int root_fd, struct err *e)
 	if (mount_attach_own(proc_fd, root_fd, "proc", e) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT_OF(masked); i++)
-		if (mask_own_file(root_fd, masked[i], e) < 0)
+		if (mask_own_file(empty_fd, root_fd, masked[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -8,5 +8,5 @@
  */
 #include "base/err.h"
 
-/* In the sandbox's namespaces, before the pivot, between mask_begin() and mask_end(). */
-ERR_CHECKED int procfs_mount(int root_fd, struct err *e);
+/* In the sandbox's namespaces, before the pivot, between mask_begin(empty_fd) and mask_end(). */
+ERR_CHECKED int procfs_mount(int root_fd, int empty_fd, struct err *e);

@@ -21,9 +21,18 @@ void report_failed(int report_fd, const struct err *e)
 	send_report(report_fd, &r);
 }
 
-void report_ended(int report_fd, int wait_status)
+void report_ended(int report_fd, int wait_status, unsigned flags)
 {
-	const struct report r = { .kind = REPORT_ENDED, .wait_status = wait_status };
+	const struct report r = { .kind = REPORT_ENDED,
+				  .wait_status = wait_status,
+				  .flags = flags };
+
+	send_report(report_fd, &r);
+}
+
+void report_started(int report_fd)
+{
+	const struct report r = { .kind = REPORT_STARTED };
 
 	send_report(report_fd, &r);
 }

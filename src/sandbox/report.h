@@ -1,6 +1,6 @@
 #pragma once
 /*
- * report - what comes home from inside a sandbox, through one pipe.
+ * report - what comes home from inside a sandbox, through one pipe or socket.
  *
  * Written by our own code only: by the child while it builds the walls, by the command's
  * process when exec fails, and by init when the command has ended. Each report is one write
@@ -12,6 +12,11 @@ enum report_kind {
 	REPORT_FAILED = 1, /* .error says what */
 	REPORT_ENDED,      /* .wait_status of the command */
 	REPORT_LIMIT,      /* init ended the sandbox: .limit was reached */
+	REPORT_STARTED,    /* a serving init is ready; a detached command runs */
+};
+
+enum report_flags {
+	REPORT_TIMED_OUT = 1 << 0, /* its deadline passed first */
 };
 
 enum report_limit {
@@ -24,12 +29,14 @@ enum report_limit {
 struct report {
 	enum report_kind kind;
 	int wait_status;
+	unsigned flags; /* REPORT_ENDED */
 	enum report_limit limit;
 	struct err error;
 };
 
 void report_failed(int report_fd, const struct err *e);
-void report_ended(int report_fd, int wait_status);
+void report_ended(int report_fd, int wait_status, unsigned flags);
+void report_started(int report_fd);
 void report_limit_reached(int report_fd, enum report_limit limit);
 
 /* 1 with a report, 0 at the end of the pipe, -1 on failure. */

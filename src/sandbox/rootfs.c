@@ -3,8 +3,9 @@
  *
  * Theory of operation. For the host image the new root is a tmpfs that is laid over "/" of the
  * child's mount namespace: path names still find the host's files underneath (a walk starts at the
- * process's root, not at what covers it), descriptors reach the new tree. For another image the
- * tmpfs is a staging area, laid over some other directory, and the new root is the overlay in it.
+ * process's root, not at what covers it), descriptors reach the new tree. For another image, and
+ * for a sandbox that stays, the tmpfs is a staging area, laid over some other directory, and the new
+ * root is the overlay in it.
  * Order matters:
  *
  *   1. the base                                     written, bound, restricted
@@ -279,7 +280,8 @@ static int below_open(struct below *b, int root_fd, int base_fd, const char *bas
 	return r < 0 ? r : below_add(b, mount_open_in_root(root_fd, path, O_PATH));
 }
 
-static int mask_credentials(int root_fd, int home_fd, const char *home, struct err *e)
+static int mask_credentials(int root_fd, int empty_fd, int home_fd, const char *home,
+			    struct err *e)
 {
 	for (size_t i = 0; i < credential_home_count; i++) {
 		CLEANUP(below_done) struct below b = { .count = 0 };
@@ -288,7 +290,7 @@ static int mask_credentials(int root_fd, int home_fd, const char *home, struct e
 		if (r < 0)
 			return err_sys(e, -r, "find '%s/%s' to mask it", home, credential_home[i]);
 		for (unsigned n = 0; n < b.count; n++)
-			if (mask_place(root_fd, b.fds[n], credential_home[i], e) < 0)
+			if (mask_place(empty_fd, b.fds[n], credential_home[i], e) < 0)
 				return -1;
 	}
 	return 0;
@@ -342,7 +344,8 @@ static int tree_at(const struct rootfs_options *o, const int *tree_fds, const ch
 	return -1;
 }
 
-static int show_all(int root_fd, const struct rootfs_options *o, int *tree_fds, struct err *e)
+static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, int *tree_fds,
+		    struct err *e)
 {
 	const struct policy *p = o->policy;
 
@@ -351,7 +354,7 @@ static int show_all(int root_fd, const struct rootfs_options *o, int *tree_fds, 
 			return -1;
 	if (check_places(root_fd, o, tree_fds, e) < 0)
 		return -1;
-	if (p->home && mask_credentials(root_fd, tree_at(o, tree_fds, p->home), p->home, e) < 0)
+	if (p->home && mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p->home, e) < 0)
 		return -1;
 	if (p->workspace &&
 	    protect_workspace(root_fd, tree_at(o, tree_fds, p->workspace), p->workspace, e) < 0)
@@ -359,14 +362,14 @@ static int show_all(int root_fd, const struct rootfs_options *o, int *tree_fds, 
 	return 0;
 }
 
-static int show_places(int root_fd, const struct rootfs_options *o, struct err *e)
+static int show_places(int root_fd, int empty_fd, const struct rootfs_options *o, struct err *e)
 {
 	cleanup_free int *tree_fds = mem_alloc((o->place_count + 1) * sizeof(*tree_fds));
 	int r;
 
 	for (unsigned i = 0; i < o->place_count; i++)
 		tree_fds[i] = -1;
-	r = show_all(root_fd, o, tree_fds, e);
+	r = show_all(root_fd, empty_fd, o, tree_fds, e);
 	for (unsigned i = 0; i < o->place_count; i++)
 		cleanup_closep(&tree_fds[i]);
 	return r;
@@ -405,39 +408,47 @@ static int keep_places_writable(int root_fd, const struct policy *p, struct err 
 }
 
 /* Everything above the base. */
-static int fill_root(int root_fd, const struct rootfs_options *o, struct err *e)
+static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, struct err *e)
 {
 	const struct policy *p = o->policy;
 
 	if (p->is_read_only && keep_places_writable(root_fd, p, e) < 0)
 		return -1;
-	if (mask_begin(root_fd, e) < 0)
+	if (mask_begin(empty_fd, e) < 0)
 		return -1;
-	if (procfs_mount(root_fd, e) < 0)
+	if (procfs_mount(root_fd, empty_fd, e) < 0)
 		return -1;
-	if (show_places(root_fd, o, e) < 0)
+	if (show_places(root_fd, empty_fd, o, e) < 0)
 		return -1;
-	if (mask_end(root_fd, e) < 0)
+	if (mask_end(empty_fd, e) < 0)
 		return -1;
 	return p->is_read_only ? mount_restrict(root_fd, MOUNT_READ_ONLY, e) : 0;
 }
 
 static int build_host(int root_fd, const struct rootfs_options *o, struct err *e)
 {
-	if (hostroot_fill(root_fd, o->policy, o->resolv_conf, e) < 0)
+	if (hostroot_fill(root_fd, o, e) < 0)
 		return err_wrap(e, "build the root");
 	return devices_fill(root_fd, e);
 }
 
-static int build_image(int staging_fd, const struct rootfs_options *o, int *ret_root_fd,
-		       struct err *e)
+/* An image brings its own programs; a named sandbox of the host image shows this machine's. */
+static int fill_overlay(int root_fd, const struct rootfs_options *o, struct err *e)
+{
+	if (imageroot_fill(root_fd, o, e) < 0)
+		return err_wrap(e, "prepare the image");
+	return o->image->layers ? 0 : hostroot_bind(root_fd, e);
+}
+
+static int build_overlay(int staging_fd, const struct rootfs_options *o, int *ret_root_fd,
+			 struct err *e)
 {
 	cleanup_fd int root_fd = -1;
 
-	if (imageroot_mount(staging_fd, o->image, &root_fd, e) < 0)
+	if (imageroot_mount(staging_fd, o, &root_fd, e) < 0)
 		return -1;
-	if (imageroot_fill(root_fd, o->policy, o->resolv_conf, e) < 0)
-		return err_wrap(e, "prepare the image");
+	if (fill_overlay(root_fd, o, e) < 0)
+		return -1;
 	if (devices_fill(staging_fd, e) < 0 || imageroot_cover_dev(staging_fd, root_fd, e) < 0)
 		return -1;
 	*ret_root_fd = take_fd(&root_fd);
@@ -454,8 +465,11 @@ static const char *find_stage(const struct rootfs_options *o)
 	struct stat st;
 
 	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
-		bool is_needed = path_is_within(o->image->layers_path, candidates[i]);
+		bool is_needed = false;
 
+		for (unsigned n = 0; n < IMAGEROOT_SOURCE_COUNT; n++)
+			is_needed |= o->image->dirs[n].path &&
+				     path_is_within(o->image->dirs[n].path, candidates[i]);
 		for (unsigned n = 0; n < o->place_count; n++)
 			is_needed |= o->places[n].source &&
 				     path_is_within(o->places[n].source, candidates[i]);
@@ -468,7 +482,7 @@ static const char *find_stage(const struct rootfs_options *o)
 int rootfs_enter(const struct rootfs_options *o, struct err *e)
 {
 	cleanup_fd int tmpfs_fd = -1;
-	cleanup_fd int image_fd = -1;
+	cleanup_fd int overlay_fd = -1;
 	cleanup_fd int place_fd = -1;
 	const char *place = o->image ? find_stage(o) : "/";
 	int root_fd;
@@ -482,10 +496,10 @@ int rootfs_enter(const struct rootfs_options *o, struct err *e)
 		return -1;
 	if (mount_attach(tmpfs_fd, place_fd, place, e) < 0)
 		return -1;
-	if (o->image ? build_image(tmpfs_fd, o, &image_fd, e) < 0 : build_host(tmpfs_fd, o, e) < 0)
+	if (o->image ? build_overlay(tmpfs_fd, o, &overlay_fd, e) < 0 : build_host(tmpfs_fd, o, e) < 0)
 		return -1;
-	root_fd = o->image ? image_fd : tmpfs_fd;
-	if (fill_root(root_fd, o, e) < 0)
+	root_fd = o->image ? overlay_fd : tmpfs_fd;
+	if (fill_root(root_fd, tmpfs_fd, o, e) < 0)
 		return -1;
 	return mount_pivot(root_fd, e);
 }

@@ -2,9 +2,9 @@
 /*
  * rootfs - the file system that a sandbox sees.
  *
- * A base (sandbox/hostroot: this machine's programs; sandbox/imageroot: an image), an own /dev and
- * /proc, and the directories of the host that the policy shows. What is written goes to one tmpfs
- * with a size. Runs in the child, in its new namespaces, and ends with the pivot: after it the
+ * A base (sandbox/hostroot: this machine's programs; sandbox/imageroot: an overlay of an image or of
+ * a sandbox that stays), an own /dev and /proc, and the directories of the host that the policy
+ * shows. What is written goes to one tmpfs with a size, or to a named sandbox's disk. Runs in the child, in its new namespaces, and ends with the pivot: after it the
  * host's files have no name.
  */
 #include "base/err.h"
@@ -43,7 +43,9 @@ struct rootfs_options {
 	const struct rootfs_place *places; /* parents before children */
 	unsigned place_count;
 	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
-	const struct imageroot *image; /* NULL: the host's own programs */
+	const struct imageroot *image; /* NULL: the host's own programs, and nothing stays */
+	const char *host_name;         /* NULL: that of every sandbox without a name */
+	const char *machine_id;        /* NULL: none */
 };
 
 /* Writable also where the root is not; the home directory is one more. Ended by NULL. */

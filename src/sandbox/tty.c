@@ -12,14 +12,12 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
+int tty_open_pair(int pts_fd, int *ret_master_fd, int *ret_slave_fd, struct err *e)
 {
-	cleanup_fd int master_fd = -1;
+	cleanup_fd int master_fd = openat(pts_fd, "ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	cleanup_fd int slave_fd = -1;
 	int unlock = 0;
-	int r;
 
-	master_fd = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (master_fd < 0)
 		return err_sys(e, errno, "open a terminal");
 	if (ioctl(master_fd, TIOCSPTLCK, &unlock) < 0)
@@ -27,6 +25,21 @@ int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
 	slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave_fd < 0)
 		return err_sys(e, errno, "open the terminal's other side");
+	*ret_master_fd = take_fd(&master_fd);
+	*ret_slave_fd = take_fd(&slave_fd);
+	return 0;
+}
+
+int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
+{
+	cleanup_fd int pts_fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int master_fd = -1, slave_fd = -1;
+	int r;
+
+	if (pts_fd < 0)
+		return err_sys(e, errno, "open /dev/pts");
+	if (tty_open_pair(pts_fd, &master_fd, &slave_fd, e) < 0)
+		return -1;
 	/* before the command can ask for it; the caller's streams are still ours */
 	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
 	r = fdpass_send(socket_fd, &master_fd, 1);

@@ -14,6 +14,9 @@
 /* Inside, after the pivot: makes a pair, sends the master through socket_fd, gives the slave. */
 ERR_CHECKED int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e);
 
+/* As above, on the devpts at pts_fd; both ends are the caller's to close. */
+ERR_CHECKED int tty_open_pair(int pts_fd, int *ret_master_fd, int *ret_slave_fd, struct err *e);
+
 /* The caller's terminal in raw mode, and back. */
 struct tty_mode {
 	bool is_raw;

@@ -148,7 +148,8 @@ static uint64_t files_bytes(const struct watch_limits *w)
 	struct statvfs fs;
 	uint64_t total;
 
-	if (statvfs("/", &fs) < 0)
+	/* of a root on disk only this is ours to count */
+	if (statvfs(w->is_root_on_disk ? "/dev/shm" : "/", &fs) < 0)
 		return UINT64_MAX / 2;
 	total = used_bytes(&fs);
 	for (unsigned i = 0; i < w->tmpfs_count; i++) {
@@ -175,7 +176,7 @@ static bool is_over_memory(const struct watch_limits *w)
 	return is_over(&usage, files, w->memory_bytes);
 }
 
-static bool is_over_cpu(uint64_t limit_ms)
+static uint64_t cpu_ms(void)
 {
 	uint64_t total = sum(add_cpu).cpu_ms;
 	struct rusage reaped;
@@ -183,16 +184,28 @@ static bool is_over_cpu(uint64_t limit_ms)
 	if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
 		total += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000 +
 			 (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec) / 1000;
-	return total > limit_ms;
+	return total;
 }
 
 enum report_limit watch_check(const struct watch_limits *w)
 {
 	if (w->memory_bytes && is_over_memory(w))
 		return REPORT_LIMIT_MEMORY;
-	if (w->cpu_ms && is_over_cpu(w->cpu_ms))
+	if (w->cpu_ms && cpu_ms() > w->cpu_ms)
 		return REPORT_LIMIT_CPU_TIME;
 	if (w->pids_count && sum(add_threads).thread_count > w->pids_count)
 		return REPORT_LIMIT_PIDS;
 	return REPORT_LIMIT_NONE;
+}
+
+void watch_measure(const struct watch_limits *w, uint64_t *ret_memory_bytes, uint64_t *ret_cpu_us,
+		   uint64_t *ret_pids_count)
+{
+	struct usage memory = sum(add_proportional);
+	uint64_t files = files_bytes(w);
+
+	*ret_memory_bytes = memory.anonymous_bytes +
+			    (memory.shared_bytes > files ? memory.shared_bytes : files);
+	*ret_cpu_us = cpu_ms() * 1000;
+	*ret_pids_count = sum(add_threads).thread_count;
 }

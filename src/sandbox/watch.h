@@ -12,6 +12,7 @@
 #include "policy/policy.h"
 #include "sandbox/report.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct watch_limits {
@@ -19,6 +20,8 @@ struct watch_limits {
 	uint64_t memory_bytes;       /* 0: do not watch */
 	uint64_t cpu_ms;             /* 0: do not watch */
 	uint64_t pids_count;         /* 0: do not watch */
+
+	bool is_root_on_disk; /* what lies in the root is no memory */
 
 	int tmpfs_fd[POLICY_TMPFS_MAX]; /* of the policy's, by watch_open(); their names can be
 					   moved */
@@ -33,3 +36,7 @@ int watch_interval_ms(const struct watch_limits *w);
 
 /* In init: which limit the sandbox has reached. */
 enum report_limit watch_check(const struct watch_limits *w);
+
+/* What all processes inside use together; the files in memory count as in watch_check(). */
+void watch_measure(const struct watch_limits *w, uint64_t *ret_memory_bytes, uint64_t *ret_cpu_us,
+		   uint64_t *ret_pids_count);

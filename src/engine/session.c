@@ -1,0 +1,238 @@
+/* session - a sandbox that is being built or runs; see session.h. */
+#include "engine/session.h"
+
+#include "base/cleanup.h"
+#include "net/netns.h"
+#include "net/plan.h"
+#include "sandbox/cpuset.h"
+#include "sandbox/landlock.h"
+#include "sandbox/mount.h"
+#include "sandbox/rlimits.h"
+#include "sandbox/seccomp.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define CGROUP_PATHS_MAX_BYTES 65536u
+
+void session_init(struct session *s)
+{
+	*s = (struct session){ .idmap = { .lock_fd = -1 } };
+	native_init(&s->sandbox);
+	gatekeeper_init(&s->gatekeeper);
+	cgroup_init(&s->cgroup);
+}
+
+/* Processes first, then the cgroups they were in, then the guard of the cgroups. */
+void session_done(struct session *s)
+{
+	native_end(&s->sandbox);
+	gatekeeper_done(&s->gatekeeper);
+	cgroup_remove(&s->cgroup);
+	janitor_dismiss(&s->janitor);
+	hostfiles_done(&s->files);
+	idmap_done(&s->idmap);
+}
+
+/* Without cgroups some limits have a weaker form and the others are refused in words. */
+static int check_without_cgroup(const struct policy *p, const char *why, struct err *e)
+{
+	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "%s: a rate for disks needs a cgroup, and %s ('agentkernel doctor' "
+			       "shows what to change)",
+			       p->origin[p->io_read_bytes_per_s ? POLICY_IO_READ : POLICY_IO_WRITE],
+			       why);
+	if (p->cpus_milli % 1000 != 0)
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"%s: a fraction of a cpu needs a cgroup, and %s (use a whole number)",
+			p->origin[POLICY_CPUS], why);
+	return 0;
+}
+
+static int announce_cgroup(const struct session *s, struct err *e)
+{
+	cleanup_buf struct buf paths;
+
+	buf_init(&paths, CGROUP_PATHS_MAX_BYTES);
+	cgroup_format_paths(&s->cgroup, &paths);
+	return s->options.before_cgroup(s->options.context, buf_text(&paths), e);
+}
+
+static int open_cgroup(struct session *s, struct err *e)
+{
+	const struct policy *p = s->options.policy;
+	const char *why = NULL;
+
+	if (cgroup_plan(p, s->options.serves ? CGROUP_WANTS_ALL : 0, &s->cgroup, &why, e) < 0)
+		return -1;
+	if (s->cgroup.kind == CGROUP_NONE)
+		return cgroup_needs(p) ? check_without_cgroup(p, why, e) : 0;
+	s->cgroup.disk_path = s->options.disk_path;
+	if (s->options.before_cgroup ? announce_cgroup(s, e) < 0
+				     : janitor_start(&s->janitor, &s->cgroup, e) < 0)
+		return -1;
+	return cgroup_make(&s->cgroup, p, e);
+}
+
+static int prepare_network(struct session *s, struct err *e)
+{
+	uint32_t number = 0;
+	const struct gatekeeper_options options = {
+		.policy = s->options.policy,
+		.environ_list = s->options.environ_list,
+		.id = s->idmap.kind == IDMAP_PRIVATE ? idmap_helper_id(&s->idmap) : 0,
+		.sandbox = s->id,
+	};
+
+	if (!s->options.policy->has_network)
+		return 0;
+	(void)getrandom(&number, sizeof(number), GRND_NONBLOCK); /* a name, not a secret */
+	if (s->options.name)
+		(void)snprintf(s->id, sizeof(s->id), "%s", s->options.name);
+	else
+		(void)snprintf(s->id, sizeof(s->id), "run-%08" PRIx32, number);
+	return gatekeeper_prepare(&s->gatekeeper, &options, e);
+}
+
+static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct err *e)
+{
+	*ret_has_landlock = landlock_abi() > 0;
+	if (*ret_has_landlock || p->accepts_no_landlock)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "this kernel has no Landlock, the second wall behind the mounts (add "
+		       "--accept-missing landlock to run without it)");
+}
+
+/* With an image, for programs of its own: not this machine's, which know who they may be. */
+static bool has_image(const struct session *s)
+{
+	return s->options.root && s->options.root->layers;
+}
+
+/*
+ * Packages bring set-id files, which mean nothing inside. They would count outside where the
+ * sandbox's owner is a user of this machine: in a writable directory of the host, in a stream that
+ * is a file, or on the disk of a sandbox that stays. Nothing in the host image needs them.
+ */
+static bool may_set_ids(const struct session *s, unsigned streams)
+{
+	if (!has_image(s))
+		return false;
+	for (unsigned i = 0; i < s->files.count; i++)
+		if (s->files.places[i].kind == ROOTFS_HOST && !s->files.places[i].is_read_only)
+			return false;
+	return s->idmap.kind == IDMAP_PRIVATE || !(streams & SESSION_FILE_STREAM);
+}
+
+unsigned session_choose_filter(const struct session *s, unsigned streams)
+{
+	unsigned variant = 0;
+
+	if (!s->options.policy->may_trace)
+		variant |= SECCOMP_STRICT;
+	if (!may_set_ids(s, streams))
+		variant |= SECCOMP_NO_SET_ID;
+	if (s->is_pinned)
+		variant |= SECCOMP_PINNED;
+	return variant;
+}
+
+/* A command that runs as the profile's own user changes no owners: one id is enough, and quicker.
+ */
+static unsigned choose_ids(const struct session *s)
+{
+	const struct policy *p = s->options.policy;
+	bool is_profiles = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0;
+
+	return has_image(s) && (p->uid == 0 || !is_profiles) ? IDMAP_WANTS_MANY : 0;
+}
+
+/* A root caller's trees are opened here, and mapped once the sandbox has its ids. */
+static int open_trees(struct session *s, struct err *e)
+{
+	struct imageroot *root = s->options.root;
+
+	for (unsigned i = 0; root && i < IMAGEROOT_SOURCE_COUNT; i++) {
+		struct imageroot_dir *dir = &root->dirs[i];
+
+		if (s->idmap.kind != IDMAP_PRIVATE || !dir->path || dir->tree_fd >= 0)
+			continue;
+		if (mount_open_tree(AT_FDCWD, dir->path, 0, &dir->tree_fd, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int session_prepare(struct session *s, const struct session_options *o, struct err *e)
+{
+	const struct policy *p = o->policy;
+
+	s->options = *o;
+	if (rlimits_check(p, e) < 0)
+		return -1;
+	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(s), e) < 0)
+		return -1;
+	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0 || open_trees(s, e) < 0)
+		return -1;
+	if (prepare_network(s, e) < 0)
+		return -1;
+	return open_cgroup(s, e);
+}
+
+/* Whatever the cgroup does not limit. */
+static struct watch_limits watched(const struct session *s)
+{
+	const struct policy *p = s->options.policy;
+	bool has_cgroup = s->cgroup.kind != CGROUP_NONE;
+
+	return (struct watch_limits){
+		.policy = p,
+		.memory_bytes = has_cgroup ? 0 : p->memory_bytes,
+		.cpu_ms = has_cgroup ? 0 : p->cpu_time_ms,
+		.pids_count = !has_cgroup && s->idmap.kind != IDMAP_ONE ? p->pids_count : 0,
+		.is_root_on_disk = s->options.disk_path,
+	};
+}
+
+int session_start(struct session *s, struct command *command, unsigned streams, struct err *e)
+{
+	const struct policy *p = s->options.policy;
+	bool has_cgroup = s->cgroup.kind != CGROUP_NONE;
+	struct native_plan plan = {
+		.idmap = &s->idmap,
+		.cgroup = &s->cgroup,
+		.rootfs = { .policy = p,
+			    .places = s->files.places,
+			    .place_count = s->files.count,
+			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL,
+			    .image = s->options.root,
+			    .host_name = s->options.name,
+			    .machine_id = s->options.machine_id },
+		.network = p->has_network ? netns_build : NULL,
+		.watch = watched(s),
+		.serves = s->options.serves,
+	};
+
+	if (check_landlock(p, &s->has_landlock, e) < 0)
+		return -1;
+	s->is_pinned = p->cpus_milli && !has_cgroup;
+	if (s->is_pinned && cpuset_pin((unsigned)(p->cpus_milli / 1000), e) < 0)
+		return -1;
+	command->has_landlock = s->has_landlock;
+	command->can_switch_ids = s->idmap.kind != IDMAP_ONE;
+	command->rlimit_flags = has_cgroup ? 0 : RLIMITS_MEMORY;
+	command->seccomp_variant = session_choose_filter(s, streams);
+	if (plan.serves)
+		command->landlock_parts = LANDLOCK_FILES;
+	plan.command = *command;
+	if (native_start(&plan, &s->sandbox, e) < 0)
+		return -1;
+	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
+	return 0;
+}

@@ -1,0 +1,271 @@
+/*
+ * policyfile - a resolved policy, written down and read back; see policyfile.h.
+ *
+ * Hostile input: none by design, since only we write it, in a directory of the caller alone. It is
+ * read strictly all the same: half a file must not become a policy with half its walls.
+ */
+#include "policy/policyfile.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ORIGIN_PREFIX "origin."
+#define END_KEY "end"
+
+/* What is read before it becomes a policy. */
+struct draft {
+	struct policy policy;
+	char *profile;
+	char *egress;
+	bool has_end;
+};
+
+#define ROW(key, kind, member) KEYROWS_ROW(struct draft, key, kind, member)
+
+static const struct keyrows_row rows[] = {
+	ROW("profile", KEYROWS_TEXT, profile),
+	ROW("image", KEYROWS_TEXT, policy.image),
+	ROW("user-text", KEYROWS_TEXT, policy.user_text),
+	ROW("user-name", KEYROWS_TEXT, policy.user_name),
+	ROW("uid", KEYROWS_ID, policy.uid),
+	ROW("gid", KEYROWS_ID, policy.gid),
+	ROW("capabilities", KEYROWS_FLAG, policy.has_capabilities),
+	ROW("trace", KEYROWS_FLAG, policy.may_trace),
+	ROW("read-only", KEYROWS_FLAG, policy.is_read_only),
+	ROW("network", KEYROWS_FLAG, policy.has_network),
+	ROW("passes-env", KEYROWS_FLAG, policy.passes_env),
+	ROW("accepts-no-landlock", KEYROWS_FLAG, policy.accepts_no_landlock),
+	ROW("workspace", KEYROWS_TEXT, policy.workspace),
+	ROW("home", KEYROWS_TEXT, policy.home),
+	ROW("workdir", KEYROWS_TEXT, policy.workdir),
+	ROW("workdir-asked", KEYROWS_FLAG, policy.is_workdir_asked),
+	ROW("home-dir", KEYROWS_TEXT, policy.home_dir),
+	ROW("egress", KEYROWS_TEXT, egress),
+	ROW("image-env", KEYROWS_LIST, policy.image_env),
+	ROW("memory", KEYROWS_NUMBER, policy.memory_bytes),
+	ROW("cpus", KEYROWS_NUMBER, policy.cpus_milli),
+	ROW("pids", KEYROWS_NUMBER, policy.pids_count),
+	ROW("disk", KEYROWS_NUMBER, policy.disk_bytes),
+	ROW("nofile", KEYROWS_NUMBER, policy.nofile_count),
+	ROW("file-size", KEYROWS_NUMBER, policy.file_size_bytes),
+	ROW("io-read", KEYROWS_NUMBER, policy.io_read_bytes_per_s),
+	ROW("io-write", KEYROWS_NUMBER, policy.io_write_bytes_per_s),
+	ROW("bandwidth", KEYROWS_NUMBER, policy.bandwidth_bytes_per_s),
+	ROW("timeout", KEYROWS_NUMBER, policy.timeout_ms),
+	ROW("cpu-time", KEYROWS_NUMBER, policy.cpu_time_ms),
+};
+
+static keyrows_read_fn read_other;
+static keyrows_write_fn write_other;
+
+static const struct keyrows format = {
+	.what = "policy",
+	.version = 1,
+	.rows = rows,
+	.count = COUNT_OF(rows),
+	.read_other = read_other,
+	.write_other = write_other,
+};
+
+/* ---- writing ---- */
+
+static void write_mounts(const struct policy *p, struct buf *out)
+{
+	for (unsigned i = 0; i < p->mount_count; i++) {
+		keyrows_put(out, "mount-source", p->mounts[i].source);
+		keyrows_put(out, "mount-target", p->mounts[i].target);
+		if (p->mounts[i].is_read_only)
+			keyrows_put(out, "mount-read-only", "yes");
+	}
+	for (unsigned i = 0; i < p->tmpfs_count; i++) {
+		keyrows_put(out, "tmpfs-target", p->tmpfs[i].target);
+		keyrows_put_number(out, "tmpfs-size", p->tmpfs[i].size_bytes);
+	}
+}
+
+static void write_other(const void *object, struct buf *out)
+{
+	const struct policy *p = &((const struct draft *)object)->policy;
+	char key[64];
+
+	for (unsigned i = 0; i < p->group_count; i++)
+		keyrows_put_number(out, "group", p->groups[i]);
+	write_mounts(p, out);
+	for (unsigned i = 0; i < p->env_count; i++)
+		keyrows_put(out, "env", p->env[i]);
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
+		(void)snprintf(key, sizeof(key), ORIGIN_PREFIX "%s", policy_field_name(i));
+		keyrows_put(out, key, p->origin[i]);
+	}
+	keyrows_put(out, END_KEY, "yes");
+}
+
+void policyfile_format(const struct policy *p, struct buf *out)
+{
+	struct draft d = { .policy = *p, .profile = (char *)profile_get(p->profile)->name };
+	cleanup_buf struct buf egress;
+
+	buf_init(&egress, EGRESS_TEXT_MAX_BYTES);
+	egress_save(&p->egress, &egress);
+	d.egress = (char *)buf_text(&egress);
+	keyrows_format(&format, &d, out);
+}
+
+/* ---- reading ---- */
+
+static int damaged(const char *key, struct err *e)
+{
+	return err_set(e, ERR_CORRUPT, "a policy's record has a wrong '%s'", key);
+}
+
+static int read_origin(struct policy *p, const char *name, const char *value, struct err *e)
+{
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
+		if (strcmp(policy_field_name(i), name) != 0)
+			continue;
+		free(p->owned_origin[i]);
+		p->owned_origin[i] = mem_dup(value);
+		p->origin[i] = p->owned_origin[i];
+		return 0;
+	}
+	return damaged(ORIGIN_PREFIX, e);
+}
+
+static int read_mount(struct policy *p, const char *key, const char *value, struct err *e)
+{
+	struct policy_mount *last = p->mount_count ? &p->mounts[p->mount_count - 1] : NULL;
+
+	if (strcmp(key, "mount-source") == 0) {
+		if (p->mount_count == POLICY_MOUNTS_MAX || value[0] != '/')
+			return damaged(key, e);
+		p->mounts[p->mount_count++] = (struct policy_mount){ .source = mem_dup(value) };
+		return 0;
+	}
+	if (!last)
+		return damaged(key, e);
+	if (strcmp(key, "mount-read-only") == 0) {
+		last->is_read_only = true;
+		return 0;
+	}
+	if (strcmp(key, "mount-target") != 0)
+		return 1;
+	if (last->target || value[0] != '/')
+		return damaged(key, e);
+	last->target = mem_dup(value);
+	return 0;
+}
+
+static int read_tmpfs(struct policy *p, const char *key, const char *value, struct err *e)
+{
+	if (strcmp(key, "tmpfs-target") == 0) {
+		if (p->tmpfs_count == POLICY_TMPFS_MAX || value[0] != '/')
+			return damaged(key, e);
+		p->tmpfs[p->tmpfs_count++] = (struct policy_tmpfs){ .target = mem_dup(value) };
+		return 0;
+	}
+	if (strcmp(key, "tmpfs-size") != 0)
+		return 1;
+	if (p->tmpfs_count == 0 ||
+	    !keyrows_read_number(value, POLICY_DISK_MAX_BYTES,
+				 &p->tmpfs[p->tmpfs_count - 1].size_bytes))
+		return damaged(key, e);
+	return 0;
+}
+
+static int read_group(struct policy *p, const char *value, struct err *e)
+{
+	uint64_t gid = 0;
+
+	if (p->group_count == POLICY_GROUPS_MAX ||
+	    !keyrows_read_number(value, POLICY_ID_MAX, &gid))
+		return damaged("group", e);
+	p->groups[p->group_count++] = (uint32_t)gid;
+	return 0;
+}
+
+static int read_env(struct policy *p, const char *value, struct err *e)
+{
+	if (p->env_count == POLICY_ENV_MAX || !strchr(value, '='))
+		return damaged("env", e);
+	p->env = mem_grow(p->env, p->env_count + 1, sizeof(*p->env));
+	p->env[p->env_count++] = mem_dup(value);
+	return 0;
+}
+
+static int read_other(void *object, const char *key, const char *value, struct err *e)
+{
+	struct draft *d = object;
+	struct policy *p = &d->policy;
+
+	if (strcmp(key, END_KEY) == 0) {
+		d->has_end = true;
+		return 0;
+	}
+	if (strcmp(key, "group") == 0)
+		return read_group(p, value, e);
+	if (strcmp(key, "env") == 0)
+		return read_env(p, value, e);
+	if (strncmp(key, "mount-", 6) == 0)
+		return read_mount(p, key, value, e);
+	if (strncmp(key, "tmpfs-", 6) == 0)
+		return read_tmpfs(p, key, value, e);
+	if (strncmp(key, ORIGIN_PREFIX, sizeof(ORIGIN_PREFIX) - 1) == 0)
+		return read_origin(p, key + sizeof(ORIGIN_PREFIX) - 1, value, e);
+	return 1;
+}
+
+static bool is_absolute(const char *path)
+{
+	return path && path[0] == '/';
+}
+
+/* What the rest of the program relies on without looking. */
+static int check(const struct draft *d, struct err *e)
+{
+	const struct policy *p = &d->policy;
+	bool is_right = d->has_end && d->profile && d->egress && p->image && p->user_name &&
+			is_absolute(p->workdir) && is_absolute(p->home_dir) &&
+			(!p->workspace || is_absolute(p->workspace)) &&
+			(!p->home || is_absolute(p->home)) && p->uid <= POLICY_ID_MAX &&
+			p->gid <= POLICY_ID_MAX && p->memory_bytes <= POLICY_MEMORY_MAX_BYTES &&
+			p->cpus_milli <= POLICY_CPUS_MAX_MILLI && p->pids_count <= POLICY_PIDS_MAX &&
+			p->disk_bytes > 0 && p->disk_bytes <= POLICY_DISK_MAX_BYTES &&
+			p->nofile_count > 0 && p->nofile_count <= POLICY_NOFILE_MAX &&
+			p->timeout_ms <= POLICY_TIMEOUT_MAX_MS &&
+			p->cpu_time_ms <= POLICY_CPU_TIME_MAX_MS;
+
+	for (unsigned i = 0; i < p->mount_count; i++)
+		is_right = is_right && p->mounts[i].target;
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
+		is_right = is_right && p->origin[i];
+	if (!is_right)
+		return err_set(e, ERR_CORRUPT, "a policy's record is incomplete");
+	return 0;
+}
+
+static void draft_done(struct draft *d)
+{
+	policy_done(&d->policy);
+	free(d->profile);
+	free(d->egress);
+}
+
+int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct err *e)
+{
+	CLEANUP(draft_done) struct draft d = { 0 };
+
+	if (keyrows_parse(&format, bytes, len, &d, e) < 0 || check(&d, e) < 0)
+		return -1;
+	if (!profile_find(d.profile, &d.policy.profile))
+		return damaged("profile", e);
+	if (egress_load(d.egress, &d.policy.egress, e) < 0)
+		return -1;
+	*ret = d.policy;
+	d.policy = (struct policy){ 0 };
+	return 0;
+}

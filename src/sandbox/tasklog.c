@@ -1,0 +1,94 @@
+/* tasklog - the kept output of a command that nobody waits for; see tasklog.h. */
+#include "sandbox/tasklog.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+void tasklog_init(struct tasklog *l, int first_fd, int second_fd)
+{
+	*l = (struct tasklog){ .fds = { first_fd, second_fd } };
+}
+
+void tasklog_done(struct tasklog *l)
+{
+	cleanup_closep(&l->fds[0]);
+	cleanup_closep(&l->fds[1]);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void take_turns(struct tasklog *l)
+{
+	l->current = !l->current;
+	l->file_bytes = 0;
+	(void)!ftruncate(l->fds[l->current], 0);
+	(void)lseek(l->fds[l->current], 0, SEEK_SET);
+}
+
+static void write_chunk(struct tasklog *l, enum tasklog_stream stream, const void *bytes,
+			size_t len)
+{
+	const struct tasklog_chunk chunk = {
+		.magic = TASKLOG_MAGIC,
+		.stream = stream,
+		.len = (uint32_t)len,
+		.time_ms = now_ms(),
+		.offset = l->offset,
+	};
+	struct iovec parts[] = { { (void *)&chunk, sizeof(chunk) }, { (void *)bytes, len } };
+	ssize_t n;
+
+	if (l->file_bytes + sizeof(chunk) + len > TASKLOG_FILE_MAX_BYTES)
+		take_turns(l);
+	n = writev(l->fds[l->current], parts, 2);
+	/* half a chunk would end the file for every reader: take it back */
+	if (n != (ssize_t)(sizeof(chunk) + len)) {
+		(void)!ftruncate(l->fds[l->current], (off_t)l->file_bytes);
+		(void)lseek(l->fds[l->current], (off_t)l->file_bytes, SEEK_SET);
+	} else {
+		l->file_bytes += (uint64_t)n;
+	}
+	if (stream != TASKLOG_END)
+		l->offset += len;
+}
+
+void tasklog_write(struct tasklog *l, enum tasklog_stream stream, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	if (l->fds[0] < 0 || l->fds[1] < 0)
+		return;
+	while (len > 0) {
+		size_t part = len < TASKLOG_CHUNK_MAX_BYTES ? len : TASKLOG_CHUNK_MAX_BYTES;
+
+		write_chunk(l, stream, at, part);
+		at += part;
+		len -= part;
+	}
+}
+
+int tasklog_read_chunk(const char *bytes, size_t len, size_t at, struct tasklog_chunk *ret,
+		       size_t *ret_size)
+{
+	if (at > len || len - at < sizeof(*ret))
+		return 0;
+	memcpy(ret, bytes + at, sizeof(*ret));
+	if (ret->magic != TASKLOG_MAGIC || ret->len > TASKLOG_CHUNK_MAX_BYTES ||
+	    ret->stream > TASKLOG_STDERR ||
+	    (ret->stream == TASKLOG_END && ret->len != sizeof(struct tasklog_end)))
+		return -1;
+	if (len - at - sizeof(*ret) < ret->len)
+		return 0;
+	*ret_size = sizeof(*ret) + ret->len;
+	return 1;
+}
