@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/sweep.h"
 #include "image/digest.h"
-#include "image/sweep.h"
 #include "image/worker.h"
 
 #include <errno.h>

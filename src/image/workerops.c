@@ -5,13 +5,13 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/sweep.h"
 #include "image/layer.h"
 #include "image/layerconfine.h"
 #include "image/layerpack.h"
 #include "image/layerstream.h"
 #include "image/manifest.h"
 #include "image/split.h"
-#include "image/sweep.h"
 #include "image/worker.h"
 
 #include <errno.h>

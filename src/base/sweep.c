@@ -1,5 +1,5 @@
 /* sweep - removes a whole tree; see sweep.h. */
-#include "image/sweep.h"
+#include "base/sweep.h"
 
 #include "base/cleanup.h"
 
