@@ -1,0 +1,115 @@
+/*
+ * control - how a named sandbox's supervisor is spoken to; see control.h.
+ *
+ * A socket's path may have 108 bytes, a state directory's more: the socket is named through the
+ * descriptor of its directory.
+ */
+#include "engine/control.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define BACKLOG 64
+
+static void name_socket(int dir_fd, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	(void)snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/" CONTROL_SOCKET,
+		       dir_fd);
+}
+
+int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
+{
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+
+	if (fd < 0)
+		return err_sys(e, errno, "create a socket");
+	name_socket(dir_fd, &address);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == ENOENT || errno == ECONNREFUSED)
+			return err_set(e, ERR_NOT_FOUND,
+				       "sandbox '%s' does not run ('agentkernel start %s' starts it)",
+				       name, name);
+		return err_sys(e, errno, "speak to the supervisor of sandbox '%s'", name);
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int control_listen(int dir_fd, int *ret_fd, struct err *e)
+{
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+
+	if (fd < 0)
+		return err_sys(e, errno, "create a socket");
+	name_socket(dir_fd, &address);
+	(void)unlinkat(dir_fd, CONTROL_SOCKET, 0); /* of a supervisor that was killed */
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
+		return err_sys(e, errno, "listen for commands");
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int control_accept(int listen_fd)
+{
+	cleanup_fd int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -1;
+	if (peer.uid != geteuid() && peer.uid != 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+void control_fail(int socket_fd, const struct err *e)
+{
+	(void)frame_send(socket_fd, CONTROL_FAILED, e, sizeof(*e), NULL, 0);
+}
+
+int control_wait(int socket_fd, struct frame *ret, struct err *e)
+{
+	int r = frame_receive(socket_fd, FRAME_WAIT, ret);
+
+	if (r == 0)
+		return err_set(e, ERR_SYSTEM, "the supervisor ended while it was asked");
+	if (r < 0)
+		return err_sys(e, -r, "read the supervisor's answer");
+	if (ret->kind == CONTROL_OK)
+		return 0;
+	if (ret->kind == CONTROL_FAILED && ret->len == sizeof(*e)) {
+		memcpy(e, ret->bytes, sizeof(*e));
+		err_sanitize(e);
+	} else {
+		(void)err_set(e, ERR_REMOTE, "the supervisor gave a strange answer");
+	}
+	frame_done(ret);
+	return -1;
+}
+
+int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len, struct frame *ret,
+		struct err *e)
+{
+	int r = frame_send(socket_fd, kind, body, len, NULL, 0);
+
+	if (r < 0)
+		return err_sys(e, -r, "ask the supervisor");
+	return control_wait(socket_fd, ret, e);
+}
+
+int control_do(int socket_fd, uint32_t kind, const void *body, size_t len, struct err *e)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+
+	return control_ask(socket_fd, kind, body, len, &answer, e);
+}

@@ -1,0 +1,89 @@
+#pragma once
+/*
+ * control - how a named sandbox's supervisor is spoken to.
+ *
+ * A socket in the sandbox's own directory, base/frame.h's messages, one request a message; only the
+ * sandbox's owner and the host's root are listened to. docs/design/named-sandboxes.md describes it.
+ * A connection is also a life: closing it ends an attached command, lets go of a terminal and thaws
+ * what it froze.
+ */
+#include "base/err.h"
+#include "base/frame.h"
+#include "sandbox/order.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONTROL_SOCKET "control.sock"
+#define CONTROL_TEXT_MAX_BYTES 200 /* of a command line, for showing */
+#define CONTROL_TASKS_MAX 512u
+
+enum control_kind {
+	/* requests */
+	CONTROL_EXEC = 100, /* order_format_command()'s; descriptors: report, and streams if any */
+	CONTROL_SIGNAL,     /* struct order_signal; id ORDER_ALL: this connection's own command */
+	CONTROL_ATTACH,     /* struct order_signal's id; ORDER_ALL: the login shell, if there is one */
+	CONTROL_PS,
+	CONTROL_STOP, /* struct control_stop; the connection ends when all has ended */
+	CONTROL_PAUSE,
+	CONTROL_RESUME,
+	CONTROL_FREEZE, /* as pause, until this connection ends */
+	CONTROL_STATS,
+	CONTROL_FILES,  /* answered with two descriptors: the root, its user namespace */
+	CONTROL_RELOAD, /* the policy has changed on disk */
+	CONTROL_INFO,   /* struct control_info */
+
+	/* answers */
+	CONTROL_OK = 200,
+	CONTROL_FAILED, /* struct err */
+};
+
+struct control_stop {
+	uint64_t timeout_ms;
+};
+
+struct control_task {
+	uint32_t id;
+	int32_t pid; /* inside; 0: ended */
+	uint32_t flags; /* ORDER_TTY, ORDER_DETACHED */
+	uint32_t uid;
+	int32_t wait_status; /* once it has ended */
+	uint32_t has_timed_out;
+	uint64_t started_ms, ended_ms; /* since 1970 */
+	char text[CONTROL_TEXT_MAX_BYTES];
+};
+
+struct control_stats {
+	uint32_t has_memory, has_cpu, has_pids, has_io;
+	uint64_t memory_bytes, peak_memory_bytes, memory_limit_bytes;
+	uint64_t oom_kill_count;
+	uint64_t cpu_us, pids_count, pids_limit;
+	uint64_t read_bytes, written_bytes;
+	uint64_t sent_bytes, received_bytes;
+	uint64_t time_us; /* when it was measured, on a clock that does not jump */
+};
+
+struct control_info {
+	uint32_t host_gid, switches_ids;
+	uint32_t is_paused, task_count;
+};
+
+/* To the supervisor of the sandbox whose directory this is; ERR_NOT_FOUND when none runs. */
+ERR_CHECKED int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e);
+
+/* The supervisor's side: a listening socket in the directory. */
+ERR_CHECKED int control_listen(int dir_fd, int *ret_fd, struct err *e);
+/* A client, checked; -1 when there is none or it is not to be listened to. */
+int control_accept(int listen_fd);
+
+/* Sends and waits for the answer. A CONTROL_FAILED becomes this call's failure. */
+ERR_CHECKED int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len,
+			    struct frame *ret, struct err *e);
+/* The same, where only success matters. */
+ERR_CHECKED int control_do(int socket_fd, uint32_t kind, const void *body, size_t len,
+			   struct err *e);
+
+/* Waits for an answer to what was sent before. */
+ERR_CHECKED int control_wait(int socket_fd, struct frame *ret, struct err *e);
+
+void control_fail(int socket_fd, const struct err *e); /* the supervisor's "no" */

@@ -1,0 +1,550 @@
+/*
+ * named - a sandbox with a name, as it lies on disk; see named.h.
+ *
+ * Theory of operation. Files are written under another name and renamed, so a reader sees the old
+ * or the new one. The lock is one byte of the file `lock`, locked with an open-file-description
+ * lock: it is inherited by the supervisor's process, goes away with the last process that has it,
+ * and can be looked at without being taken.
+ *
+ * Nothing is synced: a machine that loses its power may lose the last seconds, as any file system
+ * does; a process that is killed loses nothing.
+ */
+#include "engine/named.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+#include "engine/owner.h"
+#include "engine/statedir.h"
+#include "policy/policyfile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define MAKING_DIR ".making"
+#define TRASH_DIR ".trash"
+#define RECORD_FILE "record"
+#define POLICY_FILE "policy"
+#define RUN_FILE "run"
+#define LOCK_FILE "lock"
+#define LOCK_PAUSE_NS 2000000l
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+#define ROW(key, kind, member) KEYROWS_ROW(struct named, key, kind, member)
+static const struct keyrows_row record_rows[] = {
+	ROW("id", KEYROWS_ARRAY, id),
+	ROW("created", KEYROWS_NUMBER, created_s),
+	ROW("expires", KEYROWS_NUMBER, expires_s),
+	ROW("image-pin", KEYROWS_TEXT, image_pin),
+	ROW("label", KEYROWS_LIST, labels),
+	ROW("layer", KEYROWS_LIST, layers),
+	ROW("origin", KEYROWS_TEXT, origin),
+	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
+};
+static const struct keyrows record_format = {
+	.what = "sandbox",
+	.version = 1,
+	.rows = record_rows,
+	.count = COUNT_OF(record_rows),
+};
+#undef ROW
+
+#define ROW(key, kind, member) KEYROWS_ROW(struct named_run, key, kind, member)
+static const struct keyrows_row run_rows[] = {
+	ROW("state", KEYROWS_NUMBER, state),
+	ROW("supervisor", KEYROWS_NUMBER, supervisor_pid),
+	ROW("init", KEYROWS_NUMBER, init_pid),
+	ROW("started", KEYROWS_NUMBER, started_s),
+	ROW("ended", KEYROWS_NUMBER, ended_s),
+	ROW("host-gid", KEYROWS_ID, host_gid),
+	ROW("switches-ids", KEYROWS_ID, switches_ids),
+	ROW("reason", KEYROWS_TEXT, reason),
+	ROW("cgroup", KEYROWS_LIST, cgroups),
+};
+static const struct keyrows run_format = {
+	.what = "running sandbox",
+	.version = 1,
+	.rows = run_rows,
+	.count = COUNT_OF(run_rows),
+};
+#undef ROW
+
+static const char *const state_word[] = {
+	[NAMED_CREATED] = "created",
+	[NAMED_RUNNING] = "running",
+	[NAMED_PAUSED] = "paused",
+	[NAMED_STOPPED] = "stopped",
+};
+
+const char *named_state_word(enum named_state state)
+{
+	return state_word[state];
+}
+
+void named_init(struct named *n)
+{
+	*n = (struct named){ .dir_fd = -1, .lock_fd = -1 };
+}
+
+void named_done(struct named *n)
+{
+	keyrows_done(&record_format, n);
+	cleanup_closep(&n->dir_fd);
+	cleanup_closep(&n->lock_fd);
+}
+
+void named_run_done(struct named_run *r)
+{
+	keyrows_done(&run_format, r);
+}
+
+/* ---- names ---- */
+
+static bool is_edge(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+int named_check_name(const char *name, struct err *e)
+{
+	size_t len = strlen(name);
+	bool is_right = len > 0 && len <= NAMED_NAME_MAX_BYTES && is_edge(name[0]) &&
+			is_edge(name[len - 1]);
+
+	for (size_t i = 0; is_right && i < len; i++)
+		is_right = is_edge(name[i]) || strchr("_.-", name[i]);
+	if (!is_right)
+		return err_set(e, ERR_INVALID,
+			       "'%s' is no name for a sandbox: use a-z, 0-9, '_', '.' and '-', up "
+			       "to %u, with a letter or digit at both ends",
+			       name, NAMED_NAME_MAX_BYTES);
+	return 0;
+}
+
+int named_check_label(const char *label, struct err *e)
+{
+	size_t key_len = strcspn(label, "=");
+
+	if (key_len == 0 || label[key_len] != '=' || strlen(label) > NAMED_LABEL_MAX_BYTES)
+		return err_set(e, ERR_INVALID, "'%s' is no label (use KEY=VALUE, up to %u bytes)",
+			       label, NAMED_LABEL_MAX_BYTES);
+	return 0;
+}
+
+void named_random_id(char out[NAMED_ID_BYTES + 1])
+{
+	unsigned char bytes[NAMED_ID_BYTES / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		abort(); /* cannot fail for so few bytes once the kernel has started */
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* ---- files ---- */
+
+/* Whole or not at all, also when the disk is full. */
+static int replace_file(int dir_fd, const char *name, const struct buf *bytes, struct err *e)
+{
+	cleanup_free char *temporary = mem_format(".%s.new", name);
+	cleanup_fd int fd = -1;
+	int r;
+
+	if (bytes->is_cut)
+		return err_set(e, ERR_LIMIT, "'%s' is too long", name);
+	(void)unlinkat(dir_fd, temporary, 0); /* of a process that was killed; we have the lock */
+	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "write '%s'", name);
+	r = file_write_all(fd, bytes->bytes, bytes->len);
+	if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)unlinkat(dir_fd, temporary, 0);
+		return err_sys(e, -r, "write '%s'", name);
+	}
+	return 0;
+}
+
+int named_save(const struct named *n, struct err *e)
+{
+	cleanup_buf struct buf bytes;
+
+	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
+	keyrows_format(&record_format, n, &bytes);
+	return replace_file(n->dir_fd, RECORD_FILE, &bytes, e);
+}
+
+int named_save_policy(const struct named *n, const struct policy *p, struct err *e)
+{
+	cleanup_buf struct buf bytes;
+
+	buf_init(&bytes, POLICYFILE_MAX_BYTES);
+	policyfile_format(p, &bytes);
+	return replace_file(n->dir_fd, POLICY_FILE, &bytes, e);
+}
+
+int named_save_run(const struct named *n, const struct named_run *r, struct err *e)
+{
+	cleanup_buf struct buf bytes;
+
+	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
+	keyrows_format(&run_format, r, &bytes);
+	return replace_file(n->dir_fd, RUN_FILE, &bytes, e);
+}
+
+static int read_record(int dir_fd, const char *name, struct named *n, struct err *e)
+{
+	cleanup_free char *bytes = NULL;
+	size_t len = 0;
+	int r = file_read_at(dir_fd, RECORD_FILE, NAMED_RECORD_MAX_BYTES, &bytes, &len);
+
+	if (r < 0)
+		return err_sys(e, -r, "read the record of sandbox '%s'", name);
+	if (keyrows_parse(&record_format, bytes, len, n, e) < 0)
+		return err_wrap(e, "sandbox '%s'", name);
+	if (strspn(n->id, "0123456789abcdef") != NAMED_ID_BYTES)
+		return err_set(e, ERR_CORRUPT, "sandbox '%s': its record has no id", name);
+	return 0;
+}
+
+int named_load_policy(const struct named *n, struct policy *ret, struct err *e)
+{
+	cleanup_free char *bytes = NULL;
+	size_t len = 0;
+	int r = file_read_at(n->dir_fd, POLICY_FILE, POLICYFILE_MAX_BYTES, &bytes, &len);
+
+	if (r < 0)
+		return err_sys(e, -r, "read the policy of sandbox '%s'", n->name);
+	if (policyfile_parse(bytes, len, ret, e) < 0)
+		return err_wrap(e, "sandbox '%s'", n->name);
+	return 0;
+}
+
+int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run found = { 0 };
+	cleanup_free char *bytes = NULL;
+	size_t len = 0;
+	int r = file_read_at(n->dir_fd, RUN_FILE, NAMED_RECORD_MAX_BYTES, &bytes, &len);
+
+	if (r == -ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "sandbox '%s' was never started", n->name);
+	if (r < 0)
+		return err_sys(e, -r, "read what sandbox '%s' runs", n->name);
+	if (keyrows_parse(&run_format, bytes, len, &found, e) < 0)
+		return err_wrap(e, "sandbox '%s'", n->name);
+	if (found.state >= NAMED_STATE_COUNT)
+		return err_set(e, ERR_CORRUPT, "sandbox '%s' has an unknown state", n->name);
+	*ret = found;
+	found = (struct named_run){ 0 };
+	return 0;
+}
+
+/* ---- directories ---- */
+
+int named_open_all(char *const *environ_list, int *ret_fd, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	int fd = -1;
+
+	if (statedir_path(environ_list, NAMED_DIR, &path, e) < 0)
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT) {
+		int r = file_make_dirs(path, 0700);
+
+		if (r < 0)
+			return err_sys(e, -r, "create '%s'", path);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int open_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
+{
+	int fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 && errno == ENOENT) {
+		if (mkdirat(all_fd, name, 0700) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "create '%s'", name);
+		fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Another user's directory is no sandbox of this caller's. */
+static int check_own(int dir_fd, const char *name, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(dir_fd, &st) < 0)
+		return err_sys(e, errno, "look at sandbox '%s'", name);
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return err_set(e, ERR_DENIED, "sandbox '%s' belongs to someone else", name);
+	return 0;
+}
+
+int named_open(char *const *environ_list, const char *name, struct named *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	cleanup_fd int all_fd = -1;
+
+	named_init(&n);
+	if (named_check_name(name, e) < 0 || named_open_all(environ_list, &all_fd, e) < 0)
+		return -1;
+	n.dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (n.dir_fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no sandbox '%s' ('agentkernel list --all' shows what there is)",
+			       name);
+	if (n.dir_fd < 0)
+		return err_sys(e, errno, "open sandbox '%s'", name);
+	(void)snprintf(n.name, sizeof(n.name), "%s", name);
+	if (check_own(n.dir_fd, name, e) < 0 || read_record(n.dir_fd, name, &n, e) < 0)
+		return -1;
+	*ret = n;
+	named_init(&n);
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int named_list(char *const *environ_list, char ***ret, struct err *e)
+{
+	cleanup_fd int all_fd = -1;
+	struct dirent *entry;
+	char **list = NULL;
+	size_t count = 0;
+	DIR *dir;
+
+	if (named_open_all(environ_list, &all_fd, e) < 0)
+		return -1;
+	dir = fdopendir(all_fd);
+	if (!dir)
+		return err_sys(e, errno, "list the sandboxes");
+	all_fd = -1;
+	while ((entry = readdir(dir))) {
+		struct err ignored;
+
+		if (named_check_name(entry->d_name, &ignored) < 0)
+			continue;
+		list = mem_grow(list, count + 2, sizeof(*list));
+		list[count++] = mem_dup(entry->d_name);
+		list[count] = NULL;
+	}
+	(void)closedir(dir);
+	if (count > 1)
+		qsort(list, count, sizeof(*list), by_text);
+	*ret = list;
+	return 0;
+}
+
+/* ---- the lock ---- */
+
+static int open_lock(struct named *n, struct err *e)
+{
+	if (n->lock_fd < 0)
+		n->lock_fd =
+			openat(n->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (n->lock_fd < 0)
+		return err_sys(e, errno, "open the lock of sandbox '%s'", n->name);
+	return 0;
+}
+
+static bool try_lock(const struct named *n)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
+
+	return fcntl(n->lock_fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* One that was removed while we waited is not locked but gone. */
+static int check_there(const struct named *n, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(n->dir_fd, &st) < 0 || st.st_nlink == 0 ||
+	    faccessat(n->dir_fd, RECORD_FILE, F_OK, 0) < 0)
+		return err_set(e, ERR_NOT_FOUND, "no sandbox '%s': it was removed meanwhile",
+			       n->name);
+	return 0;
+}
+
+int named_lock_within(struct named *n, unsigned wait_ms, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+	uint64_t end_ms = clock_now_ms() + wait_ms;
+
+	if (open_lock(n, e) < 0)
+		return -1;
+	while (!try_lock(n)) {
+		if (clock_now_ms() >= end_ms)
+			return err_set(e, ERR_BUSY,
+				       "sandbox '%s' is running, or another command is changing it",
+				       n->name);
+		(void)nanosleep(&pause, NULL);
+	}
+	return check_there(n, e);
+}
+
+int named_lock(struct named *n, struct err *e)
+{
+	return named_lock_within(n, 0, e);
+}
+
+bool named_is_locked(const struct named *n)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
+	cleanup_fd int fd = openat(n->dir_fd, LOCK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+enum named_state named_judge(const struct named *n, const struct named_run *r,
+			     const char **ret_reason)
+{
+	bool is_live = r->state == NAMED_RUNNING || r->state == NAMED_PAUSED;
+
+	*ret_reason = r->reason;
+	if (!is_live || named_is_locked(n))
+		return (enum named_state)r->state;
+	*ret_reason = "supervisor died";
+	return NAMED_STOPPED;
+}
+
+/* ---- appearing and disappearing ---- */
+
+static int make_files(struct named *n, const struct policy *p, struct err *e)
+{
+	if (open_lock(n, e) < 0)
+		return -1;
+	if (!try_lock(n))
+		return err_set(e, ERR_BUSY, "a new sandbox is locked by someone else");
+	if (named_save(n, e) < 0 || named_save_policy(n, p, e) < 0)
+		return -1;
+	if (mkdirat(n->dir_fd, "disk", 0700) < 0 || mkdirat(n->dir_fd, "log", 0700) < 0)
+		return err_sys(e, errno, "create the directories of sandbox '%s'", n->name);
+	return 0;
+}
+
+static int appear(int making_fd, int all_fd, const struct named *n, struct err *e)
+{
+	if (syscall(SYS_renameat2, making_fd, n->id, all_fd, n->name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return err_set(e, ERR_EXISTS,
+			       "there is a sandbox '%s' already ('agentkernel remove %s' removes "
+			       "it)",
+			       n->name, n->name);
+	return err_sys(e, errno, "name sandbox '%s'", n->name);
+}
+
+int named_create(char *const *environ_list, struct named *n, const struct policy *p, struct err *e)
+{
+	cleanup_fd int all_fd = -1, making_fd = -1;
+	struct err ignored;
+
+	if (named_check_name(n->name, e) < 0 || named_open_all(environ_list, &all_fd, e) < 0 ||
+	    open_subdir(all_fd, MAKING_DIR, &making_fd, e) < 0)
+		return -1;
+	/* whoever sweeps takes it exclusively: nothing is swept between its mkdir and its lock */
+	if (flock(making_fd, LOCK_SH) < 0)
+		return err_sys(e, errno, "lock '%s'", MAKING_DIR);
+	if (!n->id[0])
+		named_random_id(n->id);
+	n->created_s = (uint64_t)time(NULL);
+	if (mkdirat(making_fd, n->id, 0700) < 0)
+		return err_sys(e, errno, "create sandbox '%s'", n->name);
+	n->dir_fd = openat(making_fd, n->id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (n->dir_fd < 0) {
+		(void)err_sys(e, errno, "open sandbox '%s'", n->name);
+	} else if (make_files(n, p, e) == 0 && appear(making_fd, all_fd, n, e) == 0) {
+		return 0;
+	}
+	(void)!owner_sweep(making_fd, n->id, &ignored);
+	return -1;
+}
+
+int named_trash(char *const *environ_list, const struct named *n, struct err *e)
+{
+	cleanup_fd int all_fd = -1, trash_fd = -1;
+
+	if (named_open_all(environ_list, &all_fd, e) < 0 ||
+	    open_subdir(all_fd, TRASH_DIR, &trash_fd, e) < 0)
+		return -1;
+	if (renameat(all_fd, n->name, trash_fd, n->id) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "remove sandbox '%s'", n->name);
+	return owner_sweep(trash_fd, n->id, e);
+}
+
+/* Whoever works on it has its lock. */
+static bool is_worked_on(int dir_fd, const char *name)
+{
+	struct named n;
+	bool is_locked;
+
+	named_init(&n);
+	n.dir_fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	is_locked = n.dir_fd >= 0 && named_is_locked(&n);
+	named_done(&n);
+	return is_locked;
+}
+
+static int sweep_all(int all_fd, const char *name, unsigned *count, struct err *e)
+{
+	cleanup_fd int dir_fd = -1;
+	struct dirent *entry;
+	int r = 0;
+	DIR *dir;
+
+	if (open_subdir(all_fd, name, &dir_fd, e) < 0)
+		return -1;
+	dir = flock(dir_fd, LOCK_EX) < 0 ? NULL : fdopendir(dir_fd);
+	if (!dir)
+		return err_sys(e, errno, "list '%s'", name);
+	dir_fd = -1;
+	while (r == 0 && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || is_worked_on(dirfd(dir), entry->d_name))
+			continue;
+		r = owner_sweep(dirfd(dir), entry->d_name, e);
+		*count += r == 0;
+	}
+	(void)closedir(dir);
+	return r;
+}
+
+int named_sweep_trash(char *const *environ_list, unsigned *ret_count, struct err *e)
+{
+	cleanup_fd int all_fd = -1;
+	unsigned count = 0;
+
+	if (named_open_all(environ_list, &all_fd, e) < 0 ||
+	    sweep_all(all_fd, MAKING_DIR, &count, e) < 0 ||
+	    sweep_all(all_fd, TRASH_DIR, &count, e) < 0)
+		return -1;
+	*ret_count = count;
+	return 0;
+}

@@ -1,0 +1,126 @@
+#pragma once
+/*
+ * named - a sandbox with a name, as it lies on disk.
+ *
+ * sandboxes/NAME/ in the state directory:
+ *
+ *   record        who it is: id, image, labels, checkpoint layers, when it expires
+ *   policy        what it may do, resolved once and applied in full at every start
+ *   lock          held by whoever runs or changes it; the kernel lets go when that process dies
+ *   run           what its last start made and how it ended: written before anything is made
+ *   disk/         what it has written (sandbox/imageroot)
+ *   log/          output of detached commands
+ *   control.sock  its supervisor, while it runs
+ *
+ * It appears and disappears by one rename: it is made in sandboxes/.making, and removed by moving it
+ * to sandboxes/.trash first. Whatever a crash leaves is in one of these two, or tells by its lock
+ * that nobody runs it. docs/design/named-sandboxes.md describes the files.
+ */
+#include "base/err.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NAMED_DIR "sandboxes"
+#define NAMED_NAME_MAX_BYTES 63u
+#define NAMED_ID_BYTES 32u /* hexadecimal digits */
+#define NAMED_LABELS_MAX 64u
+#define NAMED_LABEL_MAX_BYTES 512u
+#define NAMED_LAYERS_MAX 48u /* checkpoints below each other */
+#define NAMED_RECORD_MAX_BYTES (1u << 20)
+#define NAMED_TTL_MIN_MS 1000ull
+#define NAMED_TTL_MAX_MS (10ull * 366 * 24 * 3600 * 1000)
+
+enum named_state {
+	NAMED_CREATED,
+	NAMED_RUNNING,
+	NAMED_PAUSED,
+	NAMED_STOPPED,
+
+	NAMED_STATE_COUNT
+};
+
+struct named {
+	char name[NAMED_NAME_MAX_BYTES + 1]; /* of the directory, not in the record */
+	char id[NAMED_ID_BYTES + 1];         /* its own for ever; also its machine-id */
+	uint64_t created_s;
+	uint64_t expires_s;   /* 0: never */
+	char *image_pin;      /* the name under which the image store keeps its image; NULL: host */
+	char **labels;        /* "key=value", ended by NULL; or NULL */
+	char **layers;        /* checkpoint layers, highest first; as above */
+	char *origin;         /* "checkpoint ID", "fork of NAME"; NULL: made from its image */
+	bool has_disk_limit;  /* --disk was asked for and is enforced */
+
+	int dir_fd, lock_fd; /* -1: not open */
+};
+
+/* What the last start made and how it ended. */
+struct named_run {
+	uint64_t state; /* enum named_state */
+	uint64_t supervisor_pid, init_pid;
+	uint64_t started_s, ended_s;
+	uint32_t host_gid; /* what the sandbox's group 0 is outside */
+	uint32_t switches_ids; /* commands may run as other users */
+	char *reason;      /* why it ended, NULL: it was asked to */
+	char **cgroups;    /* paths */
+};
+
+void named_init(struct named *n);
+void named_done(struct named *n); /* may run twice */
+void named_run_done(struct named_run *r);
+
+/* "[a-z0-9]([a-z0-9_.-]*[a-z0-9])?", up to 63 characters. */
+ERR_CHECKED int named_check_name(const char *name, struct err *e);
+ERR_CHECKED int named_check_label(const char *label, struct err *e);
+
+/* Its directory and record. ERR_NOT_FOUND when there is none. */
+ERR_CHECKED int named_open(char *const *environ_list, const char *name, struct named *ret,
+			   struct err *e);
+ERR_CHECKED int named_load_policy(const struct named *n, struct policy *ret, struct err *e);
+
+/* Replaces the policy or the record, atomically. */
+ERR_CHECKED int named_save_policy(const struct named *n, const struct policy *p, struct err *e);
+ERR_CHECKED int named_save(const struct named *n, struct err *e);
+
+/*
+ * A new one: *n has what it is to be, its id and time are chosen here. Afterwards it is open and
+ * locked. ERR_EXISTS when the name is taken.
+ */
+ERR_CHECKED int named_create(char *const *environ_list, struct named *n, const struct policy *p,
+			     struct err *e);
+
+/* Becomes the one who runs or changes it; ERR_BUSY when another is. */
+ERR_CHECKED int named_lock(struct named *n, struct err *e);
+/* The same, but waits for the other to finish, so long at most. */
+ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);
+bool named_is_locked(const struct named *n); /* by anyone */
+
+/* ERR_NOT_FOUND: never started. */
+ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);
+ERR_CHECKED int named_save_run(const struct named *n, const struct named_run *r, struct err *e);
+
+/* What it is now: the lock knows better than the file. *ret_reason is r's or static; may be NULL. */
+enum named_state named_judge(const struct named *n, const struct named_run *r,
+			     const char **ret_reason);
+const char *named_state_word(enum named_state state);
+
+/*
+ * Out of sight at once; the caller has the lock. What is left lies in the trash, and
+ * named_sweep_trash() removes it.
+ */
+ERR_CHECKED int named_trash(char *const *environ_list, const struct named *n, struct err *e);
+
+/*
+ * Removes what lies in the trash, and what creations that died have left. Ids that others still
+ * work on stay.
+ */
+ERR_CHECKED int named_sweep_trash(char *const *environ_list, unsigned *ret_count, struct err *e);
+
+/* Names of all, sorted; free with keyrows_list_free(). */
+ERR_CHECKED int named_list(char *const *environ_list, char ***ret, struct err *e);
+
+/* sandboxes/, made where it is missing; the caller's to close. */
+ERR_CHECKED int named_open_all(char *const *environ_list, int *ret_fd, struct err *e);
+
+void named_random_id(char out[NAMED_ID_BYTES + 1]);

@@ -1,0 +1,132 @@
+/* owner - working on files that a sandbox has written; see owner.h. */
+#include "engine/owner.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/sweep.h"
+#include "sandbox/idmap.h"
+#include "sandbox/subid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool needs_namespace(void)
+{
+	const char *why = NULL;
+	struct subid ids;
+
+	return geteuid() != 0 && subid_find(&ids, &why);
+}
+
+static int enter(int userns_fd, struct err *e)
+{
+	if (setns(userns_fd, CLONE_NEWUSER) < 0)
+		return err_sys(e, errno, "enter the namespace of the sandbox's files");
+	/* by number: one thread */
+	if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
+		return err_sys(e, errno, "become the owner of the sandbox's files");
+	return 0;
+}
+
+/* What the child sends home: its error first (code 0: none), then the shared memory. */
+static _Noreturn void child_main(int userns_fd, int out_fd, owner_fn *fn, void *context,
+				 const void *shared, size_t size)
+{
+	struct err e = { 0 };
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (enter(userns_fd, &e) == 0 && fn(context, &e) == 0)
+		e.code = ERR_NONE;
+	(void)!file_write_all(out_fd, &e, sizeof(e));
+	(void)!file_write_all(out_fd, shared, size);
+	_exit(0);
+}
+
+static bool read_whole(int fd, void *out, size_t size)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = read(fd, (char *)out + got, size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		got += (size_t)n;
+	}
+	return true;
+}
+
+static int run_in_child(int userns_fd, owner_fn *fn, void *context, void *shared, size_t size,
+			struct err *e)
+{
+	cleanup_fd int in_fd = -1;
+	struct err told = { 0 };
+	int ends[2];
+	bool is_whole;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe");
+	in_fd = ends[0];
+	pid = fork();
+	if (pid == 0)
+		child_main(userns_fd, ends[1], fn, context, shared, size);
+	(void)close(ends[1]);
+	if (pid < 0)
+		return err_sys(e, errno, "start a process");
+	is_whole = read_whole(in_fd, &told, sizeof(told)) && read_whole(in_fd, shared, size);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	if (!is_whole)
+		return err_set(e, ERR_SYSTEM, "a process that worked on the sandbox's files died");
+	err_sanitize(&told);
+	if (told.code == ERR_NONE)
+		return 0;
+	*e = told;
+	return -1;
+}
+
+int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
+{
+	cleanup_fd int userns_fd = -1;
+
+	if (!needs_namespace())
+		return fn(context, e);
+	if (idmap_open_store_ns(&userns_fd, e) < 0)
+		return -1;
+	return run_in_child(userns_fd, fn, context, shared, size, e);
+}
+
+struct sweeping {
+	int dir_fd;
+	const char *name;
+};
+
+static int sweep(void *context, struct err *e)
+{
+	const struct sweeping *s = context;
+
+	return sweep_tree(s->dir_fd, s->name, e);
+}
+
+/* Most trees are the caller's alone: the namespace, which costs more, comes second. */
+int owner_sweep(int dir_fd, const char *name, struct err *e)
+{
+	struct sweeping s = { dir_fd, name };
+
+	if (sweep(&s, e) == 0)
+		return 0;
+	if ((e->sys != EACCES && e->sys != EPERM) || !needs_namespace())
+		return -1;
+	return owner_run(sweep, &s, NULL, 0, e);
+}

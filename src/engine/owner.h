@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * owner - working on files that a sandbox has written.
+ *
+ * A root caller may do anything with them. An ordinary caller's sandbox may have written files as
+ * ids of the caller's range in /etc/subuid: only root of a user namespace with these ids may touch
+ * them. Then the work is done by a child in such a namespace.
+ */
+#include "base/err.h"
+
+typedef int owner_fn(void *context, struct err *e);
+
+/*
+ * Runs the function as someone who may do anything with the sandbox's files. It may run in a child:
+ * what it changes in memory can be lost, what it leaves open too. `shared`, if not NULL, is memory
+ * that comes back: `size` bytes.
+ */
+ERR_CHECKED int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err *e);
+
+/* Removes dir_fd/name, whoever owns what is in it. */
+ERR_CHECKED int owner_sweep(int dir_fd, const char *name, struct err *e);
