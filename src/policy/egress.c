@@ -68,6 +68,24 @@ void egress_set_fallback(struct egress *g, enum egress_action action, const char
 	g->fallback_origin = mem_dup(origin);
 }
 
+void egress_copy(const struct egress *from, struct egress *ret)
+{
+	*ret = (struct egress){ .fallback = from->fallback, .count = from->count };
+	if (from->fallback_origin)
+		ret->fallback_origin = mem_dup(from->fallback_origin);
+	if (from->count)
+		ret->rules = mem_grow(NULL, from->count, sizeof(*ret->rules));
+	for (unsigned i = 0; i < from->count; i++) {
+		struct egress_rule *r = &ret->rules[i];
+
+		*r = from->rules[i];
+		if (r->name)
+			r->name = mem_dup(r->name);
+		r->text = mem_dup(r->text);
+		r->origin = mem_dup(r->origin);
+	}
+}
+
 /* ---- reading patterns ---- */
 
 static int read_port(const char *pattern, const char *text, uint16_t *ret, struct err *e)
@@ -563,13 +581,23 @@ static const char *action_word(enum egress_action action)
 	return action == EGRESS_ALLOW ? "allow" : "block";
 }
 
+/* An origin may hold the name of a file, and that may hold anything: also what ends a rule. */
+static void save_line(enum egress_action action, const char *pattern, const char *origin,
+		      struct buf *out)
+{
+	cleanup_free char *safe = mem_dup(origin);
+
+	for (char *c = safe; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	buf_addf(out, "%s\t%s\t%s\n", action_word(action), pattern, safe);
+}
+
 void egress_save(const struct egress *g, struct buf *out)
 {
-	buf_addf(out, "%s\tdefault\t%s\n", action_word(g->fallback),
-		 g->fallback_origin ? g->fallback_origin : "default");
+	save_line(g->fallback, "default", g->fallback_origin ? g->fallback_origin : "default", out);
 	for (unsigned i = 0; i < g->count; i++)
-		buf_addf(out, "%s\t%s\t%s\n", action_word(g->rules[i].action), g->rules[i].text,
-			 g->rules[i].origin);
+		save_line(g->rules[i].action, g->rules[i].text, g->rules[i].origin, out);
 }
 
 static int load_line(char *line, struct egress *g, struct err *e)

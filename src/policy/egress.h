@@ -64,6 +64,7 @@ struct egress_decision {
 
 void egress_done(struct egress *g); /* may run twice, and on a zeroed struct */
 void egress_set_fallback(struct egress *g, enum egress_action action, const char *origin);
+void egress_copy(const struct egress *from, struct egress *ret); /* shares nothing with `from` */
 
 /* `patterns` may be a comma list. EGRESS_ADDRESSES refuses names. */
 enum egress_flags { EGRESS_PATTERNS = 0, EGRESS_ADDRESSES = 1 };
@@ -116,6 +117,9 @@ void egress_format_reason(const struct egress *g, const struct egress_decision *
 void egress_format_fix(const struct egress_decision *d, const char *name,
 		       const struct address *address, uint16_t port, struct buf *out);
 
-/* The rules as text for another process, and back. */
+/*
+ * The rules as text for another process or another day, and back: all of it, but for control
+ * characters in origins, which may hold a file's name and become '?'.
+ */
 void egress_save(const struct egress *g, struct buf *out);
 ERR_CHECKED int egress_load(const char *text, struct egress *ret, struct err *e);

@@ -745,6 +745,101 @@ static void rules_survive_being_written_and_read(void **state)
 	assert_string_equal(buf_text(&again), expected);
 }
 
+/* Every member, so that a new one that is forgotten somewhere shows. */
+static void expect_equal(const struct egress *a, const struct egress *b)
+{
+	assert_int_equal(a->fallback, b->fallback);
+	assert_string_equal(a->fallback_origin, b->fallback_origin);
+	assert_int_equal(a->count, b->count);
+	for (unsigned i = 0; i < a->count; i++) {
+		const struct egress_rule *r = &a->rules[i], *other = &b->rules[i];
+
+		assert_int_equal(r->action, other->action);
+		assert_int_equal(r->kind, other->kind);
+		assert_int_equal(r->port, other->port);
+		assert_int_equal(r->name != NULL, other->name != NULL);
+		if (r->name)
+			assert_string_equal(r->name, other->name);
+		assert_memory_equal(&r->network, &other->network, sizeof(r->network));
+		assert_string_equal(r->text, other->text);
+		assert_string_equal(r->origin, other->origin);
+	}
+}
+
+static const char all_kinds[] =
+	"allow a.example, block a.example:443, allow *.example:8080, block *.sub.example, allow *, "
+	"block *:25, allow 10.0.0.0/8:443, block 10.1.2.3, allow 93.184.216.34:80, allow ::/0, "
+	"block 2001:db8::1, allow [2001:db8::/32]:80, allow 169.254.169.254, block 127.0.0.1, "
+	"allow host.agentkernel.internal:8080, block localhost, allow default, allow 0.0.0.0/0, "
+	"allow xn--bcher-kva.example";
+
+static void every_part_of_every_rule_survives_being_written_and_read(void **state)
+{
+	for (int fallback = EGRESS_ALLOW; fallback <= EGRESS_BLOCK; fallback++) {
+		CLEANUP(egress_done) struct egress g = { 0 };
+		CLEANUP(egress_done) struct egress back = { 0 };
+		cleanup_buf struct buf text;
+		struct err e;
+
+		(void)state;
+		set_rules(&g, (enum egress_action)fallback, all_kinds);
+		free(g.rules[3].origin);
+		g.rules[3].origin = mem_dup("a b/agentkernel.toml:7 [network] allow");
+		buf_init(&text, EGRESS_TEXT_MAX_BYTES);
+		egress_save(&g, &text);
+		if (egress_load(buf_text(&text), &back, &e) < 0)
+			fail_msg("%s", e.msg);
+		expect_equal(&g, &back);
+	}
+}
+
+static void a_copy_is_equal_and_shares_nothing(void **state)
+{
+	CLEANUP(egress_done) struct egress g = { 0 };
+	CLEANUP(egress_done) struct egress copy = { 0 };
+	CLEANUP(egress_done) struct egress expected = { 0 };
+	CLEANUP(egress_done) struct egress none = { 0 };
+	CLEANUP(egress_done) struct egress of_none = { 0 };
+	struct err e;
+
+	(void)state;
+	set_rules(&g, EGRESS_BLOCK, all_kinds);
+	set_rules(&expected, EGRESS_BLOCK, all_kinds);
+	egress_copy(&g, &copy);
+	expect_equal(&copy, &expected);
+	for (unsigned i = 0; i < g.count; i++) {
+		assert_ptr_not_equal(copy.rules[i].text, g.rules[i].text);
+		assert_ptr_not_equal(copy.rules[i].origin, g.rules[i].origin);
+		assert_true(!g.rules[i].name || copy.rules[i].name != g.rules[i].name);
+	}
+	egress_done(&g);
+	expect_equal(&copy, &expected); /* under the sanitizer: nothing of g is read */
+	assert_int_equal(egress_add(&copy, EGRESS_ALLOW, "b.example", EGRESS_PATTERNS, "x", &e), 0);
+	egress_copy(&none, &of_none);
+	assert_int_equal(of_none.count, 0);
+	assert_null(of_none.fallback_origin);
+}
+
+static void an_origin_cannot_become_a_rule(void **state)
+{
+	CLEANUP(egress_done) struct egress g = { 0 };
+	CLEANUP(egress_done) struct egress back = { 0 };
+	cleanup_buf struct buf text;
+	struct err e;
+
+	(void)state;
+	egress_set_fallback(&g, EGRESS_BLOCK, "x\nallow\t*\ty");
+	assert_int_equal(egress_add(&g, EGRESS_BLOCK, "a.example", EGRESS_PATTERNS,
+				    "dir\nallow\t*\tz\x7f/agentkernel.toml:1", &e),
+			 0);
+	buf_init(&text, EGRESS_TEXT_MAX_BYTES);
+	egress_save(&g, &text);
+	assert_int_equal(egress_load(buf_text(&text), &back, &e), 0);
+	assert_int_equal(back.count, 1);
+	assert_string_equal(back.fallback_origin, "x?allow?*?y");
+	assert_string_equal(back.rules[0].origin, "dir?allow?*?z?/agentkernel.toml:1");
+}
+
 static void text_that_is_not_rules_is_refused(void **state)
 {
 	static const struct {
@@ -1031,6 +1126,9 @@ int main(void)
 		cmocka_unit_test(where_addresses_are_due_names_are_refused),
 		cmocka_unit_test(there_is_a_limit_to_rules),
 		cmocka_unit_test(rules_survive_being_written_and_read),
+		cmocka_unit_test(every_part_of_every_rule_survives_being_written_and_read),
+		cmocka_unit_test(a_copy_is_equal_and_shares_nothing),
+		cmocka_unit_test(an_origin_cannot_become_a_rule),
 		cmocka_unit_test(text_that_is_not_rules_is_refused),
 		cmocka_unit_test(a_destination_is_a_name_or_an_address_with_or_without_a_port),
 		cmocka_unit_test(what_is_no_destination_is_refused_with_its_words),
