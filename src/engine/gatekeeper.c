@@ -7,16 +7,16 @@
  */
 #include "engine/gatekeeper.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "engine/helper.h"
 #include "engine/statedir.h"
 #include "net/gate.h"
 #include "net/names.h"
 #include "net/netlog.h"
+#include "net/order.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -25,13 +25,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #define BACKOFF_FIRST_MS 50u
 #define LINE_MAX_BYTES 2048
+#define TRAFFIC_MAX_BYTES (1ull << 62)
 #define MESSAGES_A_TURN 64u /* a gate gone mad must not keep us from everything else */
 
 void gatekeeper_init(struct gatekeeper *k)
@@ -58,26 +58,6 @@ void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
 }
 
 /* ---- starting ---- */
-
-static int write_rules(const struct policy *p, int *ret_fd, struct err *e)
-{
-	cleanup_fd int fd = memfd_create("agentkernel-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	cleanup_buf struct buf text;
-	int r;
-
-	buf_init(&text, EGRESS_TEXT_MAX_BYTES);
-	egress_save(&p->egress, &text);
-	if (text.is_cut)
-		return err_set(e, ERR_LIMIT, "the network rules are too long");
-	r = fd < 0 ? -errno : file_write_all(fd, text.bytes, text.len);
-	if (r < 0)
-		return err_sys(e, -r, "write down the network rules");
-	/* a gate that was taken over must not choose the rules of the next one */
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		return err_sys(e, errno, "seal the network rules");
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
 
 /* A log that cannot be had is no reason to have no network. */
 static int open_log(const struct gatekeeper *k)
@@ -132,6 +112,8 @@ static int start_gate(struct gatekeeper *k, struct err *e)
 	cleanup_closep(&channel[1]);
 	k->channel_fd = r < 0 ? -1 : take_fd(&channel[0]);
 	k->is_leaving = false;
+	k->gate_sent_bytes = 0;
+	k->gate_received_bytes = 0;
 	cleanup_closep(&channel[0]);
 	return r;
 }
@@ -158,7 +140,8 @@ static void start(struct gatekeeper *k)
 {
 	struct err e = { 0 };
 
-	if ((k->rules_fd < 0 && write_rules(k->options.policy, &k->rules_fd, &e) < 0) ||
+	if ((k->rules_fd < 0 &&
+	     order_write_rules(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
 	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) || start_gate(k, &e) < 0) {
 		note_trouble(k, e.msg);
 		k->deaths++;
@@ -193,6 +176,48 @@ static void note_denial(struct gatekeeper *k, char *text)
 	};
 }
 
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static uint64_t add_growth(uint64_t sum, uint64_t from, uint64_t to)
+{
+	return sum > UINT64_MAX - (to - from) ? UINT64_MAX : sum + (to - from);
+}
+
+/* Totals of one gate's life: they only grow, or it lies. */
+static void note_traffic(struct gatekeeper *k, char *text)
+{
+	char *rest = text;
+	const char *word = strsep(&rest, " ");
+	uint64_t sent = 0, received = 0;
+	struct err ignored;
+
+	if (!rest || parse_count(word, 0, TRAFFIC_MAX_BYTES, &sent, &ignored) < 0 ||
+	    parse_count(rest, 0, TRAFFIC_MAX_BYTES, &received, &ignored) < 0 ||
+	    sent < k->gate_sent_bytes || received < k->gate_received_bytes)
+		return;
+	k->sent_bytes = add_growth(k->sent_bytes, k->gate_sent_bytes, sent);
+	k->received_bytes = add_growth(k->received_bytes, k->gate_received_bytes, received);
+	k->gate_sent_bytes = sent;
+	k->gate_received_bytes = received;
+}
+
+static void hear(struct gatekeeper *k, char *text)
+{
+	if (strcmp(text, GATE_IS_IDLE) == 0)
+		k->is_leaving = true;
+	else if (strcmp(text, GATE_OBEYS) == 0)
+		k->has_obeyed = true;
+	else if (has_prefix(text, GATE_TROUBLE))
+		note_trouble(k, text + strlen(GATE_TROUBLE));
+	else if (has_prefix(text, GATE_TRAFFIC))
+		note_traffic(k, text + strlen(GATE_TRAFFIC));
+	else
+		note_denial(k, text);
+}
+
 /* False: the gate has gone. */
 static bool listen_to_gate(struct gatekeeper *k)
 {
@@ -201,17 +226,13 @@ static bool listen_to_gate(struct gatekeeper *k)
 	for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
 		ssize_t n = recv(k->channel_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
+		/* reset: it ended before it read our last order; what it has said is still there */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN;
 		text[n] = '\0';
-		if (strcmp(text, GATE_IS_IDLE) == 0)
-			k->is_leaving = true;
-		else if (strncmp(text, GATE_TROUBLE, strlen(GATE_TROUBLE)) == 0)
-			note_trouble(k, text + strlen(GATE_TROUBLE));
-		else
-			note_denial(k, text);
+		hear(k, text);
 	}
 	return true;
 }
@@ -225,6 +246,55 @@ static void reap(struct gatekeeper *k)
 	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	k->pid = 0;
+}
+
+/* A gate that left by itself is no trouble; any other end is, and the next one waits. */
+static void on_end(struct gatekeeper *k)
+{
+	reap(k);
+	if (k->is_leaving)
+		return;
+	k->deaths++;
+	back_off(k);
+}
+
+/* ---- new rules ---- */
+
+/* Lets the gate talk until it has obeyed. False: it has gone, or takes too long. */
+static bool await_obedience(struct gatekeeper *k)
+{
+	struct pollfd polled = { .fd = k->channel_fd, .events = POLLIN };
+	uint64_t end_ms = clock_now_ms() + GATEKEEPER_OBEY_MAX_MS;
+
+	for (uint64_t now_ms = clock_now_ms(); now_ms < end_ms; now_ms = clock_now_ms()) {
+		if (poll(&polled, 1, (int)(end_ms - now_ms)) > 0 && !listen_to_gate(k))
+			return false;
+		if (k->has_obeyed)
+			return true;
+	}
+	note_trouble(k, "the gate does not take new rules");
+	return false;
+}
+
+int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct err *e)
+{
+	int rules_fd = -1;
+
+	if (order_write_rules(&p->egress, &rules_fd, e) < 0)
+		return -1;
+	cleanup_closep(&k->rules_fd);
+	k->rules_fd = rules_fd;
+	k->options.policy = p;
+	if (k->channel_fd < 0)
+		return 0;
+	k->has_obeyed = false;
+	if (order_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
+		(void)listen_to_gate(k); /* perhaps it has said why it is gone */
+		on_end(k);
+	} else if (!await_obedience(k)) {
+		on_end(k);
+	}
+	return 0;
 }
 
 /* ---- the loop's side ---- */
@@ -257,15 +327,10 @@ int gatekeeper_wait_ms(const struct gatekeeper *k)
 
 void gatekeeper_on_ready(struct gatekeeper *k)
 {
-	if (k->channel_fd < 0) {
+	if (k->channel_fd < 0)
 		start(k);
-	} else if (!listen_to_gate(k)) {
-		reap(k);
-		if (k->is_leaving)
-			return;
-		k->deaths++;
-		back_off(k);
-	}
+	else if (!listen_to_gate(k))
+		on_end(k);
 }
 
 void gatekeeper_stop(struct gatekeeper *k)

@@ -6,6 +6,10 @@
  * It holds the sandbox's listening sockets, the rules and the table of names; a gate is given
  * all three and can be replaced at any time. Between gates the sandbox has no network: packets
  * wait in the kernel.
+ *
+ * Rules may change while a gate runs (gatekeeper_set_rules). It is sent the new ones and has to
+ * say that they hold; one that does not within GATEKEEPER_OBEY_MAX_MS is killed. So when the call
+ * returns, either a gate with the new rules serves, or none does and the next will have them.
  */
 #include "base/err.h"
 #include "net/netns.h"
@@ -21,6 +25,7 @@ struct policy;
 #define GATEKEEPER_POLL_MAX NETNS_SOCKET_COUNT
 #define GATEKEEPER_BACKOFF_MAX_MS 5000u
 #define GATEKEEPER_STOP_MAX_MS 4000u /* more than the gate's own time to finish */
+#define GATEKEEPER_OBEY_MAX_MS 3000u
 
 struct gatekeeper_denial {
 	char *host;
@@ -45,10 +50,13 @@ struct gatekeeper {
 	int rules_fd, names_fd; /* made with the first gate */
 	int channel_fd;         /* of the gate that runs; -1: none does */
 	pid_t pid;
-	bool is_leaving;        /* the gate has said that it will */
-	unsigned deaths;        /* gates that ended without a word */
-	uint64_t not_before_ms; /* 0: now */
-	char *trouble;          /* the first that a gate had; NULL: none */
+	bool is_leaving; /* the gate has said that it will */
+	bool has_obeyed; /* it has said that the last new rules hold */
+	uint64_t gate_sent_bytes, gate_received_bytes; /* of this gate, by its own account */
+	uint64_t sent_bytes, received_bytes;           /* of all gates, this one included */
+	unsigned deaths;                               /* gates that ended without a word */
+	uint64_t not_before_ms;                        /* 0: now */
+	char *trouble;                                 /* the first that a gate had; NULL: none */
 	struct gatekeeper_denial *denials;
 	unsigned denial_count;
 };
@@ -64,6 +72,12 @@ void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out);
 int gatekeeper_wait_ms(const struct gatekeeper *k);
 void gatekeeper_on_ready(struct gatekeeper *k);
+
+/*
+ * From now on the policy's rules and bandwidth are what counts; `p` lives as long as `k`. A gate
+ * that runs closes what they do not allow before this returns. On failure all stays as it was.
+ */
+ERR_CHECKED int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct err *e);
 
 /* Lets the gate send what it has, and ends it; all denials are known then. May run twice. */
 void gatekeeper_stop(struct gatekeeper *k);

@@ -26,7 +26,8 @@ static const struct rule_step socket_steps[] = {
 /* The log is shared with others: it stays append-only, and no second descriptor is made. */
 static const struct rule_step fcntl_steps[] = {
 	REFUSE_IF(0, GATE_LOG_FD), ALLOW_IF(1, F_GETFL), ALLOW_IF(1, F_SETFL),
-	ALLOW_IF(1, F_GETFD),      ALLOW_IF(1, F_SETFD), ELSE_FAIL(EPERM),
+	ALLOW_IF(1, F_GETFD),      ALLOW_IF(1, F_SETFD), ALLOW_IF(1, F_GET_SEALS),
+	ELSE_FAIL(EPERM),
 };
 
 static const struct rule_step no_code_steps[] = { ALLOW_IF_CLEAR(2, PROT_EXEC) };
@@ -36,6 +37,7 @@ const unsigned callfilter_variant_count = 1;
 
 const struct rule callfilter_rules[] = {
 	ALLOW("recvfrom sendto recvmsg sendmsg read write readv writev close shutdown accept4"),
+	ALLOW("pread64"), /* new rules */
 	ALLOW("epoll_wait epoll_pwait epoll_ctl epoll_create1 poll ppoll eventfd2 pipe2"),
 	ALLOW("connect bind getsockname getpeername setsockopt getsockopt ioctl"),
 	ALLOW("brk munmap mremap madvise"),

@@ -54,13 +54,25 @@ void dial_cancel(struct dial *d)
 		dial_free(d);
 }
 
-static void finish(struct dial *d, int fd, int error)
+static void fail(struct dial *d, int error)
 {
 	dial_fn *fn = d->fn;
 	void *context = d->context;
 
 	dial_free(d);
-	fn(context, fd, error);
+	fn(context, -1, NULL, error);
+}
+
+static void succeed(struct attempt *a)
+{
+	struct dial *d = a->dial;
+	dial_fn *fn = d->fn;
+	void *context = d->context;
+	struct address to = d->list[a - d->attempts];
+	int fd = take_fd(&a->fd);
+
+	dial_free(d);
+	fn(context, fd, &to, 0);
 }
 
 /* A peer that is gone without a word is noticed some day, also by the sandbox. */
@@ -98,7 +110,7 @@ static void on_connected(evutil_socket_t fd, short what, void *context)
 		fail_attempt(a, error);
 		return;
 	}
-	finish(a->dial, take_fd(&a->fd), 0);
+	succeed(a);
 }
 
 static void begin(struct attempt *a, const struct address *to)
@@ -163,11 +175,41 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	if (d->open == 0)
-		finish(d, -1, d->error ? d->error : EHOSTUNREACH);
+		fail(d, d->error ? d->error : EHOSTUNREACH);
 	else if (clock_now_ms() >= d->deadline_ms || d->begun == d->count)
-		finish(d, -1, ETIMEDOUT);
+		fail(d, ETIMEDOUT);
 	else
 		next_attempt(d);
+}
+
+bool dial_keep(struct dial *d, dial_filter_fn *is_wanted, void *context)
+{
+	unsigned kept = d->begun, open_before = d->open;
+	struct timeval left;
+
+	for (unsigned i = 0; i < d->begun; i++) {
+		struct attempt *a = &d->attempts[i];
+
+		if (a->fd < 0 || is_wanted(context, &d->list[i]))
+			continue;
+		(void)event_del(&a->event);
+		cleanup_closep(&a->fd);
+		d->open--;
+	}
+	for (unsigned i = d->begun; i < d->count; i++)
+		if (is_wanted(context, &d->list[i]))
+			d->list[kept++] = d->list[i];
+	d->count = kept;
+	if (open_before == 0) /* about to give up by itself */
+		return true;
+	if (d->begun < d->count) {
+		if (d->open == 0)
+			next_attempt(d);
+		return true;
+	}
+	left = time_left(d); /* the timer is no longer for the next address */
+	(void)evtimer_add(&d->timer, &left);
+	return d->open > 0;
 }
 
 /* Families take turns, the first address first. */

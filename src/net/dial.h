@@ -17,13 +17,17 @@
 struct dial;
 struct event_base;
 
-/* A connected descriptor that is now the callee's, or -1 and an errno. */
-typedef void dial_fn(void *context, int fd, int error);
+/* A connected descriptor that is now the callee's and whom it leads to, or -1 and an errno. */
+typedef void dial_fn(void *context, int fd, const struct address *to, int error);
+typedef bool dial_filter_fn(void *context, const struct address *to);
 
 /* fn is called later, never from within; not at all after dial_cancel(). */
 struct dial *dial_start(struct event_base *base, const struct address *list, unsigned count,
 			uint16_t port, dial_fn *fn, void *context);
 void dial_cancel(struct dial *d); /* not from within fn, where `d` is gone already */
+
+/* Gives up the addresses that are not wanted any more. False: none is left, cancel it. */
+bool dial_keep(struct dial *d, dial_filter_fn *is_wanted, void *context);
 
 /* Does this machine itself have the address? Asked of the routing table, so always current. */
 bool dial_is_own_address(const struct address *a);

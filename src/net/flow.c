@@ -10,6 +10,11 @@
  * The client's lane holds bytes back (`held`) for as long as sniff has not released them. A
  * client is read only once the server is connected.
  *
+ * New rules. A connection was allowed for its host, for the address that turned out to have, and
+ * for every host that its client has named since (`asked`, where that is another). All of that is
+ * kept, and asked once more when the rules change (flow_judge_all). Bytes that are still held
+ * meet the new rules by themselves.
+ *
  * Ends. End-of-file goes on as a half-close, once all before it is sent. A reset goes on as a
  * reset. What we refuse is reset, too: closing it softly would look like an empty answer.
  *
@@ -62,6 +67,12 @@ static_assert(RESOLVE_ADDRESSES_MAX <= DIAL_ADDRESSES_MAX, "more found than can 
 enum state { RESOLVING, DIALING, OPEN };
 enum { TO_SERVER, TO_CLIENT };
 
+/* Whom the client was allowed to ask for: within each tunnel the last, and how it got there. */
+struct asked {
+	struct asked *next; /* the one before */
+	struct sniff_ask ask;
+};
+
 struct lane {
 	struct flow *flow;
 	int to_fd;      /* the flow's */
@@ -71,7 +82,7 @@ struct lane {
 	struct buf unsent;
 	size_t unsent_at;
 	struct throttle *throttle;
-	uint64_t *counted;
+	uint64_t *counted, *total; /* in the journal, and of all flows */
 	struct event readable, writable;
 	TAILQ_ENTRY(lane) in_paused;
 };
@@ -92,6 +103,9 @@ struct flow {
 	uint64_t held_until_ms;
 	struct sniff sniff;
 	struct buf held;
+	struct asked *asked; /* newest first; nothing that `name` and `port` say already */
+	unsigned tunnel_count;
+	struct address peer; /* OPEN */
 	struct journal_row *row;
 	struct resolve_waiter waiter;
 	struct dial *dial;
@@ -175,6 +189,14 @@ static void set_held_len(struct flow *c, size_t len)
 	c->held.len = len;
 }
 
+static void forget_ask(struct flow *c)
+{
+	struct asked *last = c->asked;
+
+	c->asked = last->next;
+	free(last);
+}
+
 static void close_flow(struct flow *c)
 {
 	struct flows *f = c->flows;
@@ -185,6 +207,8 @@ static void close_flow(struct flow *c)
 	}
 	resolve_forget(&c->waiter);
 	dial_cancel(c->dial);
+	while (c->asked)
+		forget_ask(c);
 	set_held_len(c, 0);
 	buf_done(&c->held);
 	cleanup_closep(&c->client_fd);
@@ -495,6 +519,28 @@ static bool keep_rest(struct flow *c, const uint8_t *bytes, size_t len, size_t r
 	return true;
 }
 
+/*
+ * For new rules. What was asked for before is over, but for tunnels, inside which this one is.
+ * Returns false when there are too many of them.
+ */
+static bool remember_ask(struct flow *c, const struct sniff_ask *ask, const char *name)
+{
+	struct asked *a;
+
+	if (c->asked && c->asked->ask.protocol != SNIFF_HTTP_CONNECT)
+		forget_ask(c);
+	if (ask->protocol == SNIFF_HTTP_CONNECT && ++c->tunnel_count > FLOW_TUNNELS_MAX)
+		return false;
+	if (c->name && ask->has_name && strcmp(name, c->name) == 0 &&
+	    (ask->port == 0 || ask->port == c->port))
+		return true; /* it goes where the connection goes */
+	a = mem_alloc(sizeof(*a));
+	a->next = c->asked;
+	a->ask = *ask;
+	c->asked = a;
+	return true;
+}
+
 /* Returns false when the answer was no, and the flow is gone. */
 static bool answer_ask(struct flow *c, const struct sniff_ask *ask)
 {
@@ -503,6 +549,11 @@ static bool answer_ask(struct flow *c, const struct sniff_ask *ask)
 
 	if (!is_ask_allowed(c, ask, &d, name)) {
 		refuse_ask(c, ask, &d, name);
+		close_flow(c);
+		return false;
+	}
+	if (!remember_ask(c, ask, name)) {
+		refuse_bad(c, "too many tunnels within tunnels");
 		close_flow(c);
 		return false;
 	}
@@ -618,6 +669,7 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
 		c->is_silent = false;
 		throttle_spend(l->throttle, (uint64_t)n);
 		*l->counted += (uint64_t)n;
+		*l->total += (uint64_t)n;
 		if (!(l == &c->lanes[TO_SERVER] ? on_client_bytes(c, f->bytes, (size_t)n)
 						: on_server_bytes(c, f->bytes, (size_t)n)))
 			return;
@@ -660,6 +712,7 @@ static void open_lane(struct flow *c, int which, int from_fd, int to_fd)
 	l->to_fd = to_fd;
 	l->throttle = which == TO_SERVER ? &g->sent : &g->received;
 	l->counted = which == TO_SERVER ? &c->row->sent_bytes : &c->row->received_bytes;
+	l->total = which == TO_SERVER ? &g->sent_bytes : &g->received_bytes;
 	buf_init(&l->unsent, UNSENT_MAX_BYTES);
 	(void)event_assign(&l->readable, g->base, from_fd, EV_READ | EV_PERSIST, on_readable, l);
 	(void)event_assign(&l->writable, g->base, to_fd, EV_WRITE | EV_PERSIST, on_writable, l);
@@ -668,7 +721,7 @@ static void open_lane(struct flow *c, int which, int from_fd, int to_fd)
 
 /* ---- connecting ---- */
 
-static void on_dialed(void *context, int fd, int error)
+static void on_dialed(void *context, int fd, const struct address *to, int error)
 {
 	struct flow *c = context;
 
@@ -680,6 +733,7 @@ static void on_dialed(void *context, int fd, int error)
 	}
 	bound_buffers(c->flows, fd);
 	c->server_fd = fd;
+	c->peer = *to;
 	c->state = OPEN;
 	open_lane(c, TO_SERVER, c->client_fd, fd);
 	open_lane(c, TO_CLIENT, fd, c->client_fd);
@@ -764,17 +818,99 @@ static void begin_name(struct flow *c)
 		resolve_ask(g->resolve, c->name, on_resolved, c, &c->waiter);
 }
 
-static void begin_address(struct flow *c)
+static void decide_address(struct flow *c)
 {
 	struct egress_decision *d = &c->decision;
 
 	egress_decide_address(&c->flows->gate->egress, &c->address, c->port, owner_of(&c->address),
 			      d);
 	c->is_by_address = d->rule && d->rule->kind == EGRESS_NETWORK;
-	if (d->is_allowed)
+}
+
+static void begin_address(struct flow *c)
+{
+	decide_address(c);
+	if (c->decision.is_allowed)
 		dial(c, &c->address, 1);
 	else
 		refuse(c);
+}
+
+/* ---- new rules ---- */
+
+struct peer_check {
+	struct flow *flow;
+	struct address refused; /* the last that was */
+	struct egress_decision decision;
+};
+
+static bool is_peer_allowed(void *context, const struct address *to)
+{
+	struct peer_check *check = context;
+	struct egress_decision d;
+
+	egress_decide_resolved(&check->flow->flows->gate->egress, to, check->flow->port,
+			       owner_of(to), &d);
+	if (d.is_allowed)
+		return true;
+	check->refused = *to;
+	check->decision = d;
+	return false;
+}
+
+/* The addresses that the flow's name has. Returns false when the flow is gone. */
+static bool judge_peer(struct flow *c)
+{
+	struct peer_check check = { .flow = c };
+
+	if (!c->name || egress_is_host_name(c->name))
+		return true;
+	if (c->state == RESOLVING ||
+	    (c->state == DIALING && dial_keep(c->dial, is_peer_allowed, &check)) ||
+	    (c->state == OPEN && is_peer_allowed(&check, &c->peer)))
+		return true;
+	note_decision(c, &check.decision, &check.refused);
+	reset_flow(c);
+	return false;
+}
+
+/* Whom the client asked for. Returns false when the flow is gone. */
+static bool judge_asked(struct flow *c)
+{
+	char name[DOMAIN_MAX_BYTES + 1];
+
+	for (const struct asked *a = c->asked; a; a = a->next) {
+		struct egress_decision d = { 0 };
+
+		if (is_ask_allowed(c, &a->ask, &d, name))
+			continue;
+		refuse_ask(c, &a->ask, &d, name);
+		close_flow(c);
+		return false;
+	}
+	return true;
+}
+
+static void judge(struct flow *c)
+{
+	if (c->name)
+		egress_decide_name(&c->flows->gate->egress, c->name, c->port, &c->decision);
+	else
+		decide_address(c);
+	if (!c->decision.is_allowed)
+		refuse(c);
+	else
+		(void)(judge_peer(c) && judge_asked(c));
+}
+
+void flow_judge_all(struct flows *f)
+{
+	struct flow *c, *next;
+
+	for (c = TAILQ_FIRST(&f->list); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		judge(c);
+	}
 }
 
 /* ---- accepting ---- */

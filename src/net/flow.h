@@ -17,6 +17,7 @@ struct nameserver;
 #define FLOW_HELD_MAX_S 30u                /* for the first bytes to become whole */
 #define FLOW_HELD_MAX_BYTES (16u << 20)    /* of all; beyond, what is not whole is refused */
 #define FLOW_PENDING_MAX_BYTES (32u << 20) /* unsent, of all; beyond, flows get small turns */
+#define FLOW_TUNNELS_MAX 8u                /* CONNECT within CONNECT on one connection */
 #define FLOW_READ_MAX_BYTES (256u << 10)
 #define FLOW_READ_SMALL_BYTES (4u << 10)
 
@@ -29,5 +30,11 @@ void flow_stop_listening(struct flows *f);
 bool flow_is_sending(const struct flows *f);
 
 bool flow_is_idle(const struct flows *f); /* no connections at all */
+
+/*
+ * The rules are new. Every connection is judged by them, wherever it is on its way: its host, the
+ * address it leads to, and whom its client has asked for. What they do not allow is closed.
+ */
+void flow_judge_all(struct flows *f);
 
 void flow_on_second(struct flows *f); /* once a second: deadlines */

@@ -5,7 +5,12 @@
  * ordinary user, with an empty environment and the descriptors of enum gate_descriptor. The gate
  * reads its rules, confines itself, and serves two things in one event loop: DNS
  * (net/nameserver.h) and connections (net/flow.h). It never talks to the sandbox in any other
- * way, and to the supervisor only to report denials.
+ * way, and to the supervisor only to report denials and how much was sent.
+ *
+ * The supervisor may send new rules at any time (net/order.h). They hold at once and for all that
+ * is there: connections, lookups and dials that they do not allow end, the others notice nothing.
+ * A gate that cannot take an order ends: without a gate there is no network, and the next one
+ * starts with the new rules.
  *
  * It also leaves when nothing has happened for a while (GATE_IDLE_S): an idle sandbox has no
  * gate. It ends when the supervisor closes its socket: then what the sandbox has already sent is
@@ -17,7 +22,6 @@
  */
 #include "net/gate.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
@@ -27,19 +31,21 @@
 #include "net/names.h"
 #include "net/nameserver.h"
 #include "net/netns.h"
+#include "net/order.h"
 #include "net/resolve.h"
 
 #include <ares.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define EXIT_FAILED 125
-#define RATE_MAX (1ull << 40)
 #define BURST_MS 50u /* of bandwidth that may go at once */
 #define BURST_MIN_BYTES 1500u
 #define LINGER_MS 2000u
@@ -58,7 +64,10 @@ struct server {
 	struct flows *flows;
 	struct event *second, *supervisor, *linger;
 	unsigned idle_s;
-	uint64_t end_ms; /* when the supervisor has gone: our last moment */
+	bool owes_word;                    /* that new rules hold */
+	uint64_t told_sent, told_received; /* bytes the supervisor knows of */
+	uint64_t end_ms;                   /* when the supervisor has gone: our last moment */
+	int exit_code;
 };
 
 static int read_options(char **argv, struct options *ret, struct err *e)
@@ -69,7 +78,8 @@ static int read_options(char **argv, struct options *ret, struct err *e)
 		if (!argv[i])
 			return err_set(e, ERR_INVALID, "agentkernel starts this program itself");
 	ret->sandbox = argv[1];
-	if (parse_count(argv[2], 0, RATE_MAX, &ret->bandwidth_bytes_per_s, e) < 0 ||
+	if (parse_count(argv[2], 0, ORDER_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s, e) <
+		    0 ||
 	    parse_count(argv[3], 1, NETNS_SOCKET_COUNT, &sockets, e) < 0 ||
 	    parse_count(argv[4], 0, INT32_MAX, &id, e) < 0)
 		return -1;
@@ -87,25 +97,6 @@ static int become(uint32_t id, struct err *e)
 	return 0;
 }
 
-static int read_rules(struct egress *ret, struct err *e)
-{
-	cleanup_buf struct buf text;
-	char part[4096];
-	ssize_t n;
-	off_t at = 0;
-
-	buf_init(&text, EGRESS_TEXT_MAX_BYTES);
-	while ((n = pread(GATE_RULES_FD, part, sizeof(part), at)) > 0) {
-		buf_add(&text, part, (size_t)n);
-		at += n;
-	}
-	if (n < 0)
-		return err_sys(e, errno, "read the network rules");
-	if (text.is_cut || strlen(buf_text(&text)) != text.len)
-		return err_set(e, ERR_CORRUPT, "the network rules are damaged");
-	return egress_load(buf_text(&text), ret, e);
-}
-
 static void set_bandwidth(struct gate *g, uint64_t rate)
 {
 	uint64_t burst = rate * BURST_MS / 1000;
@@ -116,6 +107,33 @@ static void set_bandwidth(struct gate *g, uint64_t rate)
 	throttle_init(&g->received, rate, burst, clock_now_ms());
 }
 
+/* False: not now. */
+static bool tell(const char *words)
+{
+	return send(GATE_SUPERVISOR_FD, words, strlen(words), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+static void tell_traffic(struct server *s)
+{
+	const struct gate *g = &s->gate;
+	char words[64];
+
+	if (g->sent_bytes == s->told_sent && g->received_bytes == s->told_received)
+		return;
+	(void)snprintf(words, sizeof(words), GATE_TRAFFIC "%" PRIu64 " %" PRIu64, g->sent_bytes,
+		       g->received_bytes);
+	if (!tell(words))
+		return;
+	s->told_sent = g->sent_bytes;
+	s->told_received = g->received_bytes;
+}
+
+static void tell_that_rules_hold(struct server *s)
+{
+	if (s->owes_word && tell(GATE_OBEYS))
+		s->owes_word = false;
+}
+
 static void on_second(evutil_socket_t fd, short what, void *context)
 {
 	struct server *s = context;
@@ -124,11 +142,12 @@ static void on_second(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	flow_on_second(s->flows);
 	journal_flush(s->gate.journal);
+	tell_that_rules_hold(s);
+	tell_traffic(s);
 	s->idle_s = flow_is_idle(s->flows) && nameserver_is_idle(s->nameserver) ? s->idle_s + 1 : 0;
 	if (s->idle_s < GATE_IDLE_S)
 		return;
-	(void)send(GATE_SUPERVISOR_FD, GATE_IS_IDLE, strlen(GATE_IS_IDLE),
-		   MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)tell(GATE_IS_IDLE);
 	(void)event_base_loopbreak(s->gate.base);
 }
 
@@ -142,19 +161,61 @@ static void on_linger(evutil_socket_t fd, short what, void *context)
 		(void)event_base_loopbreak(s->gate.base);
 }
 
-/* It never says anything: readable means that it is gone. */
-static void on_supervisor(evutil_socket_t fd, short what, void *context)
+/* To the supervisor; to the terminal of whoever starts us by hand. */
+static void say_trouble(const struct err *e)
+{
+	char words[sizeof(GATE_TROUBLE) + ERR_MESSAGE_MAX_BYTES];
+
+	(void)snprintf(words, sizeof(words), GATE_TROUBLE "%s", e->msg);
+	(void)tell(words);
+	fprintf(stderr, "agentkernel-gate: %s\n", e->msg);
+}
+
+static void linger(struct server *s)
 {
 	static const struct timeval look = { .tv_usec = LINGER_LOOK_MS * 1000 };
-	struct server *s = context;
 
-	(void)what;
-	(void)fd;
 	(void)event_del(s->supervisor);
 	s->end_ms = clock_now_ms() + LINGER_MS;
 	flow_stop_listening(s->flows);
 	on_linger(-1, 0, s);
 	(void)event_add(s->linger, &look);
+}
+
+/* Decisions point into the rules they were made by, so the old ones go when all are made anew. */
+static void obey(struct server *s, struct order *o)
+{
+	struct gate *g = &s->gate;
+	struct egress old = g->egress;
+
+	g->egress = o->egress;
+	o->egress = (struct egress){ 0 };
+	if (o->bandwidth_bytes_per_s != g->sent.rate_per_s)
+		set_bandwidth(g, o->bandwidth_bytes_per_s);
+	flow_judge_all(s->flows);
+	nameserver_judge_all(s->nameserver);
+	egress_done(&old);
+	s->owes_word = true;
+	tell_that_rules_hold(s);
+}
+
+static void on_supervisor(evutil_socket_t fd, short what, void *context)
+{
+	CLEANUP(order_done) struct order o = { 0 };
+	struct server *s = context;
+	enum order_kind kind = ORDER_NONE;
+	struct err e = { 0 };
+
+	(void)what;
+	if (order_receive(fd, &kind, &o, &e) < 0) {
+		say_trouble(&e);
+		s->exit_code = EXIT_FAILED;
+		(void)event_base_loopbreak(s->gate.base);
+	} else if (kind == ORDER_NEW) {
+		obey(s, &o);
+	} else if (kind == ORDER_END) {
+		linger(s);
+	}
 }
 
 static int start(struct server *s, const struct options *o, struct err *e)
@@ -166,7 +227,8 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	g->base = event_base_new();
 	if (!g->base)
 		return err_set(e, ERR_SYSTEM, "start the event loop");
-	if (read_rules(&g->egress, e) < 0 || names_open(GATE_NAMES_FD, &g->names, e) < 0)
+	if (order_read_rules(GATE_RULES_FD, &g->egress, e) < 0 ||
+	    names_open(GATE_NAMES_FD, &g->names, e) < 0)
 		return -1;
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
 		return err_set(e, ERR_SYSTEM, "start the resolver");
@@ -179,7 +241,8 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	s->flows = flow_open_all(g, s->nameserver, GATE_FIRST_SOCKET_FD + NETNS_TCP);
 	s->second = event_new(g->base, -1, EV_PERSIST, on_second, s);
 	s->linger = event_new(g->base, -1, EV_PERSIST, on_linger, s);
-	s->supervisor = event_new(g->base, GATE_SUPERVISOR_FD, EV_READ, on_supervisor, s);
+	s->supervisor =
+		event_new(g->base, GATE_SUPERVISOR_FD, EV_READ | EV_PERSIST, on_supervisor, s);
 	if (!s->second || !s->linger || !s->supervisor)
 		return err_set(e, ERR_SYSTEM, "start the event loop");
 	(void)event_add(s->second, &second);
@@ -190,6 +253,7 @@ static int start(struct server *s, const struct options *o, struct err *e)
 static void stop(struct server *s)
 {
 	flow_close_all(s->flows);
+	tell_traffic(s);
 	nameserver_free(s->nameserver);
 	resolve_free(s->gate.resolve);
 	journal_flush(s->gate.journal);
@@ -200,16 +264,6 @@ static void stop(struct server *s)
 	     *event; event++)
 		event_free(*event);
 	event_base_free(s->gate.base);
-}
-
-/* To the supervisor; to the terminal of whoever starts us by hand. */
-static void say_trouble(const struct err *e)
-{
-	char words[sizeof(GATE_TROUBLE) + ERR_MESSAGE_MAX_BYTES];
-	int len = snprintf(words, sizeof(words), GATE_TROUBLE "%s", e->msg);
-
-	(void)send(GATE_SUPERVISOR_FD, words, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	fprintf(stderr, "agentkernel-gate: %s\n", e->msg);
 }
 
 int main(int argc, char **argv)
@@ -228,5 +282,5 @@ int main(int argc, char **argv)
 	}
 	(void)event_base_dispatch(s.gate.base);
 	stop(&s);
-	return 0;
+	return s.exit_code;
 }

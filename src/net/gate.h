@@ -15,8 +15,8 @@ struct resolve;
 
 /* The descriptors a gate is started with, besides 0, 1 and 2, which lead nowhere. */
 enum gate_descriptor {
-	GATE_SUPERVISOR_FD = 3, /* a socket; its end means ours */
-	GATE_RULES_FD,          /* a file: egress_save()'s text */
+	GATE_SUPERVISOR_FD = 3, /* a socket; orders come from there; its end means ours */
+	GATE_RULES_FD,          /* memory: order_write_rules()'s */
 	GATE_NAMES_FD,          /* memory: names_create()'s */
 	GATE_LOG_FD,            /* the network log, or /dev/null */
 	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as there are */
@@ -31,7 +31,9 @@ enum gate_descriptor {
 
 /* What a gate says to its supervisor: lines of the network log, and this, before it leaves. */
 #define GATE_IS_IDLE "idle"
-#define GATE_TROUBLE "trouble: " /* and this with words, when it cannot start */
+#define GATE_TROUBLE "trouble: " /* and this with words, when it cannot start or go on */
+#define GATE_OBEYS "obeys"       /* new rules hold: what they do not allow is closed */
+#define GATE_TRAFFIC "traffic "  /* and bytes sent and received in its life, once a second */
 #define GATE_IDLE_S                                                                                \
 	10u /* without a connection or a query: then it leaves, and comes back when needed */
 
@@ -42,4 +44,5 @@ struct gate {
 	struct resolve *resolve;
 	struct journal *journal;
 	struct throttle sent, received; /* bytes */
+	uint64_t sent_bytes, received_bytes;
 };

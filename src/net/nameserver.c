@@ -220,20 +220,41 @@ static void finish_lookup(struct gate *g, const struct dns_query *q,
 	}
 }
 
-static void on_resolved(void *context, const struct resolve_answer *found)
+static void finish(struct pending *p, const struct dns_answer *a)
 {
-	struct pending *p = context;
 	struct nameserver *n = p->server;
 	struct stream *s = p->asker.stream;
-	struct dns_answer a = { .ttl_s = TTL_S };
 
-	finish_lookup(n->gate, &p->query, found, &a);
-	reply(&p->asker, p->question, &p->query, &a);
+	reply(&p->asker, p->question, &p->query, a);
 	if (s && --s->waiting == 0 && (s->is_closed || s->has_ended))
 		close_stream(s);
 	TAILQ_REMOVE(&n->pending, p, link);
 	n->pending_count--;
 	free(p);
+}
+
+static void on_resolved(void *context, const struct resolve_answer *found)
+{
+	struct pending *p = context;
+	struct dns_answer a = { .ttl_s = TTL_S };
+
+	finish_lookup(p->server->gate, &p->query, found, &a);
+	finish(p, &a);
+}
+
+void nameserver_judge_all(struct nameserver *n)
+{
+	const struct dns_answer no = { .ttl_s = TTL_S, .rcode = DNS_NAME_ERROR };
+	struct pending *p, *next;
+
+	for (p = TAILQ_FIRST(&n->pending); p; p = next) {
+		next = TAILQ_NEXT(p, link);
+		if (egress_can_allow(&n->gate->egress, p->query.name))
+			continue;
+		note_denied(n->gate, p->query.name);
+		resolve_forget(&p->waiter);
+		finish(p, &no);
+	}
 }
 
 static void look_up(struct nameserver *n, const struct asker *asker, const uint8_t *query,

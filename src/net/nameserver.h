@@ -21,5 +21,7 @@ struct nameserver *nameserver_new(struct gate *g, int v4_fd, int v6_fd);
 bool nameserver_is_idle(struct nameserver *n); /* and nobody asked since the last time */
 void nameserver_free(struct nameserver *n);
 
+void nameserver_judge_all(struct nameserver *n); /* the rules are new */
+
 /* A connection to port 53; takes fd. */
 void nameserver_take_stream(struct nameserver *n, int fd);
