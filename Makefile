@@ -99,6 +99,7 @@ TIME ?= 60
 
 PROBE := $(BUILD)/probe
 RESOLVER := $(BUILD)/resolver
+KEEPER := $(BUILD)/keeper
 
 # ---- building ----------------------------------------------------------------------------
 
@@ -200,12 +201,18 @@ $(RESOLVER): tests/net/resolver.c $(KERNEL_HEADERS)/.done
 	@echo '  LD   $@'
 	$(Q)$(MUSL_CC) $(COMMON_FLAGS) -isystem $(KERNEL_HEADERS) -O1 -static -o $@ $<
 
+$(KEEPER): tests/net/keeper.c $(OBJECTS)
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $< \
+		$(filter-out %/cli/main.o,$(OBJECTS))
+
 .PHONY: check
 check: build-packages test-packages
 	@$(MAKE) --no-print-directory check-built SAN=$(SAN)
 
 .PHONY: check-built
-check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER)
+check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
 
 # The walls on another kernel, with cgroup v2 only, in an emulated machine.

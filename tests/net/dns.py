@@ -48,6 +48,7 @@ NAMES = {
     "dead-first.test": [(A, "93.184.216.99"), (A, WWW)],
     "dead-v6.test": [(A, WWW), (AAAA, "2a00:1450:4001::99")],
     "hole.test": [(A, "93.184.218.1"), (A, WWW)],
+    "pit.test": [(A, "93.184.218.1")],
     "text.test": [(TXT, "some text")],
 }
 rebound = {"count": 0}
