@@ -55,10 +55,18 @@ static inline void make_directories(int dir_fd, const char *path)
 	}
 }
 
+/* With the directories above it. */
 static inline void make_file(int dir_fd, const char *path, const char *text)
 {
-	int r = file_create_at(dir_fd, path, 0644, text);
+	const char *slash = strrchr(path, '/');
+	char parent[512] = "";
+	int r;
 
+	if (slash) {
+		memcpy(parent, path, (size_t)(slash - path));
+		make_directories(dir_fd, parent);
+	}
+	r = file_create_at(dir_fd, path, 0644, text);
 	if (r < 0)
 		fail_msg("make %s: %s", path, strerror(-r));
 }
