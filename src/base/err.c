@@ -87,16 +87,21 @@ static size_t shown_length(const unsigned char *p)
 	return len;
 }
 
-void err_sanitize(struct err *e)
+void err_sanitize_text(char *text)
 {
-	if ((int)e->code <= ERR_NONE || e->code >= ERR_CODE_COUNT)
-		e->code = ERR_SYSTEM;
-	e->msg[sizeof(e->msg) - 1] = '\0';
-	for (char *p = e->msg; *p;) {
+	for (char *p = text; *p;) {
 		size_t len = shown_length((const unsigned char *)p);
 
 		if (len == 0)
 			*p = '?';
 		p += len ? len : 1;
 	}
+}
+
+void err_sanitize(struct err *e)
+{
+	if ((int)e->code <= ERR_NONE || e->code >= ERR_CODE_COUNT)
+		e->code = ERR_SYSTEM;
+	e->msg[sizeof(e->msg) - 1] = '\0';
+	err_sanitize_text(e->msg);
 }

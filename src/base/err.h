@@ -49,3 +49,4 @@ int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 
 
 /* Makes a struct that came from another process safe to read: known code, terminated text. */
 void err_sanitize(struct err *e);
+void err_sanitize_text(char *text); /* the same for other words that a terminal will show */

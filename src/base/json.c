@@ -12,9 +12,9 @@ void json_init(struct json *j, struct buf *out)
 	*j = (struct json){ .out = out };
 }
 
-/* How many bytes the valid UTF-8 sequence at p takes, 0 when there is none (RFC 3629). */
-static size_t utf8_len(const unsigned char *p, size_t left)
+size_t json_utf8_len(const char *text, size_t left)
 {
+	const unsigned char *p = (const unsigned char *)text;
 	size_t len;
 	unsigned char low = 0x80, high = 0xbf; /* range of the second byte */
 
@@ -79,7 +79,7 @@ static void add_string(struct buf *out, const char *bytes, size_t len)
 
 		/* a run that needs no escape goes out in one piece */
 		while (p < end && *p >= ' ' && *p != '"' && *p != '\\' && *p != 0x7f &&
-		       (n = utf8_len(p, (size_t)(end - p))) > 0)
+		       (n = json_utf8_len((const char *)p, (size_t)(end - p))) > 0)
 			p += n;
 		buf_add(out, plain, (size_t)(p - plain));
 		if (p == end)

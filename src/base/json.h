@@ -19,6 +19,9 @@ struct json {
 	bool has_item[JSON_DEPTH_MAX]; /* the open object or array at this depth is not empty */
 };
 
+/* How many of the `left` bytes the UTF-8 character at `text` takes; 0: it is none (RFC 3629). */
+size_t json_utf8_len(const char *text, size_t left);
+
 void json_init(struct json *j, struct buf *out);
 
 /* `key` is NULL inside an array and at the top. */

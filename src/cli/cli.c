@@ -15,12 +15,25 @@
 #include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_run,           &cmd_image_pull,   &cmd_image_list,
-	&cmd_image_inspect, &cmd_image_remove, &cmd_image_prune,
-	&cmd_image_import,  &cmd_image_load,   &cmd_image_save,
-	&cmd_network_check, &cmd_network_show, &cmd_network_log,
-	&cmd_policy_show,   &cmd_doctor,       &cmd_version,
-	&cmd_help,          &cmd_completion,   NULL,
+	&cmd_run,
+	&cmd_image_pull,
+	&cmd_image_list,
+	&cmd_image_inspect,
+	&cmd_image_remove,
+	&cmd_image_prune,
+	&cmd_image_import,
+	&cmd_image_load,
+	&cmd_image_save,
+	&cmd_network_check,
+	&cmd_network_show,
+	&cmd_network_log,
+	&cmd_policy_show,
+	&cmd_audit,
+	&cmd_doctor,
+	&cmd_version,
+	&cmd_help,
+	&cmd_completion,
+	NULL,
 };
 
 #define COMMANDS_MAX 64

@@ -6,20 +6,19 @@
 #include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/follower.h"
 #include "engine/statedir.h"
 #include "net/netlog.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FILE_MAX_BYTES (16u * NETLOG_MAX_BYTES) /* many gates that run long */
 #define OUTPUT_MAX_BYTES (16u << 20)
-#define FOLLOW_INTERVAL_MS 200
 #define TIME_MAX_BYTES 32
 
 static const char *const examples[] = {
@@ -169,71 +168,32 @@ static void format_line(const struct netlog_line *l, const struct flags *f, stru
 	make_harmless(out);
 }
 
-struct follower {
-	const char *path, *sandbox;
+struct following {
 	const struct flags *flags;
-	int fd; /* -1: the log is not there yet */
-	ino_t inode;
-	char bytes[1u << 16]; /* a line that is not whole yet, and what was read */
-	size_t len;
+	const char *sandbox; /* NULL: all */
 };
 
-/* A log that grew too long was moved away; the new one is read from its start. */
-static void reopen(struct follower *f, bool is_first)
+static void on_line(void *context, char *line, size_t len, struct buf *out)
 {
-	struct stat st;
+	const struct following *f = context;
+	struct netlog_line parsed;
 
-	if (stat(f->path, &st) < 0 || (f->fd >= 0 && st.st_ino == f->inode))
-		return;
-	cleanup_closep(&f->fd);
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
-	f->inode = st.st_ino;
-	f->len = 0;
-	if (is_first && f->fd >= 0)
-		(void)lseek(f->fd, 0, SEEK_END);
+	(void)len;
+	if (line && netlog_parse_line(line, &parsed) &&
+	    (!f->sandbox || strcmp(parsed.sandbox, f->sandbox) == 0))
+		format_line(&parsed, f->flags, out);
 }
 
-static int print_lines(struct follower *f, struct err *e)
+/* From now on: what was before is what the command shows without -f. */
+static int follow(const char *path, struct following *following, struct err *e)
 {
-	cleanup_buf struct buf out;
-	size_t start = 0;
+	CLEANUP(follower_done) struct follower f;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	buf_init(&out, OUTPUT_MAX_BYTES);
-	for (size_t i = 0; i < f->len; i++) {
-		struct netlog_line line;
-
-		if (f->bytes[i] != '\n')
-			continue;
-		f->bytes[i] = '\0';
-		if (netlog_parse_line(f->bytes + start, &line) &&
-		    (!f->sandbox || strcmp(line.sandbox, f->sandbox) == 0))
-			format_line(&line, f->flags, &out);
-		start = i + 1;
-	}
-	f->len = start == 0 && f->len == sizeof(f->bytes) ? 0 : f->len - start;
-	memmove(f->bytes, f->bytes + start, f->len);
-	return cli_print(&out, e);
-}
-
-/* Until the reader goes away or a signal comes. */
-static int follow(struct follower *f, struct err *e)
-{
-	reopen(f, true);
-	for (;;) {
-		struct pollfd reader = { .fd = STDOUT_FILENO };
-		ssize_t n =
-			f->fd < 0 ? 0 : read(f->fd, f->bytes + f->len, sizeof(f->bytes) - f->len);
-
-		if (n > 0) {
-			f->len += (size_t)n;
-			if (print_lines(f, e) < 0)
-				return -1;
-			continue;
-		}
-		if (poll(&reader, 1, FOLLOW_INTERVAL_MS) > 0 && (reader.revents & POLLERR))
-			return 0;
-		reopen(f, false);
-	}
+	follower_init(&f, path, on_line, following);
+	if (fd >= 0)
+		(void)lseek(fd, 0, SEEK_END);
+	return follower_follow(&f, fd, e);
 }
 
 /* ---- the command ---- */
@@ -281,9 +241,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (statedir_path(context->environ_list, NETLOG_FILE, &path, e) < 0)
 		return -1;
 	if (flags.follows) {
-		struct follower f = { .path = path, .sandbox = sandbox, .flags = &flags, .fd = -1 };
+		struct following following = { .flags = &flags, .sandbox = sandbox };
 
-		return follow(&f, e);
+		return follow(path, &following, e);
 	}
 	return show(context, &flags, sandbox, path, e);
 }

@@ -2,6 +2,7 @@
 /* commands - every command of the command line; each in its own cmd_*.c. */
 #include "cli/cli.h"
 
+extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_completion;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_help;

@@ -20,6 +20,7 @@
 
 #define LOWER_MAX_BYTES 4096u
 #define UNREACHABLE_DIR "unreachable"
+#define IMAGES_PIN_TARGET_MAX_BYTES 64
 
 void images_init(struct images *i)
 {
@@ -63,18 +64,22 @@ static int check_own(const char *store, const char *name, struct err *e)
 	return 0;
 }
 
-/* In the store, complete, and with the owners that this caller's sandboxes see. */
-static int find(const char *store, const struct reference *ref, struct images *i, struct err *e)
+static int check_store(const char *store, struct err *e)
 {
-	char file[REFERENCE_MAX_BYTES + 1], owners[IDMAP_OWNERS_MAX_BYTES];
-	cleanup_free char *path = NULL, *layers = NULL;
-
 	if (check_own(store, ".", e) < 0 || check_own(store, "names", e) < 0 ||
-	    check_own(store, "records", e) < 0 || check_own(store, "layers", e) < 0)
+	    check_own(store, "records", e) < 0)
 		return -1;
-	reference_format_file(ref, file);
-	path = mem_format("%s/names/%s", store, file);
-	if (record_open(AT_FDCWD, path, &i->record, &i->lock_fd, e) < 0)
+	return check_own(store, "layers", e);
+}
+
+/* In the store, complete, and with the owners that this caller's sandboxes see. */
+static int find_at(const char *store, const char *path, struct images *i, struct err *e)
+{
+	char owners[IDMAP_OWNERS_MAX_BYTES];
+	cleanup_free char *layers = NULL;
+
+	if (check_store(store, e) < 0 ||
+	    record_open(AT_FDCWD, path, &i->record, &i->lock_fd, e) < 0)
 		return -1;
 	if (idmap_format_owners(owners, e) < 0)
 		return -1;
@@ -82,6 +87,16 @@ static int find(const char *store, const struct reference *ref, struct images *i
 		return err_set(e, ERR_CORRUPT, "the image has to be unpacked anew");
 	layers = mem_format("layers/%s", owners);
 	return check_own(store, layers, e);
+}
+
+static int find(const char *store, const struct reference *ref, struct images *i, struct err *e)
+{
+	char file[REFERENCE_MAX_BYTES + 1];
+	cleanup_free char *path = NULL;
+
+	reference_format_file(ref, file);
+	path = mem_format("%s/names/%s", store, file);
+	return find_at(store, path, i, e);
 }
 
 static int describe_root(const char *store, struct images *i, struct err *e)
@@ -167,6 +182,158 @@ int images_open(const struct images_request *q, struct images *ret, struct err *
 		return -1;
 	*ret = i;
 	images_init(&i);
+	return 0;
+}
+
+/* ---- pins ---- */
+
+static int pins_dir(char *const *environ_list, char **ret, struct err *e)
+{
+	int r;
+
+	if (statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, ret, e) < 0)
+		return -1;
+	r = file_make_dirs(*ret, 0700);
+	if (r < 0)
+		return err_sys(e, -r, "create '%s'", *ret);
+	return 0;
+}
+
+int images_pin(char *const *environ_list, const struct images *i, const char *pin, struct err *e)
+{
+	cleanup_free char *dir = NULL, *path = NULL, *target = NULL;
+
+	if (pins_dir(environ_list, &dir, e) < 0)
+		return -1;
+	path = mem_format("%s/%s", dir, pin);
+	target = mem_format("../records/%s", i->record.id);
+	if (symlink(target, path) < 0)
+		return err_sys(e, errno, "keep the image for the sandbox");
+	return 0;
+}
+
+static ssize_t read_pin(const char *dir, const char *pin, char out[IMAGES_PIN_TARGET_MAX_BYTES])
+{
+	cleanup_free char *path = mem_format("%s/%s", dir, pin);
+	ssize_t n = readlink(path, out, IMAGES_PIN_TARGET_MAX_BYTES - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+int images_copy_pin(char *const *environ_list, const char *from, const char *to, struct err *e)
+{
+	cleanup_free char *dir = NULL, *to_path = NULL;
+	char target[IMAGES_PIN_TARGET_MAX_BYTES];
+
+	if (pins_dir(environ_list, &dir, e) < 0)
+		return -1;
+	if (read_pin(dir, from, target) < 0)
+		return err_sys(e, errno, "find the image that the sandbox was made from");
+	to_path = mem_format("%s/%s", dir, to);
+	if (symlink(target, to_path) < 0)
+		return err_sys(e, errno, "keep the image for the sandbox");
+	return 0;
+}
+
+bool images_have_same_pin(char *const *environ_list, const char *a, const char *b)
+{
+	char a_target[IMAGES_PIN_TARGET_MAX_BYTES], b_target[IMAGES_PIN_TARGET_MAX_BYTES];
+	cleanup_free char *dir = NULL;
+	struct err ignored;
+
+	if (!a || !b)
+		return !a && !b;
+	return statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, &dir, &ignored) == 0 &&
+	       read_pin(dir, a, a_target) > 0 && read_pin(dir, b, b_target) > 0 &&
+	       strcmp(a_target, b_target) == 0;
+}
+
+void images_unpin(char *const *environ_list, const char *pin)
+{
+	cleanup_free char *dir = NULL, *path = NULL;
+	struct err ignored;
+
+	if (statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, &dir, &ignored) < 0)
+		return;
+	path = mem_format("%s/%s", dir, pin);
+	(void)unlink(path);
+}
+
+/* The same image again, from its blobs, when its layers cannot be used as they are. */
+static int unpack_anew(char *const *environ_list, const char *reference, const char *digest,
+		       struct images *ret, struct err *e)
+{
+	const struct images_request q = {
+		.reference = reference,
+		.pull = IMAGES_PULL_MISSING,
+		.environ_list = environ_list,
+	};
+
+	if (images_open(&q, ret, e) < 0)
+		return -1;
+	if (strcmp(ret->record.digest, digest) == 0)
+		return 0;
+	images_done(ret);
+	return err_set(e, ERR_NOT_FOUND,
+		       "image '%s' is another one by now, and the sandbox's own cannot be unpacked "
+		       "anew",
+		       reference);
+}
+
+int images_open_pinned(char *const *environ_list, const char *pin, const char *reference,
+		       struct images *ret, struct err *e)
+{
+	CLEANUP(images_done) struct images i;
+	cleanup_free char *store = NULL, *path = NULL, *digest = NULL;
+
+	images_init(&i);
+	if (statedir_path(environ_list, IMAGES_DIR, &store, e) < 0)
+		return -1;
+	path = mem_format("%s/" IMAGES_PINS_DIR "/%s", store, pin);
+	if (find_at(store, path, &i, e) < 0) {
+		if (e->code != ERR_CORRUPT || !i.record.digest)
+			return err_wrap(e, "image '%s'", reference);
+		digest = mem_dup(i.record.digest);
+		return unpack_anew(environ_list, reference, digest, ret, e);
+	}
+	if (describe_root(store, &i, e) < 0)
+		return -1;
+	*ret = i;
+	images_init(&i);
+	return 0;
+}
+
+static bool is_listed(char *const *list, const char *text)
+{
+	for (; list && *list; list++)
+		if (strcmp(*list, text) == 0)
+			return true;
+	return false;
+}
+
+int images_collect_pins(char *const *environ_list, char *const *used, unsigned *ret_count,
+			struct err *e)
+{
+	cleanup_free char *path = NULL;
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	*ret_count = 0;
+	if (statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, &path, e) < 0)
+		return -1;
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "open '%s'", path);
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || is_listed(used, entry->d_name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    time(NULL) - st.st_mtime < IMAGES_PIN_MIN_AGE_S)
+			continue;
+		*ret_count += unlinkat(dirfd(dir), entry->d_name, 0) == 0;
+	}
+	(void)closedir(dir);
 	return 0;
 }
 

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 
 #define IMAGES_DIR "images"
+#define IMAGES_PINS_DIR "pins" /* image/storegc.c keeps what these lead to */
+#define IMAGES_PIN_MIN_AGE_S 600 /* a younger one may be of a sandbox that is just made */
 #define IMAGES_UNREACHABLE_MAX_AGE_S 600 /* how long a failed attempt is remembered */
 
 enum images_pull { IMAGES_PULL_MISSING, IMAGES_PULL_ALWAYS, IMAGES_PULL_NEVER };
@@ -44,6 +46,23 @@ struct images_request {
 
 /* Finds it or pulls it. */
 ERR_CHECKED int images_open(const struct images_request *q, struct images *ret, struct err *e);
+
+/*
+ * A pin keeps an image in the store for a sandbox or checkpoint, whatever becomes of its name, and
+ * finds it again. `reference` is for an image that has to be unpacked anew.
+ */
+ERR_CHECKED int images_pin(char *const *environ_list, const struct images *i, const char *pin,
+			   struct err *e);
+ERR_CHECKED int images_open_pinned(char *const *environ_list, const char *pin,
+				   const char *reference, struct images *ret, struct err *e);
+void images_unpin(char *const *environ_list, const char *pin);
+/* Another pin on the same image. */
+ERR_CHECKED int images_copy_pin(char *const *environ_list, const char *from, const char *to,
+				struct err *e);
+bool images_have_same_pin(char *const *environ_list, const char *a, const char *b);
+/* Removes pins that are none of `used` (ended by NULL) and not just being made. */
+ERR_CHECKED int images_collect_pins(char *const *environ_list, char *const *used,
+				    unsigned *ret_count, struct err *e);
 
 /* For policyimage_apply(). */
 struct policyimage images_config(const struct images *i);

@@ -24,6 +24,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -48,10 +49,12 @@ static const struct keyrows_row record_rows[] = {
 	ROW("id", KEYROWS_ARRAY, id),
 	ROW("created", KEYROWS_NUMBER, created_s),
 	ROW("expires", KEYROWS_NUMBER, expires_s),
+	ROW("image", KEYROWS_TEXT, image),
 	ROW("image-pin", KEYROWS_TEXT, image_pin),
 	ROW("label", KEYROWS_LIST, labels),
 	ROW("layer", KEYROWS_LIST, layers),
 	ROW("origin", KEYROWS_TEXT, origin),
+	ROW("disk", KEYROWS_NUMBER, disk_number),
 	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
 };
 static const struct keyrows record_format = {
@@ -304,7 +307,8 @@ static int check_own(int dir_fd, const char *name, struct err *e)
 	return 0;
 }
 
-int named_open(char *const *environ_list, const char *name, struct named *ret, struct err *e)
+int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,
+		       struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_fd int all_fd = -1;
@@ -320,8 +324,27 @@ int named_open(char *const *environ_list, const char *name, struct named *ret, s
 	if (n.dir_fd < 0)
 		return err_sys(e, errno, "open sandbox '%s'", name);
 	(void)snprintf(n.name, sizeof(n.name), "%s", name);
-	if (check_own(n.dir_fd, name, e) < 0 || read_record(n.dir_fd, name, &n, e) < 0)
+	if (check_own(n.dir_fd, name, e) < 0)
 		return -1;
+	*ret = n;
+	named_init(&n);
+	return 0;
+}
+
+int named_open(char *const *environ_list, const char *name, struct named *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open_damaged(environ_list, name, &n, e) < 0)
+		return -1;
+	if (read_record(n.dir_fd, name, &n, e) < 0) {
+		size_t len = strlen(e->msg);
+
+		(void)snprintf(e->msg + len, sizeof(e->msg) - len,
+			       " ('agentkernel remove -f %s' removes it)", name);
+		return -1;
+	}
 	*ret = n;
 	named_init(&n);
 	return 0;
@@ -387,7 +410,7 @@ static int check_there(const struct named *n, struct err *e)
 	struct stat st;
 
 	if (fstat(n->dir_fd, &st) < 0 || st.st_nlink == 0 ||
-	    faccessat(n->dir_fd, RECORD_FILE, F_OK, 0) < 0)
+	    faccessat(n->dir_fd, LOCK_FILE, F_OK, 0) < 0)
 		return err_set(e, ERR_NOT_FOUND, "no sandbox '%s': it was removed meanwhile",
 			       n->name);
 	return 0;
@@ -437,15 +460,65 @@ enum named_state named_judge(const struct named *n, const struct named_run *r,
 
 /* ---- appearing and disappearing ---- */
 
+#define DISK_PREFIX "disk."
+
+void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES])
+{
+	(void)snprintf(out, NAMED_DISK_NAME_MAX_BYTES, DISK_PREFIX "%" PRIu64, number);
+}
+
+int named_replace_disk(struct named *n, char *const *layers, struct err *e)
+{
+	char old_name[NAMED_DISK_NAME_MAX_BYTES], new_name[NAMED_DISK_NAME_MAX_BYTES];
+	struct named changed = *n;
+	struct err ignored;
+
+	named_sweep_disks(n);
+	changed.disk_number++;
+	changed.layers = (char **)(uintptr_t)layers;
+	named_format_disk(n->disk_number, old_name);
+	named_format_disk(changed.disk_number, new_name);
+	if (mkdirat(n->dir_fd, new_name, 0700) < 0)
+		return err_sys(e, errno, "create '%s'", new_name);
+	if (named_save(&changed, e) < 0) {
+		(void)unlinkat(n->dir_fd, new_name, AT_REMOVEDIR);
+		return -1;
+	}
+	n->disk_number = changed.disk_number;
+	/* it counts no more; what cannot be removed now is swept before the next start */
+	(void)!owner_sweep(n->dir_fd, old_name, &ignored);
+	return 0;
+}
+
+void named_sweep_disks(const struct named *n)
+{
+	char current[NAMED_DISK_NAME_MAX_BYTES];
+	int fd = openat(n->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	struct err ignored;
+
+	named_format_disk(n->disk_number, current);
+	while (dir && (entry = readdir(dir)))
+		if (strncmp(entry->d_name, DISK_PREFIX, sizeof(DISK_PREFIX) - 1) == 0 &&
+		    strcmp(entry->d_name, current) != 0)
+			(void)!owner_sweep(n->dir_fd, entry->d_name, &ignored);
+	if (dir)
+		(void)closedir(dir);
+}
+
 static int make_files(struct named *n, const struct policy *p, struct err *e)
 {
+	char disk[NAMED_DISK_NAME_MAX_BYTES];
+
+	named_format_disk(n->disk_number, disk);
 	if (open_lock(n, e) < 0)
 		return -1;
 	if (!try_lock(n))
 		return err_set(e, ERR_BUSY, "a new sandbox is locked by someone else");
 	if (named_save(n, e) < 0 || named_save_policy(n, p, e) < 0)
 		return -1;
-	if (mkdirat(n->dir_fd, "disk", 0700) < 0 || mkdirat(n->dir_fd, "log", 0700) < 0)
+	if (mkdirat(n->dir_fd, disk, 0700) < 0 || mkdirat(n->dir_fd, "log", 0700) < 0)
 		return err_sys(e, errno, "create the directories of sandbox '%s'", n->name);
 	return 0;
 }

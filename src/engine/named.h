@@ -8,7 +8,7 @@
  *   policy        what it may do, resolved once and applied in full at every start
  *   lock          held by whoever runs or changes it; the kernel lets go when that process dies
  *   run           what its last start made and how it ended: written before anything is made
- *   disk/         what it has written (sandbox/imageroot)
+ *   disk.N/       what it has written (sandbox/imageroot); the record says which N counts
  *   log/          output of detached commands
  *   control.sock  its supervisor, while it runs
  *
@@ -46,10 +46,12 @@ struct named {
 	char id[NAMED_ID_BYTES + 1];         /* its own for ever; also its machine-id */
 	uint64_t created_s;
 	uint64_t expires_s;   /* 0: never */
+	char *image;          /* as it was asked for, for showing */
 	char *image_pin;      /* the name under which the image store keeps its image; NULL: host */
 	char **labels;        /* "key=value", ended by NULL; or NULL */
 	char **layers;        /* checkpoint layers, highest first; as above */
 	char *origin;         /* "checkpoint ID", "fork of NAME"; NULL: made from its image */
+	uint64_t disk_number; /* of its directory disk.N */
 	bool has_disk_limit;  /* --disk was asked for and is enforced */
 
 	int dir_fd, lock_fd; /* -1: not open */
@@ -77,6 +79,9 @@ ERR_CHECKED int named_check_label(const char *label, struct err *e);
 /* Its directory and record. ERR_NOT_FOUND when there is none. */
 ERR_CHECKED int named_open(char *const *environ_list, const char *name, struct named *ret,
 			   struct err *e);
+/* Its directory alone, for removing one whose record cannot be read. */
+ERR_CHECKED int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,
+				   struct err *e);
 ERR_CHECKED int named_load_policy(const struct named *n, struct policy *ret, struct err *e);
 
 /* Replaces the policy or the record, atomically. */
@@ -89,6 +94,17 @@ ERR_CHECKED int named_save(const struct named *n, struct err *e);
  */
 ERR_CHECKED int named_create(char *const *environ_list, struct named *n, const struct policy *p,
 			     struct err *e);
+
+#define NAMED_DISK_NAME_MAX_BYTES 32
+void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES]);
+
+/*
+ * Stands on these layers from now on, with nothing written on top, all at once: before it, it is as
+ * it was. The caller has the lock.
+ */
+ERR_CHECKED int named_replace_disk(struct named *n, char *const *layers, struct err *e);
+/* What a replacement that died has left; the caller has the lock. */
+void named_sweep_disks(const struct named *n);
 
 /* Becomes the one who runs or changes it; ERR_BUSY when another is. */
 ERR_CHECKED int named_lock(struct named *n, struct err *e);

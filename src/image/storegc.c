@@ -69,7 +69,8 @@ static int list(int dir_fd, struct names *ret, struct err *e)
 struct collection {
 	const struct store *store;
 	unsigned flags;
-	struct names named; /* records that a name leads to */
+	struct names named;  /* records that a name leads to */
+	struct names pinned; /* ... that a sandbox or checkpoint needs */
 	struct names blobs; /* to stay, as do the next */
 	struct names layers;
 	struct names owners; /* maps of ids that a record still uses */
@@ -79,31 +80,43 @@ struct collection {
 static void collection_done(struct collection *c)
 {
 	names_done(&c->named);
+	names_done(&c->pinned);
 	names_done(&c->blobs);
 	names_done(&c->layers);
 	names_done(&c->owners);
 }
 
-static int find_named(struct collection *c, struct err *e)
+/* The records that the links in a directory lead to; links that lead nowhere are removed. */
+static int find_linked(struct collection *c, int links_fd, struct names *ret, struct err *e)
 {
 	CLEANUP(names_done) struct names names = { 0 };
 	char target[64];
 
-	if (list(c->store->names_fd, &names, e) < 0)
+	if (list(links_fd, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
-		ssize_t n =
-			readlinkat(c->store->names_fd, names.list[i], target, sizeof(target) - 1);
+		ssize_t n = readlinkat(links_fd, names.list[i], target, sizeof(target) - 1);
 
 		if (names.list[i][0] == '.' || n <= 0) { /* of a process that was killed */
 			if (!(c->flags & STOREGC_DRY))
-				(void)unlinkat(c->store->names_fd, names.list[i], 0);
+				(void)unlinkat(links_fd, names.list[i], 0);
 			continue;
 		}
 		target[n] = '\0';
-		names_add(&c->named, strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+		names_add(ret, strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
 	}
 	return 0;
+}
+
+/* What sandboxes that stay and their checkpoints were made from. */
+static int find_pinned(struct collection *c, struct err *e)
+{
+	cleanup_fd int pins_fd =
+		openat(c->store->dir_fd, STOREGC_PINS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (pins_fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "open the pins");
+	return find_linked(c, pins_fd, &c->pinned, e);
 }
 
 static void keep_blob(struct collection *c, const char *digest)
@@ -180,7 +193,7 @@ static int judge_record(struct collection *c, const char *id, struct err *e)
 {
 	cleanup_fd int fd = openat(c->store->records_fd, id, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool is_named = !(c->flags & STOREGC_UNUSED) && names_have(&c->named, id);
-	bool is_used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+	bool is_used = (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) || names_have(&c->pinned, id);
 	CLEANUP(record_done) struct record r = { 0 };
 	cleanup_fd int reading_fd = -1;
 
@@ -290,7 +303,8 @@ int storegc_run(const struct store *s, unsigned flags, struct storegc_result *re
 {
 	CLEANUP(collection_done) struct collection c = { .store = s, .flags = flags };
 
-	if (find_named(&c, e) < 0 || judge_records(&c, e) < 0 || judge_layers(&c, e) < 0 ||
+	if (find_linked(&c, s->names_fd, &c.named, e) < 0 || find_pinned(&c, e) < 0 ||
+	    judge_records(&c, e) < 0 || judge_layers(&c, e) < 0 ||
 	    judge_owners(&c, e) < 0 || judge_blobs(&c, e) < 0)
 		return -1;
 	*ret = c.result;

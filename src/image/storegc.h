@@ -8,6 +8,8 @@
  */
 #include "image/store.h"
 
+#define STOREGC_PINS_DIR "pins" /* links to records that stay; engine/images.c makes them */
+
 enum storegc_flags {
 	STOREGC_UNUSED = 1 << 0,    /* names do not keep a record, only use does */
 	STOREGC_DRY = 1 << 1,       /* only count */

@@ -415,6 +415,47 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 	return 0;
 }
 
+static bool can_change(enum policy_field field)
+{
+	static const enum policy_field limits[] = {
+		POLICY_MEMORY,   POLICY_CPUS,      POLICY_PIDS,    POLICY_IO_READ,
+		POLICY_IO_WRITE, POLICY_BANDWIDTH, POLICY_TIMEOUT, POLICY_CPU_TIME,
+	};
+
+	for (size_t i = 0; i < COUNT_OF(limits); i++)
+		if (limits[i] == field)
+			return true;
+	return false;
+}
+
+int policy_change(struct policy *p, const struct policy_setting *settings, size_t count,
+		  struct err *e)
+{
+	struct policy tried = *p;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct policy_setting *s = &settings[i];
+
+		if (!can_change(s->field))
+			return err_set(e, ERR_INVALID,
+				       "%s: only limits of a sandbox can be changed, not its walls",
+				       s->origin);
+		if (read_number(&tried, &fields[s->field], s->text, e) < 0)
+			return err_wrap(e, "%s", s->origin);
+	}
+	if (tried.bandwidth_bytes_per_s && !tried.has_network)
+		return err_set(e, ERR_INVALID, "--bandwidth: this sandbox has no network");
+	for (size_t i = 0; i < count; i++) {
+		enum policy_field field = settings[i].field;
+
+		free(tried.owned_origin[field]);
+		tried.owned_origin[field] = mem_dup(settings[i].origin);
+		tried.origin[field] = tried.owned_origin[field];
+	}
+	*p = tried;
+	return 0;
+}
+
 void policy_done(struct policy *p)
 {
 	for (unsigned i = 0; i < p->mount_count; i++) {

@@ -161,6 +161,13 @@ struct policy_setting {
 ERR_CHECKED int policy_resolve(const struct policy_setting *settings, size_t count,
 			       const struct policy_caller *caller, struct policy *ret,
 			       struct err *e);
+
+/*
+ * New values in a policy that was resolved before: limits only, no walls. Others are ERR_INVALID.
+ * On failure it is as it was.
+ */
+ERR_CHECKED int policy_change(struct policy *p, const struct policy_setting *settings, size_t count,
+			      struct err *e);
 void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
 
 bool policy_is_host_image(const struct policy *p);

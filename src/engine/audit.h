@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * audit - who did what to which sandbox, one line an event in the state directory.
+ *
+ * Any number of processes write at the same time: a line is one write() to a file that is opened
+ * for appending. At AUDIT_MAX_BYTES the file becomes AUDIT_OLD_FILE, whose lines are lost; a lock
+ * makes sure that this happens once and that no line goes into a file that has been moved away.
+ * docs/design/audit.md has the format.
+ */
+#include "engine/auditline.h"
+
+#define AUDIT_FILE "audit.jsonl"
+#define AUDIT_OLD_FILE "audit.jsonl.1"
+#define AUDIT_MAX_BYTES (8u << 20)
+
+/* Who did it. NULL in an event: who has started this process. */
+struct audit_actor {
+	uint32_t uid;
+	uint32_t pid;
+	const char *program;
+};
+
+struct audit_event {
+	enum auditline_type type;
+	const struct audit_actor *actor;
+	const char *sandbox; /* NULL: none */
+	const char *what;    /* words, or NULL */
+	char *const *argv;   /* instead: a command; or NULL */
+	const char *result;  /* NULL: it went well */
+	const char *detail;  /* NULL: none */
+};
+
+/*
+ * Some ten system calls. -errno when the line could not be written: the act that it is about goes
+ * on, but somebody should be told once.
+ */
+int audit_write(char *const *environ_list, const struct audit_event *event);

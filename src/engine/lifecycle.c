@@ -1,0 +1,595 @@
+/*
+ * lifecycle - what can be done to a named sandbox as a whole; see lifecycle.h.
+ *
+ * Removal is also the recovery from a crash: it works from what lies on disk alone, and what it has
+ * done already it finds done. Starting begins the same way, with what the last supervisor may have
+ * left.
+ */
+#include "engine/lifecycle.h"
+
+#include "base/cleanup.h"
+#include "base/frame.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+#include "engine/audit.h"
+#include "engine/checkpoint.h"
+#include "engine/control.h"
+#include "engine/gatekeeper.h"
+#include "engine/images.h"
+#include "engine/keeper.h"
+#include "engine/layerstore.h"
+#include "sandbox/cgroup.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
+#define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
+
+enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
+
+/* From which states which act is right, and what to say otherwise. */
+static const struct {
+	const char *word;
+	unsigned from; /* states, as bits */
+} moves[] = {
+	[ACT_START] = { "start", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
+	[ACT_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED },
+	[ACT_PAUSE] = { "pause", 1u << NAMED_RUNNING },
+	[ACT_RESUME] = { "resume", 1u << NAMED_PAUSED },
+	[ACT_REMOVE] = { "remove", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
+};
+
+static const char *const hint[] = {
+	[NAMED_CREATED] = "start it first",
+	[NAMED_RUNNING] = "stop it first",
+	[NAMED_PAUSED] = "resume it first",
+	[NAMED_STOPPED] = "start it first",
+};
+
+/* ---- audit ---- */
+
+void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
+		     const char *what, const struct err *why)
+{
+	const struct audit_event event = {
+		.type = type,
+		.sandbox = name,
+		.what = what,
+		.result = why ? why->msg : NULL,
+	};
+
+	(void)audit_write(environ_list, &event);
+}
+
+void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit)
+{
+	lifecycle_audit(environ_list, AUDITLINE_LIMIT, name, limit, NULL);
+}
+
+void lifecycle_audit_denials(char *const *environ_list, const char *name,
+			     const struct gatekeeper *k, unsigned *seen)
+{
+	for (; *seen < k->denial_count; (*seen)++) {
+		const struct gatekeeper_denial *d = &k->denials[*seen];
+		cleanup_free char *what = d->port ? mem_format("%s:%u", d->host, d->port)
+						  : mem_dup(d->host);
+		const struct audit_event event = {
+			.type = AUDITLINE_DENIED,
+			.sandbox = name,
+			.what = what,
+			.result = "denied",
+			.detail = d->reason,
+		};
+
+		(void)audit_write(environ_list, &event);
+	}
+}
+
+/* Notes how an act went, and passes the result on. */
+static int noted(int r, char *const *environ_list, enum auditline_type type, const char *name,
+		 const struct err *e)
+{
+	lifecycle_audit(environ_list, type, name, NULL, r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- states ---- */
+
+static int load_state(const struct named *n, struct named_run *run, enum named_state *ret,
+		      struct err *e)
+{
+	const char *reason;
+
+	*ret = NAMED_CREATED;
+	if (named_load_run(n, run, e) < 0) {
+		*run = (struct named_run){ 0 };
+		return e->code == ERR_NOT_FOUND ? 0 : -1;
+	}
+	*ret = named_judge(n, run, &reason);
+	return 0;
+}
+
+static int check_move(const struct named *n, enum act act, struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state;
+
+	if (load_state(n, &run, &state, e) < 0)
+		return -1;
+	if (moves[act].from & 1u << state)
+		return 0;
+	return err_set(e, ERR_BUSY, "sandbox '%s' is %s, so it cannot %s%s (%s)", n->name,
+		       named_state_word(state), act == ACT_REMOVE ? "be " : "", moves[act].word,
+		       act == ACT_REMOVE && state != NAMED_CREATED ? "add -f, or stop it first"
+								   : hint[state]);
+}
+
+/* What a supervisor that was killed has left. The caller has the lock: nobody runs it. */
+static void clean_up(const struct named *n)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	struct err ignored;
+
+	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
+	if (named_load_run(n, &run, &ignored) < 0)
+		return;
+	for (char **path = run.cgroups; path && *path; path++)
+		cgroup_remove_path(*path);
+}
+
+/* ---- creating and starting ---- */
+
+static int check_request(const struct lifecycle_request *q, struct err *e)
+{
+	unsigned count = 0;
+
+	if (named_check_name(q->name, e) < 0)
+		return -1;
+	for (char *const *label = q->labels; label && *label; label++, count++)
+		if (named_check_label(*label, e) < 0)
+			return -1;
+	if (count > NAMED_LABELS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u labels", NAMED_LABELS_MAX);
+	return 0;
+}
+
+static void copy_list(char *const *from, char ***to)
+{
+	for (; from && *from; from++)
+		(void)keyrows_list_add(to, *from);
+}
+
+static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
+{
+	if (check_request(q, e) < 0)
+		return -1;
+	(void)snprintf(n->name, sizeof(n->name), "%s", q->name);
+	named_random_id(n->id);
+	copy_list(q->labels, &n->labels);
+	copy_list(q->layers, &n->layers);
+	n->origin = q->origin ? mem_dup(q->origin) : NULL;
+	n->image = mem_dup(q->policy->image);
+	n->has_disk_limit = !policy_is_default(q->policy, POLICY_DISK) &&
+			    strncmp(q->policy->origin[POLICY_DISK], "half", 4) != 0;
+	if (q->ttl_ms)
+		n->expires_s = (uint64_t)time(NULL) + (q->ttl_ms + 999) / 1000;
+	if (q->image) {
+		n->image_pin = mem_dup(n->id);
+		if (images_pin(q->environ_list, q->image, n->image_pin, e) < 0)
+			return -1;
+	}
+	if (named_create(q->environ_list, n, q->policy, e) == 0)
+		return 0;
+	if (q->image)
+		images_unpin(q->environ_list, n->image_pin);
+	return -1;
+}
+
+int lifecycle_create(const struct lifecycle_request *q, struct named *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (noted(make(q, &n, e), q->environ_list, AUDITLINE_CREATE, q->name, e) < 0)
+		return -1;
+	*ret = n;
+	named_init(&n);
+	return 0;
+}
+
+static int start_locked(char *const *environ_list, struct named *n, struct err *e)
+{
+	CLEANUP(images_done) struct images image;
+	struct policy *policy = mem_alloc(sizeof(*policy));
+	const struct keeper_options options = {
+		.environ_list = environ_list,
+		.named = n,
+		.policy = policy,
+		.image = n->image_pin ? &image : NULL,
+	};
+	int r = -1;
+
+	images_init(&image);
+	clean_up(n);
+	named_sweep_disks(n);
+	if (named_load_policy(n, policy, e) == 0 &&
+	    (!n->image_pin ||
+	     images_open_pinned(environ_list, n->image_pin, policy->image, &image, e) == 0))
+		r = keeper_start(&options, e);
+	policy_done(policy);
+	free(policy);
+	return r < 0 ? err_wrap(e, "start sandbox '%s'", n->name) : 0;
+}
+
+int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e)
+{
+	return noted(start_locked(environ_list, n, e), environ_list, AUDITLINE_START, n->name, e);
+}
+
+static int check_expiry(const struct named *n, struct err *e)
+{
+	if (n->expires_s && (uint64_t)time(NULL) >= n->expires_s)
+		return err_set(e, ERR_NOT_FOUND,
+			       "sandbox '%s' has expired (--ttl) and will be removed", n->name);
+	return 0;
+}
+
+static int start(char *const *environ_list, const char *name, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || check_expiry(&n, e) < 0 ||
+	    check_move(&n, ACT_START, e) < 0)
+		return -1;
+	if (named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+		return -1;
+	/* with the lock, what was true before may not be any more */
+	if (check_move(&n, ACT_START, e) < 0)
+		return -1;
+	return start_locked(environ_list, &n, e);
+}
+
+int lifecycle_start(char *const *environ_list, const char *name, struct err *e)
+{
+	return noted(start(environ_list, name, e), environ_list, AUDITLINE_START, name, e);
+}
+
+/* ---- asking the supervisor ---- */
+
+static int ask(char *const *environ_list, const char *name, enum act act, uint32_t kind,
+	       struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	cleanup_fd int fd = -1;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || check_move(&n, act, e) < 0 ||
+	    control_connect(n.dir_fd, name, &fd, e) < 0)
+		return -1;
+	return control_do(fd, kind, NULL, 0, e);
+}
+
+int lifecycle_pause(char *const *environ_list, const char *name, struct err *e)
+{
+	return noted(ask(environ_list, name, ACT_PAUSE, CONTROL_PAUSE, e), environ_list,
+		     AUDITLINE_PAUSE, name, e);
+}
+
+int lifecycle_resume(char *const *environ_list, const char *name, struct err *e)
+{
+	return noted(ask(environ_list, name, ACT_RESUME, CONTROL_RESUME, e), environ_list,
+		     AUDITLINE_RESUME, name, e);
+}
+
+/* Until the supervisor has taken everything back, which its end tells. */
+static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
+{
+	const struct control_stop body = {
+		.timeout_ms = timeout_ms == LIFECYCLE_STOP_DEFAULT_MS ? KEEPER_STOP_DEFAULT_MS
+								      : timeout_ms,
+	};
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	cleanup_fd int fd = -1;
+	int r;
+
+	if (control_connect(n->dir_fd, n->name, &fd, e) < 0)
+		return -1;
+	r = frame_send(fd, CONTROL_STOP, &body, sizeof(body), NULL, 0);
+	if (r < 0)
+		return err_sys(e, -r, "ask the supervisor");
+	while (frame_receive(fd, FRAME_WAIT, &answer) == 1)
+		frame_done(&answer);
+	return named_lock_within(n, STOP_SLACK_MS, e);
+}
+
+static int stop(char *const *environ_list, const char *name, uint64_t timeout_ms, struct named *n,
+		struct err *e)
+{
+	if (named_open(environ_list, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
+		return -1;
+	return stop_open(n, timeout_ms, e);
+}
+
+int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	return noted(stop(environ_list, name, timeout_ms, &n, e), environ_list, AUDITLINE_STOP,
+		     name, e);
+}
+
+static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || load_state(&n, &run, &state, e) < 0 ||
+	    check_expiry(&n, e) < 0)
+		return -1;
+	if (moves[ACT_STOP].from & 1u << state ? stop_open(&n, timeout_ms, e) < 0
+					       : named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+		return -1;
+	return start_locked(environ_list, &n, e);
+}
+
+int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
+		      struct err *e)
+{
+	return noted(restart(environ_list, name, timeout_ms, e), environ_list, AUDITLINE_RESTART,
+		     name, e);
+}
+
+/* ---- removing ---- */
+
+/* The caller has the lock. */
+static int remove_locked(char *const *environ_list, struct named *n, struct err *e)
+{
+	clean_up(n);
+	if (named_trash(environ_list, n, e) < 0)
+		return -1;
+	if (n->image_pin)
+		images_unpin(environ_list, n->image_pin);
+	return n->layers ? layerstore_collect(environ_list, NULL, e) : 0;
+}
+
+/* A sandbox whose record cannot be read has at least a name and a directory. */
+static int open_damaged(char *const *environ_list, const char *name, struct named *n, struct err *e)
+{
+	if (named_open_damaged(environ_list, name, n, e) < 0)
+		return -1;
+	named_random_id(n->id);
+	return 0;
+}
+
+static int remove_it(char *const *environ_list, const char *name, unsigned flags, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state = NAMED_STOPPED;
+	bool is_forced = flags & LIFECYCLE_FORCE;
+	struct err damage = { 0 };
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0) {
+		if (!is_forced || e->code == ERR_INVALID)
+			return -1;
+		if (e->code == ERR_NOT_FOUND)
+			return 0;
+		if (open_damaged(environ_list, name, &n, e) < 0)
+			return -1;
+	}
+	if (!is_forced && check_move(&n, ACT_REMOVE, e) < 0)
+		return -1;
+	if (is_forced && load_state(&n, &run, &state, &damage) == 0 &&
+	    moves[ACT_STOP].from & 1u << state && stop_open(&n, 0, &damage) < 0 &&
+	    damage.code != ERR_NOT_FOUND) {
+		*e = damage;
+		return -1;
+	}
+	if (named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+		return e->code == ERR_NOT_FOUND ? 0 : -1; /* another has removed it meanwhile */
+	return remove_locked(environ_list, &n, e);
+}
+
+int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags, struct err *e)
+{
+	return noted(remove_it(environ_list, name, flags, e), environ_list, AUDITLINE_REMOVE, name,
+		     e);
+}
+
+void lifecycle_remove_expired(char *const *environ_list, struct named *n)
+{
+	struct err e = { 0 };
+	int r = remove_locked(environ_list, n, &e);
+
+	lifecycle_audit(environ_list, AUDITLINE_REMOVE, n->name, "expired", r < 0 ? &e : NULL);
+}
+
+/* ---- changing ---- */
+
+static int update(char *const *environ_list, const char *name,
+		  const struct policy_setting *settings, size_t count, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+	cleanup_fd int fd = -1;
+	struct err not_running = { 0 };
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0 ||
+	    policy_change(&policy, settings, count, e) < 0)
+		return -1;
+	if (control_connect(n.dir_fd, name, &fd, &not_running) < 0) {
+		if (named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+			return -1;
+		return named_save_policy(&n, &policy, e);
+	}
+	if (named_save_policy(&n, &policy, e) < 0)
+		return -1;
+	return control_do(fd, CONTROL_RELOAD, NULL, 0, e);
+}
+
+int lifecycle_update(char *const *environ_list, const char *name,
+		     const struct policy_setting *settings, size_t count, struct err *e)
+{
+	return noted(update(environ_list, name, settings, count, e), environ_list, AUDITLINE_UPDATE,
+		     name, e);
+}
+
+/* ---- looking ---- */
+
+static void look(char *const *environ_list, const char *name, struct lifecycle_entry *entry)
+{
+	struct err e = { 0 };
+
+	*entry = (struct lifecycle_entry){ 0 };
+	named_init(&entry->named);
+	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
+	if (named_open(environ_list, name, &entry->named, &e) < 0 ||
+	    (named_load_run(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND)) {
+		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
+		entry->state = NAMED_STOPPED;
+		return;
+	}
+	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
+	cleanup_closep(&entry->named.dir_fd);
+}
+
+void lifecycle_entry_done(struct lifecycle_entry *entry)
+{
+	named_done(&entry->named);
+	named_run_done(&entry->run);
+}
+
+void lifecycle_list_done(struct lifecycle_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		lifecycle_entry_done(&l->entries[i]);
+	free(l->entries);
+	*l = (struct lifecycle_list){ 0 };
+}
+
+int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret, struct err *e)
+{
+	char **names = NULL;
+	size_t count;
+
+	*ret = (struct lifecycle_list){ 0 };
+	if (named_list(environ_list, &names, e) < 0)
+		return -1;
+	count = keyrows_list_count(names);
+	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));
+	for (size_t i = 0; i < count; i++)
+		look(environ_list, names[i], &ret->entries[ret->count++]);
+	keyrows_list_free(&names);
+	return 0;
+}
+
+int lifecycle_info(char *const *environ_list, const char *name, struct lifecycle_entry *ret,
+		   struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0)
+		return -1;
+	look(environ_list, name, ret);
+	return 0;
+}
+
+/* ---- garbage ---- */
+
+static bool is_dead(const struct lifecycle_entry *entry)
+{
+	return entry->state == NAMED_STOPPED &&
+	       (entry->run.state == NAMED_RUNNING || entry->run.state == NAMED_PAUSED);
+}
+
+/* What its supervisor would have done, had it not been killed. */
+static int bury(char *const *environ_list, const struct lifecycle_entry *entry, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	struct named_run run = entry->run;
+
+	named_init(&n);
+	if (named_open(environ_list, entry->named.name, &n, e) < 0 || named_lock(&n, e) < 0)
+		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
+	clean_up(&n);
+	run.state = NAMED_STOPPED;
+	run.reason = (char *)"supervisor died";
+	run.cgroups = NULL;
+	run.supervisor_pid = run.init_pid = 0;
+	return named_save_run(&n, &run, e);
+}
+
+static int collect(char *const *environ_list, const struct lifecycle_entry *entry, unsigned flags,
+		   struct lifecycle_garbage *g, struct err *e)
+{
+	bool is_expired = entry->named.expires_s && (uint64_t)time(NULL) >= entry->named.expires_s;
+
+	if (entry->trouble[0])
+		return 0; /* for people to judge: remove -f */
+	if (is_expired) {
+		g->expired++;
+		return flags & LIFECYCLE_DRY
+			       ? 0
+			       : lifecycle_remove(environ_list, entry->named.name, LIFECYCLE_FORCE,
+						  e);
+	}
+	if (!is_dead(entry))
+		return 0;
+	g->dead++;
+	return flags & LIFECYCLE_DRY ? 0 : bury(environ_list, entry, e);
+}
+
+/* Only where every record can be read: nobody knows what the others keep. */
+static int collect_pins(char *const *environ_list, unsigned *ret_count, struct err *e)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
+	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
+	bool is_whole = true;
+	char **used = NULL;
+	int r = 0;
+
+	if (lifecycle_list(environ_list, &sandboxes, e) < 0 ||
+	    checkpoint_list(environ_list, NULL, &checkpoints, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sandboxes.count; i++) {
+		is_whole = is_whole && !sandboxes.entries[i].trouble[0];
+		if (sandboxes.entries[i].named.image_pin)
+			(void)keyrows_list_add(&used, sandboxes.entries[i].named.image_pin);
+	}
+	for (size_t i = 0; i < checkpoints.count; i++)
+		if (checkpoints.entries[i].image_pin)
+			(void)keyrows_list_add(&used, checkpoints.entries[i].image_pin);
+	if (is_whole && !checkpoints.has_damaged)
+		r = images_collect_pins(environ_list, used, ret_count, e);
+	keyrows_list_free(&used);
+	return r;
+}
+
+int lifecycle_gc(char *const *environ_list, unsigned flags, struct lifecycle_garbage *ret,
+		 struct err *e)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+
+	*ret = (struct lifecycle_garbage){ 0 };
+	if (lifecycle_list(environ_list, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (collect(environ_list, &list.entries[i], flags, ret, e) < 0)
+			return -1;
+	if (flags & LIFECYCLE_DRY)
+		return 0;
+	if (named_sweep_trash(environ_list, &ret->leftovers, e) < 0 ||
+	    layerstore_collect(environ_list, &ret->layers, e) < 0)
+		return -1;
+	return collect_pins(environ_list, &ret->pins, e);
+}

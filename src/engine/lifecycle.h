@@ -1,0 +1,95 @@
+#pragma once
+/*
+ * lifecycle - what can be done to a named sandbox as a whole: create, start, stop, pause, remove.
+ *
+ * Written once here for every face. Each act checks its move against one table of states, takes the
+ * sandbox's lock or asks its supervisor, and leaves a line in the audit log, whether it went well or
+ * not.
+ */
+#include "base/err.h"
+#include "engine/auditline.h"
+#include "engine/named.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gatekeeper;
+struct images;
+struct policy_setting;
+
+struct lifecycle_request {
+	char *const *environ_list;
+	const char *name;
+	const struct policy *policy;
+	struct images *image; /* open; NULL: the host's */
+	char *const *labels;  /* ended by NULL; or NULL */
+	uint64_t ttl_ms;      /* 0: for ever */
+	char *const *layers;  /* of a checkpoint, highest first; NULL: none */
+	const char *origin;   /* where those come from; NULL: none */
+};
+
+/* Made, not started. *ret is open and locked; named_done() lets go. */
+ERR_CHECKED int lifecycle_create(const struct lifecycle_request *q, struct named *ret,
+				 struct err *e);
+
+ERR_CHECKED int lifecycle_start(char *const *environ_list, const char *name, struct err *e);
+/* One that is open and locked already: it is started, and the lock is its supervisor's then. */
+ERR_CHECKED int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e);
+
+#define LIFECYCLE_STOP_DEFAULT_MS UINT64_MAX
+ERR_CHECKED int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms,
+			       struct err *e);
+ERR_CHECKED int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
+				  struct err *e);
+ERR_CHECKED int lifecycle_pause(char *const *environ_list, const char *name, struct err *e);
+ERR_CHECKED int lifecycle_resume(char *const *environ_list, const char *name, struct err *e);
+
+enum lifecycle_flags {
+	LIFECYCLE_FORCE = 1 << 0, /* stops it first; one that is not there, or is damaged, is fine */
+	LIFECYCLE_DRY = 1 << 1,   /* only count */
+};
+ERR_CHECKED int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags,
+				 struct err *e);
+
+/* By its own supervisor, when its time is over: it is open and locked. */
+void lifecycle_remove_expired(char *const *environ_list, struct named *n);
+
+/* New values for some fields of its policy, at once where it runs. */
+ERR_CHECKED int lifecycle_update(char *const *environ_list, const char *name,
+				 const struct policy_setting *settings, size_t count,
+				 struct err *e);
+
+/* One of the list, as far as it can be read. */
+struct lifecycle_entry {
+	struct named named; /* not open */
+	struct named_run run;
+	enum named_state state;
+	const char *reason;          /* why it is stopped; may be NULL */
+	char trouble[ERR_MESSAGE_MAX_BYTES]; /* its record cannot be read: why; "" otherwise */
+};
+
+struct lifecycle_list {
+	struct lifecycle_entry *entries; /* sorted by name */
+	size_t count;
+};
+ERR_CHECKED int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret,
+			       struct err *e);
+ERR_CHECKED int lifecycle_info(char *const *environ_list, const char *name,
+			       struct lifecycle_entry *ret, struct err *e);
+void lifecycle_list_done(struct lifecycle_list *l);
+void lifecycle_entry_done(struct lifecycle_entry *entry);
+
+/* What crashes have left: cgroups, sockets, half-made and half-removed sandboxes, expired ones. */
+struct lifecycle_garbage {
+	unsigned expired, dead, leftovers, layers, pins;
+};
+ERR_CHECKED int lifecycle_gc(char *const *environ_list, unsigned flags,
+			     struct lifecycle_garbage *ret, struct err *e);
+
+/* A line in the audit log about one sandbox; `why` is NULL when it went well. */
+void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
+		     const char *what, const struct err *why);
+void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit);
+/* The denials that came since the last time; *seen counts them. */
+void lifecycle_audit_denials(char *const *environ_list, const char *name,
+			     const struct gatekeeper *k, unsigned *seen);

@@ -1,0 +1,80 @@
+/* rootplan - what a named sandbox's root is mounted from; see rootplan.h. */
+#include "engine/rootplan.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "engine/images.h"
+#include "engine/layerstore.h"
+#include "engine/named.h"
+#include "engine/statedir.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LOWER_MAX_BYTES 8192u
+
+void rootplan_init(struct rootplan *p)
+{
+	*p = (struct rootplan){ 0 };
+	imageroot_init(&p->root);
+}
+
+void rootplan_done(struct rootplan *p)
+{
+	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++)
+		cleanup_closep(&p->root.dirs[i].tree_fd);
+	free(p->disk_path);
+	free(p->layers_path);
+	free(p->checkpoints);
+	rootplan_init(p);
+}
+
+static int describe(struct imageroot_dir *dir, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(e, errno, "look at '%s'", path);
+	*dir = (struct imageroot_dir){
+		.path = path, .device = st.st_dev, .inode = st.st_ino, .tree_fd = -1
+	};
+	return 0;
+}
+
+static void name_checkpoints(struct rootplan *p, char *const *layers)
+{
+	cleanup_buf struct buf names;
+
+	buf_init(&names, LOWER_MAX_BYTES);
+	for (unsigned i = 0; layers[i]; i++)
+		buf_addf(&names, "%s%s", i ? ":" : "", layers[i]);
+	p->checkpoints = mem_dup(buf_text(&names));
+	p->root.checkpoints = p->checkpoints;
+}
+
+int rootplan_open(struct rootplan *p, char *const *environ_list, const struct named *n,
+		  const struct policy *policy, const struct images *image, struct err *e)
+{
+	char disk[NAMED_DISK_NAME_MAX_BYTES];
+	cleanup_free char *all = NULL;
+
+	(void)policy;
+	named_format_disk(n->disk_number, disk);
+	if (statedir_path(environ_list, NAMED_DIR, &all, e) < 0 ||
+	    statedir_path(environ_list, LAYERSTORE_DIR, &p->layers_path, e) < 0)
+		return -1;
+	p->disk_path = mem_format("%s/%s/%s", all, n->name, disk);
+	if (describe(&p->root.dirs[IMAGEROOT_DISK], p->disk_path, e) < 0)
+		return -1;
+	if (image) {
+		p->root.layers = image->root.layers;
+		p->root.dirs[IMAGEROOT_LAYERS] = image->root.dirs[IMAGEROOT_LAYERS];
+		p->root.dirs[IMAGEROOT_LAYERS].tree_fd = -1;
+	}
+	if (!n->layers || !n->layers[0])
+		return 0;
+	name_checkpoints(p, n->layers);
+	return describe(&p->root.dirs[IMAGEROOT_CHECKPOINTS], p->layers_path, e);
+}

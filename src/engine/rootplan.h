@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * rootplan - what a named sandbox's root is mounted from: its image's layers, its checkpoints', and
+ * its disk.
+ */
+#include "base/err.h"
+#include "sandbox/imageroot.h"
+
+struct images;
+struct named;
+struct policy;
+
+struct rootplan {
+	struct imageroot root; /* borrows from the rest */
+	char *disk_path;
+	char *layers_path;
+	char *checkpoints; /* names, highest first, separated by ':' */
+};
+
+void rootplan_init(struct rootplan *p);
+void rootplan_done(struct rootplan *p); /* may run twice */
+ERR_CHECKED int rootplan_open(struct rootplan *p, char *const *environ_list, const struct named *n,
+			      const struct policy *policy, const struct images *image,
+			      struct err *e);
