@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define MAGIC 0x6b666b61u             /* "akfk" */
-#define INLINE_MAX_BYTES (64u << 10)  /* of a body, in the message itself */
+#define MAGIC 0x6b666b61u                     /* "akfk" */
+#define INLINE_MAX_BYTES (64u << 10)          /* of a body, in the message itself */
 #define SENT_MAX (FRAME_DESCRIPTORS_MAX + 1u) /* and the memory file */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

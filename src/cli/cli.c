@@ -16,6 +16,15 @@
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_run,
+	&cmd_sandbox_create,
+	&cmd_sandbox_start,
+	&cmd_sandbox_stop,
+	&cmd_sandbox_restart,
+	&cmd_sandbox_pause,
+	&cmd_sandbox_resume,
+	&cmd_sandbox_remove,
+	&cmd_sandbox_list,
+	&cmd_exec,
 	&cmd_image_pull,
 	&cmd_image_list,
 	&cmd_image_inspect,
@@ -101,6 +110,18 @@ static int match_name(const struct cli_command *c, char **argv)
 	return words;
 }
 
+/* "start otter" is "sandbox start otter". */
+static const struct cli_command *find_short(const char *word)
+{
+	static const char group[] = "sandbox ";
+
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		if (strncmp((*c)->name, group, sizeof(group) - 1) == 0 &&
+		    strcmp((*c)->name + sizeof(group) - 1, word) == 0)
+			return *c;
+	return NULL;
+}
+
 static const struct cli_command *find_command(char **argv, int *ret_words)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
@@ -108,7 +129,8 @@ static const struct cli_command *find_command(char **argv, int *ret_words)
 		if (*ret_words > 0)
 			return *c;
 	}
-	return NULL;
+	*ret_words = 1;
+	return find_short(argv[0]);
 }
 
 /* "policy shwo": the first word is one of ours, the second is not. */

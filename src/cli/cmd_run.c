@@ -1,9 +1,10 @@
 /* cmd_run - agentkernel run: one command in a fresh sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/parse.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
+#include "cli/pickimage.h"
 #include "cli/request.h"
 #include "engine/images.h"
 #include "engine/run.h"
@@ -30,43 +31,6 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* stdout and stderr hold at most 6 escaped characters a byte. */
-#define JSON_MAX_BYTES (13u * STREAMS_CAPTURE_MAX_BYTES)
-
-/* The command's status tells the rest; these would look like crashes of its own. */
-static void explain_end(const struct run_result *r, const struct policy *p)
-{
-	char amount[PARSE_FORMAT_MAX_BYTES];
-
-	switch (r->end) {
-	case RUN_TIMED_OUT:
-		cli_say("the command was ended after %s (--timeout)",
-			parse_format_duration(p->timeout_ms, amount));
-		break;
-	case RUN_OUT_OF_CPU:
-		cli_say("the command used up its processor time of %s (--cpu-time)",
-			parse_format_duration(p->cpu_time_ms, amount));
-		break;
-	case RUN_OUT_OF_MEMORY:
-		cli_say("the command ran out of memory: its limit is %s (raise it with --memory)",
-			parse_format_bytes(p->memory_bytes, amount));
-		break;
-	case RUN_OUT_OF_PIDS:
-		cli_say("the command had more processes than its limit of %" PRIu64
-			" (raise it with --pids)",
-			p->pids_count);
-		break;
-	case RUN_EXITED:
-	case RUN_SIGNALLED:
-		if (r->has_oom)
-			cli_say("a process inside was killed for lack of memory: the limit is %s "
-				"(raise "
-				"it with --memory)",
-				parse_format_bytes(p->memory_bytes, amount));
-		break;
-	}
-}
-
 #define DENIALS_SHOWN 3u
 
 /* What a program makes of "no such host" is anyone's guess; say what it was. */
@@ -87,45 +51,6 @@ static void explain_denials(const struct run_result *r)
 			r->denial_count - DENIALS_SHOWN);
 }
 
-static int print_json(const struct run_result *r, const struct policy *p, struct err *e)
-{
-	cleanup_buf struct buf out;
-	struct json j;
-
-	buf_init(&out, JSON_MAX_BYTES);
-	json_init(&j, &out);
-	json_open_object(&j, NULL);
-	json_add_number(&j, "exit_code", r->exit_code);
-	if (r->signal_number)
-		json_add_number(&j, "signal", r->signal_number);
-	else
-		json_add_null(&j, "signal");
-	json_add_bytes(&j, "stdout", buf_text(&r->output[0]), r->output[0].len);
-	json_add_bytes(&j, "stderr", buf_text(&r->output[1]), r->output[1].len);
-	json_add_bool(&j, "stdout_cut", r->output[0].is_cut);
-	json_add_bool(&j, "stderr_cut", r->output[1].is_cut);
-	json_add_number(&j, "duration_ms", (int64_t)r->duration_ms);
-	json_add_bool(&j, "timed_out", r->end == RUN_TIMED_OUT);
-	json_add_bool(&j, "oom", r->has_oom);
-	json_add_number(&j, "cpu_ms", (int64_t)r->cpu_ms);
-	json_add_number(&j, "peak_memory", (int64_t)r->peak_memory_bytes);
-	json_open_array(&j, "denied");
-	for (unsigned i = 0; i < r->denial_count; i++) {
-		json_open_object(&j, NULL);
-		json_add_text(&j, "host", r->denials[i].host);
-		json_add_number(&j, "port", r->denials[i].port);
-		json_add_text(&j, "reason", r->denials[i].reason);
-		json_add_text(&j, "fix", r->denials[i].fix);
-		json_close_object(&j);
-	}
-	json_close_array(&j);
-	json_add_text(&j, "image", p->image);
-	json_add_text(&j, "backend", "native");
-	json_close_object(&j);
-	buf_add_text(&out, "\n");
-	return cli_print(&out, e);
-}
-
 /* Harmless, but whoever typed it thinks that it shuts something. */
 static void warn_of_idle_rule(const struct policy *p)
 {
@@ -143,99 +68,6 @@ static int choose_tty(const struct request_flags *f, enum streams_tty *ret, stru
 		return err_set(e, ERR_INVALID, "--tty and --no-tty exclude each other");
 	*ret = f->has_tty ? STREAMS_TTY_ON : f->has_no_tty ? STREAMS_TTY_OFF : STREAMS_TTY_AUTO;
 	return 0;
-}
-
-static int choose_pull(const struct request_flags *f, enum images_pull *ret, struct err *e)
-{
-	static const char *const names[] = {
-		[IMAGES_PULL_MISSING] = "missing",
-		[IMAGES_PULL_ALWAYS] = "always",
-		[IMAGES_PULL_NEVER] = "never",
-	};
-
-	*ret = IMAGES_PULL_MISSING;
-	if (!f->pull)
-		return 0;
-	for (size_t i = 0; i < COUNT_OF(names); i++) {
-		if (strcmp(names[i], f->pull) != 0)
-			continue;
-		*ret = (enum images_pull)i;
-		return 0;
-	}
-	return err_set(e, ERR_INVALID, "--pull: no '%s' (use missing, always or never)", f->pull);
-}
-
-static bool is_on_host(const char *command)
-{
-	const char *dirs = ENVIRONMENT_PATH;
-	char path[PATH_MAX];
-
-	if (strchr(command, '/'))
-		return true; /* of a mount, perhaps: the sandbox will tell */
-	for (; *dirs; dirs += strspn(dirs, ":")) {
-		size_t len = strcspn(dirs, ":");
-
-		(void)snprintf(path, sizeof(path), "%.*s/%s", (int)len, dirs, command);
-		if (access(path, X_OK) == 0)
-			return true;
-		dirs += len;
-	}
-	return false;
-}
-
-/* It came, and something is wrong with it: that is worth stopping for. */
-static bool is_refused(const struct err *why)
-{
-	return why->code == ERR_INVALID || why->code == ERR_LIMIT || why->code == ERR_UNSUPPORTED ||
-	       why->code == ERR_CORRUPT;
-}
-
-/* Nobody asked for this image: this machine's own program serves as well. */
-static int fall_back(struct request *r, const char *command, const struct err *why, struct err *e)
-{
-	if (!command || !is_on_host(command)) {
-		*e = *why;
-		return -1;
-	}
-	cli_say("%s; running this machine's own '%s' (--image host does so at once)", why->msg,
-		command);
-	return policyimage_use_host(&r->policy, "fallback", e);
-}
-
-/* Opens the image that the policy names; none is open for the host's. */
-static int open_image(struct request *r, const char *command, struct images *ret, struct err *e)
-{
-	struct images_request q = {
-		.reference = r->policy.image,
-		.environ_list = r->caller.environ_list,
-		.flags = (r->flags.is_json ? IMAGES_QUIET : 0) |
-			 (r->is_image_detected ? IMAGES_DETECTED : 0),
-	};
-	struct err why = { 0 };
-	struct policyimage config;
-
-	if (choose_pull(&r->flags, &q.pull, e) < 0)
-		return -1;
-	if (policy_is_host_image(&r->policy))
-		return 0;
-	if (r->is_image_detected && !r->flags.pull &&
-	    images_was_unreachable(q.reference, q.environ_list))
-		q.pull = IMAGES_PULL_NEVER;
-	if (images_open(&q, ret, &why) < 0) {
-		if (!r->is_image_detected || is_refused(&why)) {
-			*e = why;
-			return -1;
-		}
-		if (q.pull != IMAGES_PULL_NEVER)
-			images_note_unreachable(q.reference, q.environ_list);
-		else if (!r->flags.pull)
-			(void)err_set(&why, ERR_NOT_FOUND,
-				      "image '%s' could not be pulled a few minutes ago",
-				      q.reference);
-		return fall_back(r, command, &why, e);
-	}
-	config = images_config(ret);
-	return policyimage_apply(&r->policy, &config, e);
 }
 
 /*
@@ -276,7 +108,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (choose_tty(&request.flags, &options.tty, e) < 0)
 		return -1;
 	warn_of_idle_rule(&request.policy);
-	if (open_image(&request, argv[request.used], &image, e) < 0 ||
+	if (pickimage_open(&request, argv[request.used], &image, e) < 0 ||
 	    compose(&request, &image, argv + request.used, &composed, e) < 0)
 		return -1;
 	options.argv = composed;
@@ -296,8 +128,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (!request.flags.is_json && result.exit_code != 0)
 		explain_denials(&result);
 	if (!request.flags.is_json)
-		explain_end(&result, &request.policy);
-	else if (print_json(&result, &request.policy, e) < 0)
+		ending_explain(&result, &request.policy, request.policy.timeout_ms);
+	else if (ending_print_json(&result, &request.policy, e) < 0)
 		return -1;
 	*ret_status = result.exit_code;
 	return 0;

@@ -167,6 +167,14 @@ static int take_value(struct parser *p, const struct opt *o, const char *attache
 	return 0;
 }
 
+static int add_to_list(struct opts_list *l, const struct opt *o, const char *value, struct err *e)
+{
+	if (l->count == OPTS_LIST_MAX)
+		return err_set(e, ERR_LIMIT, "--%s: more than %u times", o->name, OPTS_LIST_MAX);
+	l->texts[l->count++] = value;
+	return 0;
+}
+
 static int apply(struct parser *p, const struct opt *o, const char *attached, struct err *e)
 {
 	const char *value = NULL;
@@ -180,6 +188,9 @@ static int apply(struct parser *p, const struct opt *o, const char *attached, st
 	case OPT_TEXT:
 		*(const char **)((char *)p->out + o->offset) = value;
 		return 0;
+	case OPT_LIST:
+		return add_to_list((struct opts_list *)(void *)((char *)p->out + o->offset), o,
+				   value, e);
 	case OPT_SETTING_FILE:
 		return add_settings_file(p->settings, o, value, e);
 	case OPT_SETTING:

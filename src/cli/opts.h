@@ -15,6 +15,7 @@
 enum opt_kind {
 	OPT_FLAG,         /* sets the bool at .offset */
 	OPT_TEXT,         /* sets the const char * at .offset */
+	OPT_LIST,         /* adds to the struct opts_list at .offset */
 	OPT_SETTING,      /* adds a policy setting for .field */
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
 	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is a directory */
@@ -30,6 +31,12 @@ struct opt {
 	size_t offset;
 	enum policy_field field;
 	const char *fixed; /* OPT_SETTING without a value: its text */
+};
+
+#define OPTS_LIST_MAX 64u
+struct opts_list {
+	const char *texts[OPTS_LIST_MAX + 1]; /* ended by NULL; borrowed from argv */
+	unsigned count;
 };
 
 #define OPTS_SETTINGS_MAX 2048u

@@ -2,6 +2,8 @@
 #include "cli/request.h"
 
 #include "base/cleanup.h"
+#include "base/parse.h"
+#include "engine/named.h"
 #include "engine/project.h"
 #include "policy/environment.h"
 
@@ -9,83 +11,110 @@
 
 #define SETTING(field_) .kind = OPT_SETTING, .field = (field_)
 
-static const struct opt rows[] = {
-	{ "What runs", "image", 'i', "REF",
-	  "image (default: detected); host = this machine's own programs, read-only",
-	  SETTING(POLICY_IMAGE) },
-	{ NULL, "pull", 0, "WHEN", "missing (default), always or never", .kind = OPT_TEXT,
-	  .offset = offsetof(struct request_flags, pull) },
-	{ NULL, "entrypoint", 0, "PROGRAM", "instead of the image's own; \"\" for none",
-	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, entrypoint) },
-	{ NULL, "profile", 'p', "NAME", "restrictive, moderate (default) or permissive",
-	  SETTING(POLICY_PROFILE) },
-	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: a name the image knows, or a number",
-	  SETTING(POLICY_USER) },
-	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside",
-	  SETTING(POLICY_WORKDIR) },
-	{ NULL, "env", 'e', "NAME[=VALUE]", "set a variable; without a value: the caller's own",
-	  SETTING(POLICY_ENV) },
-	{ NULL, "env-file", 0, "FILE", "set the variables in FILE, one NAME=VALUE a line",
-	  .kind = OPT_SETTING_FILE, .field = POLICY_ENV },
-	{ NULL, "backend", 0, "NAME", "who builds the walls: native", SETTING(POLICY_BACKEND) },
+/* What every command that makes a policy takes. */
+/* clang-format off */
+#define POLICY_ROWS \
+	{ "What runs", "image", 'i', "REF", \
+	  "image (default: detected); host = this machine's own programs, read-only", \
+	  SETTING(POLICY_IMAGE) }, \
+	{ NULL, "pull", 0, "WHEN", "missing (default), always or never", .kind = OPT_TEXT, \
+	  .offset = offsetof(struct request_flags, pull) }, \
+	{ NULL, "entrypoint", 0, "PROGRAM", "instead of the image's own; \"\" for none", \
+	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, entrypoint) }, \
+	{ NULL, "profile", 'p', "NAME", "restrictive, moderate (default) or permissive", \
+	  SETTING(POLICY_PROFILE) }, \
+	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: a name the image knows, or a number", \
+	  SETTING(POLICY_USER) }, \
+	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside", \
+	  SETTING(POLICY_WORKDIR) }, \
+	{ NULL, "env", 'e', "NAME[=VALUE]", "set a variable; without a value: the caller's own", \
+	  SETTING(POLICY_ENV) }, \
+	{ NULL, "env-file", 0, "FILE", "set the variables in FILE, one NAME=VALUE a line", \
+	  .kind = OPT_SETTING_FILE, .field = POLICY_ENV }, \
+	{ NULL, "backend", 0, "NAME", "who builds the walls: native", SETTING(POLICY_BACKEND) }, \
+	{ "What it sees", "mount", 'v', "SRC[:DST][:ro]", "show a file or directory of the host", \
+	  SETTING(POLICY_MOUNT) }, \
+	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory (size: as --disk)", \
+	  SETTING(POLICY_TMPFS) }, \
+	{ NULL, "workspace", 0, "DIR", \
+	  "the directory (default: this one) at its own path, writable, and start there", \
+	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE }, \
+	{ NULL, "read-only", 0, NULL, "read-only root; /tmp and the home stay writable", \
+	  SETTING(POLICY_READ_ONLY), .fixed = "true" }, \
+	{ "Network", "network", 0, NULL, "the public internet, whatever the profile says", \
+	  SETTING(POLICY_NETWORK), .fixed = "true" }, \
+	{ NULL, "no-network", 0, NULL, "no network, whatever the profile says", \
+	  SETTING(POLICY_NETWORK), .fixed = "false" }, \
+	{ NULL, "network-policy", 0, "allow|deny", "what happens where no rule says anything", \
+	  SETTING(POLICY_NETWORK_POLICY) }, \
+	{ NULL, "allow-host", 0, "PATTERN", "allow HOST, HOST:PORT, *.DOMAIN, * or an address", \
+	  SETTING(POLICY_ALLOW_HOST) }, \
+	{ NULL, "block-host", 0, "PATTERN", "block them; the most specific rule wins", \
+	  SETTING(POLICY_BLOCK_HOST) }, \
+	{ NULL, "allow-cidr", 0, "NETWORK", "allow addresses, also private ones: 10.1.0.0/16", \
+	  SETTING(POLICY_ALLOW_CIDR) }, \
+	{ NULL, "block-cidr", 0, "NETWORK", "block addresses, whatever their name", \
+	  SETTING(POLICY_BLOCK_CIDR) }, \
+	{ "Limits", "memory", 0, "SIZE", "memory of the whole sandbox: 512M, 2GiB", \
+	  SETTING(POLICY_MEMORY) }, \
+	{ NULL, "cpus", 0, "N", "processors: 1, 0.5", SETTING(POLICY_CPUS) }, \
+	{ NULL, "pids", 0, "N", "processes and threads", SETTING(POLICY_PIDS) }, \
+	{ NULL, "disk", 0, "SIZE", "what it may write (default: half of memory)", \
+	  SETTING(POLICY_DISK) }, \
+	{ NULL, "nofile", 0, "N", "open files of a process", SETTING(POLICY_NOFILE) }, \
+	{ NULL, "file-size", 0, "SIZE", "size of a single file", SETTING(POLICY_FILE_SIZE) }, \
+	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", SETTING(POLICY_IO_READ) }, \
+	{ NULL, "io-write", 0, "RATE", "writing to disks", SETTING(POLICY_IO_WRITE) }, \
+	{ NULL, "bandwidth", 0, "RATE", "of the network, each way: 1MB/s", \
+	  SETTING(POLICY_BANDWIDTH) }, \
+	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)", \
+	  SETTING(POLICY_TIMEOUT) }, \
+	{ NULL, "cpu-time", 0, "DURATION", "processor time of the whole sandbox", \
+	  SETTING(POLICY_CPU_TIME) }, \
+	{ NULL, "accept-missing", 0, "WALL", "run although this host lacks WALL: landlock", \
+	  SETTING(POLICY_ACCEPT_MISSING) }
+/* clang-format on */
 
-	{ "What it sees", "mount", 'v', "SRC[:DST][:ro]", "show a file or directory of the host",
-	  SETTING(POLICY_MOUNT) },
-	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory (size: as --disk)",
-	  SETTING(POLICY_TMPFS) },
-	{ NULL, "workspace", 0, "DIR",
-	  "the directory (default: this one) at its own path, writable, and start there",
-	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE },
-	{ NULL, "read-only", 0, NULL, "read-only root; /tmp and the home stay writable",
-	  SETTING(POLICY_READ_ONLY), .fixed = "true" },
+/* clang-format off */
+#define OUTPUT_ROWS \
+	{ "Output", "json", 0, NULL, "print one machine-readable object", \
+	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_json) }
 
-	{ "Network", "network", 0, NULL, "the public internet, whatever the profile says",
-	  SETTING(POLICY_NETWORK), .fixed = "true" },
-	{ NULL, "no-network", 0, NULL, "no network, whatever the profile says",
-	  SETTING(POLICY_NETWORK), .fixed = "false" },
-	{ NULL, "network-policy", 0, "allow|deny", "what happens where no rule says anything",
-	  SETTING(POLICY_NETWORK_POLICY) },
-	{ NULL, "allow-host", 0, "PATTERN", "allow HOST, HOST:PORT, *.DOMAIN, * or an address",
-	  SETTING(POLICY_ALLOW_HOST) },
-	{ NULL, "block-host", 0, "PATTERN", "block them; the most specific rule wins",
-	  SETTING(POLICY_BLOCK_HOST) },
-	{ NULL, "allow-cidr", 0, "NETWORK", "allow addresses, also private ones: 10.1.0.0/16",
-	  SETTING(POLICY_ALLOW_CIDR) },
-	{ NULL, "block-cidr", 0, "NETWORK", "block addresses, whatever their name",
-	  SETTING(POLICY_BLOCK_CIDR) },
+#define KEPT_ROWS \
+	{ "Named sandboxes", "label", 0, "KEY=VALUE", "a label, for finding it again", \
+	  .kind = OPT_LIST, .offset = offsetof(struct request_flags, labels) }, \
+	{ NULL, "ttl", 0, "DURATION", "remove it after that time", .kind = OPT_TEXT, \
+	  .offset = offsetof(struct request_flags, ttl) }
+/* clang-format on */
 
-	{ "Limits", "memory", 0, "SIZE", "memory of the whole sandbox: 512M, 2GiB",
-	  SETTING(POLICY_MEMORY) },
-	{ NULL, "cpus", 0, "N", "processors: 1, 0.5", SETTING(POLICY_CPUS) },
-	{ NULL, "pids", 0, "N", "processes and threads", SETTING(POLICY_PIDS) },
-	{ NULL, "disk", 0, "SIZE", "what it may write (default: half of memory)",
-	  SETTING(POLICY_DISK) },
-	{ NULL, "nofile", 0, "N", "open files of a process", SETTING(POLICY_NOFILE) },
-	{ NULL, "file-size", 0, "SIZE", "size of a single file", SETTING(POLICY_FILE_SIZE) },
-	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", SETTING(POLICY_IO_READ) },
-	{ NULL, "io-write", 0, "RATE", "writing to disks", SETTING(POLICY_IO_WRITE) },
-	{ NULL, "bandwidth", 0, "RATE", "of the network, each way: 1MB/s",
-	  SETTING(POLICY_BANDWIDTH) },
-	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)",
-	  SETTING(POLICY_TIMEOUT) },
-	{ NULL, "cpu-time", 0, "DURATION", "processor time of the whole sandbox",
-	  SETTING(POLICY_CPU_TIME) },
-	{ NULL, "accept-missing", 0, "WALL", "run although this host lacks WALL: landlock",
-	  SETTING(POLICY_ACCEPT_MISSING) },
+static const struct opt policy_rows[] = { POLICY_ROWS, OUTPUT_ROWS };
 
-	{ "Output and terminal", "json", 0, NULL, "print one machine-readable object",
-	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_json) },
+static const struct opt run_rows[] = {
+	POLICY_ROWS,
+	KEPT_ROWS,
+	{ NULL, "keep", 'k', NULL, "keep the sandbox when the command has ended, and say its name",
+	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_kept) },
+	{ NULL, "name", 'n', "NAME", "keep it under this name", .kind = OPT_TEXT,
+	  .offset = offsetof(struct request_flags, name) },
+	OUTPUT_ROWS,
 	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
 	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, has_tty) },
 	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
 	  .offset = offsetof(struct request_flags, has_no_tty) },
 };
 
-/* Only a command that runs something has a terminal: the last two rows. */
-#define TERMINAL_ROWS 2
+static const struct opt create_rows[] = {
+	{ "What it is made from", "from", 0, "IMAGE|CHECKPOINT",
+	  "a checkpoint with its policy, or an image as with --image", .kind = OPT_TEXT,
+	  .offset = offsetof(struct request_flags, from) },
+	POLICY_ROWS,
+	KEPT_ROWS,
+	OUTPUT_ROWS,
+};
 
-const struct opts_table request_options = { rows, COUNT_OF(rows) };
-const struct opts_table request_policy_options = { rows, COUNT_OF(rows) - TERMINAL_ROWS };
+const struct opts_table request_options = { run_rows, COUNT_OF(run_rows) };
+const struct opts_table request_policy_options = { policy_rows, COUNT_OF(policy_rows) };
+const struct opts_table request_create_options = { create_rows, COUNT_OF(create_rows) };
 
 static void find_caller(char *const *environ_list, struct request *r)
 {
@@ -122,7 +151,7 @@ static int choose_image(struct request *r, const char *command, struct err *e)
 	return setting.text ? opts_settings_add(&r->settings, &setting, e) : 0;
 }
 
-static int resolve(struct request *r, const char *command, struct err *e)
+int request_resolve(struct request *r, const char *command, struct err *e)
 {
 	if (choose_image(r, command, e) < 0)
 		return -1;
@@ -135,12 +164,12 @@ int request_read(const struct opts_table *table, char **argv, char *const *envir
 	if (opts_parse(table, argv, &r->flags, &r->settings, &r->used, e) < 0)
 		return -1;
 	find_caller(environ_list, r);
-	return resolve(r, argv[r->used], e);
+	return request_resolve(r, argv[r->used], e);
 }
 
-int request_read_words(const struct opts_table *table, char **argv, char *const *environ_list,
-		       struct request *r, const char **ret_words, unsigned max, unsigned *ret_count,
-		       struct err *e)
+int request_collect(const struct opts_table *table, char **argv, char *const *environ_list,
+		    struct request *r, const char **ret_words, unsigned max, unsigned *ret_count,
+		    struct err *e)
 {
 	char **rest = argv;
 	unsigned count = 0;
@@ -157,7 +186,24 @@ int request_read_words(const struct opts_table *table, char **argv, char *const 
 	}
 	find_caller(environ_list, r);
 	*ret_count = count;
-	return resolve(r, NULL, e);
+	return 0;
+}
+
+int request_read_words(const struct opts_table *table, char **argv, char *const *environ_list,
+		       struct request *r, const char **ret_words, unsigned max, unsigned *ret_count,
+		       struct err *e)
+{
+	if (request_collect(table, argv, environ_list, r, ret_words, max, ret_count, e) < 0)
+		return -1;
+	return request_resolve(r, NULL, e);
+}
+
+int request_read_ttl(const struct request_flags *f, uint64_t *ret_ms, struct err *e)
+{
+	*ret_ms = 0;
+	if (f->ttl && parse_duration_ms(f->ttl, NAMED_TTL_MIN_MS, NAMED_TTL_MAX_MS, ret_ms, e) < 0)
+		return err_wrap(e, "--ttl");
+	return 0;
 }
 
 void request_done(struct request *r)

@@ -11,10 +11,17 @@ struct request_flags {
 	bool has_tty;
 	bool has_no_tty;
 	bool is_json;
+
+	struct opts_list labels;
+	const char *ttl;  /* NULL: for ever */
+	const char *name; /* NULL: none was asked for */
+	const char *from; /* NULL: --image says */
+	bool is_kept;
 };
 
 extern const struct opts_table request_options;        /* run's */
-extern const struct opts_table request_policy_options; /* the same, less the terminal */
+extern const struct opts_table request_create_options; /* for a sandbox that stays */
+extern const struct opts_table request_policy_options; /* less what is about running something */
 
 #define REQUEST_PATH_MAX_BYTES 4096u
 #define REQUEST_ORIGIN_MAX_BYTES 96
@@ -41,4 +48,13 @@ ERR_CHECKED int request_read_words(const struct opts_table *table, char **argv,
 				   char *const *environ_list, struct request *r,
 				   const char **ret_words, unsigned max, unsigned *ret_count,
 				   struct err *e);
+/* The two halves of it: the options and words alone, then the policy. */
+ERR_CHECKED int request_collect(const struct opts_table *table, char **argv,
+				char *const *environ_list, struct request *r,
+				const char **ret_words, unsigned max, unsigned *ret_count,
+				struct err *e);
+ERR_CHECKED int request_resolve(struct request *r, const char *command, struct err *e);
+
+/* --ttl in milliseconds, 0 for none. */
+ERR_CHECKED int request_read_ttl(const struct request_flags *f, uint64_t *ret_ms, struct err *e);
 void request_done(struct request *r); /* also after failure, and on a zeroed struct */

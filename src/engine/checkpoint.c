@@ -2,9 +2,9 @@
  * checkpoint - a frozen copy of what a sandbox has written; see checkpoint.h.
  *
  * Theory of operation. A running sandbox is frozen through its supervisor for as long as the copy
- * takes: the freeze belongs to our connection, so it ends with us whatever happens. The copy goes to
- * a new layer; only when that is whole does a record name it. Records appear by rename. The digest is
- * taken afterwards, from the copy, when the sandbox runs again.
+ * takes: the freeze belongs to our connection, so it ends with us whatever happens. The copy goes
+ * to a new layer; only when that is whole does a record name it. Records appear by rename. The
+ * digest is taken afterwards, from the copy, when the sandbox runs again.
  */
 #include "engine/checkpoint.h"
 
@@ -576,11 +576,11 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 	describe(&c, n, layer.id, NULL);
 	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
 	for (unsigned i = 0; i < count; i++) {
-		cleanup_free char *name = count == 1 ? mem_dup(new_name)
-						     : mem_format("%s-%u", new_name, i + 1);
-		const struct checkpoint_use use = {
-			.name = name, .labels = n->labels, .origin = origin
-		};
+		cleanup_free char *name =
+			count == 1 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
+		const struct checkpoint_use use = { .name = name,
+						    .labels = n->labels,
+						    .origin = origin };
 
 		if (fork_one(environ_list, &c, &policy, &use, is_to_run, e) < 0)
 			return -1;

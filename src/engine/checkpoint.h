@@ -73,8 +73,8 @@ ERR_CHECKED int checkpoint_make(char *const *environ_list, const char *id,
  * `count` sandboxes that start where this one is: "NEW", or "NEW-1" to "NEW-count". They run if it
  * does.
  */
-ERR_CHECKED int checkpoint_fork(char *const *environ_list, const char *sandbox, const char *new_name,
-				unsigned count, struct err *e);
+ERR_CHECKED int checkpoint_fork(char *const *environ_list, const char *sandbox,
+				const char *new_name, unsigned count, struct err *e);
 
 /* One file with everything but the image. */
 ERR_CHECKED int checkpoint_export(char *const *environ_list, const char *id, const char *file,

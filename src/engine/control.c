@@ -35,9 +35,10 @@ int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 	name_socket(dir_fd, &address);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ENOENT || errno == ECONNREFUSED)
-			return err_set(e, ERR_NOT_FOUND,
-				       "sandbox '%s' does not run ('agentkernel start %s' starts it)",
-				       name, name);
+			return err_set(
+				e, ERR_NOT_FOUND,
+				"sandbox '%s' does not run ('agentkernel start %s' starts it)",
+				name, name);
 		return err_sys(e, errno, "speak to the supervisor of sandbox '%s'", name);
 	}
 	*ret_fd = take_fd(&fd);

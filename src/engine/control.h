@@ -22,7 +22,7 @@ enum control_kind {
 	/* requests */
 	CONTROL_EXEC = 100, /* order_format_command()'s; descriptors: report, and streams if any */
 	CONTROL_SIGNAL,     /* struct order_signal; id ORDER_ALL: this connection's own command */
-	CONTROL_ATTACH,     /* struct order_signal's id; ORDER_ALL: the login shell, if there is one */
+	CONTROL_ATTACH, /* struct order_signal's id; ORDER_ALL: the login shell, if there is one */
 	CONTROL_PS,
 	CONTROL_STOP, /* struct control_stop; the connection ends when all has ended */
 	CONTROL_PAUSE,
@@ -44,7 +44,7 @@ struct control_stop {
 
 struct control_task {
 	uint32_t id;
-	int32_t pid; /* inside; 0: ended */
+	int32_t pid;    /* inside; 0: ended */
 	uint32_t flags; /* ORDER_TTY, ORDER_DETACHED */
 	uint32_t uid;
 	int32_t wait_status; /* once it has ended */

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 #define IMAGES_DIR "images"
-#define IMAGES_PINS_DIR "pins" /* image/storegc.c keeps what these lead to */
-#define IMAGES_PIN_MIN_AGE_S 600 /* a younger one may be of a sandbox that is just made */
+#define IMAGES_PINS_DIR "pins"           /* image/storegc.c keeps what these lead to */
+#define IMAGES_PIN_MIN_AGE_S 600         /* a younger one may be of a sandbox that is just made */
 #define IMAGES_UNREACHABLE_MAX_AGE_S 600 /* how long a failed attempt is remembered */
 
 enum images_pull { IMAGES_PULL_MISSING, IMAGES_PULL_ALWAYS, IMAGES_PULL_NEVER };

@@ -1,11 +1,11 @@
 /*
  * keeper - the supervisor of a named sandbox; see keeper.h.
  *
- * Theory of operation. keeper_start() forks; the child leaves the session, closes what it was given,
- * builds the sandbox and says so through a pipe. From then on it is one poll loop over init's events,
- * the control socket and its clients, the gate's sockets and the deadlines. A client is a connection;
- * what it started attached lives no longer than it does. Everything that can wait is init's to do:
- * no request makes this process wait for another.
+ * Theory of operation. keeper_start() forks; the child leaves the session, closes what it was
+ * given, builds the sandbox and says so through a pipe. From then on it is one poll loop over
+ * init's events, the control socket and its clients, the gate's sockets and the deadlines. A client
+ * is a connection; what it started attached lives no longer than it does. Everything that can wait
+ * is init's to do: no request makes this process wait for another.
  *
  * Hostile input: what clients send (they are of this user, but may be of another version, or
  * broken); what init says, should it ever be taken over from inside: sizes and ids are checked.
@@ -51,7 +51,7 @@
 
 struct client {
 	int fd;
-	uint32_t task_id;  /* the attached command that lives with it; 0: none */
+	uint32_t task_id;    /* the attached command that lives with it; 0: none */
 	bool is_at_terminal; /* ... is a detached one, whose terminal it has */
 	bool is_freezing;
 	bool is_waiting_for_usage;
@@ -219,11 +219,10 @@ static struct task *add_task(struct keeper *k, const struct order_command *c, ch
 
 	k->tasks = mem_grow(k->tasks, k->task_count + 1, sizeof(*k->tasks));
 	t = &k->tasks[k->task_count++];
-	*t = (struct task){ .shown = { .id = c->id,
-				       .flags = c->flags,
-				       .uid = c->uid,
-				       .started_ms = wall_ms() },
-			    .has_client = !(c->flags & ORDER_DETACHED) };
+	*t = (struct task){
+		.shown = { .id = c->id, .flags = c->flags, .uid = c->uid, .started_ms = wall_ms() },
+		.has_client = !(c->flags & ORDER_DETACHED)
+	};
 	describe(argv, t->shown.text);
 	return t;
 }
@@ -508,12 +507,18 @@ static void answer_stats(struct keeper *k, struct client *client, const struct o
 		.has_cpu = u.has_cpu || usage,
 		.has_pids = u.has_pids || usage,
 		.has_io = u.has_io,
-		.memory_bytes = u.has_memory ? u.memory_bytes : usage ? usage->memory_bytes : 0,
+		.memory_bytes = u.has_memory ? u.memory_bytes
+				: usage      ? usage->memory_bytes
+					     : 0,
 		.peak_memory_bytes = u.peak_memory_bytes,
 		.memory_limit_bytes = p->memory_bytes,
 		.oom_kill_count = u.oom_kill_count,
-		.cpu_us = u.has_cpu ? u.cpu_us : usage ? usage->cpu_us : 0,
-		.pids_count = u.has_pids ? u.pids_count : usage ? usage->pids_count : 0,
+		.cpu_us = u.has_cpu ? u.cpu_us
+			  : usage   ? usage->cpu_us
+				    : 0,
+		.pids_count = u.has_pids ? u.pids_count
+			      : usage    ? usage->pids_count
+					 : 0,
 		.pids_limit = p->pids_count,
 		.read_bytes = u.read_bytes,
 		.written_bytes = u.written_bytes,

@@ -21,13 +21,13 @@ struct keeper_options {
 };
 
 #define KEEPER_CLIENTS_MAX 512u
-#define KEEPER_ENDED_TASKS_MAX 32u     /* remembered for ps; older logs are removed with them */
-#define KEEPER_LOST_GRACE_MS 2000u     /* an attached command whose client is gone: SIGHUP, SIGKILL */
+#define KEEPER_ENDED_TASKS_MAX 32u /* remembered for ps; older logs are removed with them */
+#define KEEPER_LOST_GRACE_MS 2000u /* an attached command whose client is gone: SIGHUP, SIGKILL */
 #define KEEPER_STOP_DEFAULT_MS 5000u
 #define KEEPER_STOP_MAX_MS (3600u * 1000)
 
 /*
- * Starts it and waits until the sandbox runs. What goes wrong comes back in words. In the parent the
- * lock is let go of: it is the supervisor's now.
+ * Starts it and waits until the sandbox runs. What goes wrong comes back in words. In the parent
+ * the lock is let go of: it is the supervisor's now.
  */
 ERR_CHECKED int keeper_start(const struct keeper_options *o, struct err *e);

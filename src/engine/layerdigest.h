@@ -1,9 +1,10 @@
 #pragma once
 /*
- * layerdigest - is a layer of the store still what it was? Its sha256 as a tar, in a file beside it.
+ * layerdigest - is a layer of the store still what it was? Its sha256 as a tar, in a file beside
+ * it.
  *
- * Computed by the image helper. A layer that was made by a version without one, or by a fork that is
- * in a hurry, has none and is taken as it is.
+ * Computed by the image helper. A layer that was made by a version without one, or by a fork that
+ * is in a hurry, has none and is taken as it is.
  */
 #include "base/err.h"
 

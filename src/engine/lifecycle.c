@@ -74,8 +74,8 @@ void lifecycle_audit_denials(char *const *environ_list, const char *name,
 {
 	for (; *seen < k->denial_count; (*seen)++) {
 		const struct gatekeeper_denial *d = &k->denials[*seen];
-		cleanup_free char *what = d->port ? mem_format("%s:%u", d->host, d->port)
-						  : mem_dup(d->host);
+		cleanup_free char *what =
+			d->port ? mem_format("%s:%u", d->host, d->port) : mem_dup(d->host);
 		const struct audit_event event = {
 			.type = AUDITLINE_DENIED,
 			.sandbox = name,
@@ -538,10 +538,9 @@ static int collect(char *const *environ_list, const struct lifecycle_entry *entr
 		return 0; /* for people to judge: remove -f */
 	if (is_expired) {
 		g->expired++;
-		return flags & LIFECYCLE_DRY
-			       ? 0
-			       : lifecycle_remove(environ_list, entry->named.name, LIFECYCLE_FORCE,
-						  e);
+		return flags & LIFECYCLE_DRY ? 0
+					     : lifecycle_remove(environ_list, entry->named.name,
+								LIFECYCLE_FORCE, e);
 	}
 	if (!is_dead(entry))
 		return 0;

@@ -3,8 +3,8 @@
  * lifecycle - what can be done to a named sandbox as a whole: create, start, stop, pause, remove.
  *
  * Written once here for every face. Each act checks its move against one table of states, takes the
- * sandbox's lock or asks its supervisor, and leaves a line in the audit log, whether it went well or
- * not.
+ * sandbox's lock or asks its supervisor, and leaves a line in the audit log, whether it went well
+ * or not.
  */
 #include "base/err.h"
 #include "engine/auditline.h"
@@ -45,8 +45,9 @@ ERR_CHECKED int lifecycle_pause(char *const *environ_list, const char *name, str
 ERR_CHECKED int lifecycle_resume(char *const *environ_list, const char *name, struct err *e);
 
 enum lifecycle_flags {
-	LIFECYCLE_FORCE = 1 << 0, /* stops it first; one that is not there, or is damaged, is fine */
-	LIFECYCLE_DRY = 1 << 1,   /* only count */
+	LIFECYCLE_FORCE =
+		1 << 0,         /* stops it first; one that is not there, or is damaged, is fine */
+	LIFECYCLE_DRY = 1 << 1, /* only count */
 };
 ERR_CHECKED int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags,
 				 struct err *e);
@@ -64,7 +65,7 @@ struct lifecycle_entry {
 	struct named named; /* not open */
 	struct named_run run;
 	enum named_state state;
-	const char *reason;          /* why it is stopped; may be NULL */
+	const char *reason;                  /* why it is stopped; may be NULL */
 	char trouble[ERR_MESSAGE_MAX_BYTES]; /* its record cannot be read: why; "" otherwise */
 };
 

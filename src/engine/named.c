@@ -390,8 +390,8 @@ int named_list(char *const *environ_list, char ***ret, struct err *e)
 static int open_lock(struct named *n, struct err *e)
 {
 	if (n->lock_fd < 0)
-		n->lock_fd =
-			openat(n->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		n->lock_fd = openat(n->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+				    0600);
 	if (n->lock_fd < 0)
 		return err_sys(e, errno, "open the lock of sandbox '%s'", n->name);
 	return 0;

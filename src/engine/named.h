@@ -12,9 +12,9 @@
  *   log/          output of detached commands
  *   control.sock  its supervisor, while it runs
  *
- * It appears and disappears by one rename: it is made in sandboxes/.making, and removed by moving it
- * to sandboxes/.trash first. Whatever a crash leaves is in one of these two, or tells by its lock
- * that nobody runs it. docs/design/named-sandboxes.md describes the files.
+ * It appears and disappears by one rename: it is made in sandboxes/.making, and removed by moving
+ * it to sandboxes/.trash first. Whatever a crash leaves is in one of these two, or tells by its
+ * lock that nobody runs it. docs/design/named-sandboxes.md describes the files.
  */
 #include "base/err.h"
 #include "policy/policy.h"
@@ -62,10 +62,10 @@ struct named_run {
 	uint64_t state; /* enum named_state */
 	uint64_t supervisor_pid, init_pid;
 	uint64_t started_s, ended_s;
-	uint32_t host_gid; /* what the sandbox's group 0 is outside */
+	uint32_t host_gid;     /* what the sandbox's group 0 is outside */
 	uint32_t switches_ids; /* commands may run as other users */
-	char *reason;      /* why it ended, NULL: it was asked to */
-	char **cgroups;    /* paths */
+	char *reason;          /* why it ended, NULL: it was asked to */
+	char **cgroups;        /* paths */
 };
 
 void named_init(struct named *n);
@@ -116,7 +116,8 @@ bool named_is_locked(const struct named *n); /* by anyone */
 ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);
 ERR_CHECKED int named_save_run(const struct named *n, const struct named_run *r, struct err *e);
 
-/* What it is now: the lock knows better than the file. *ret_reason is r's or static; may be NULL. */
+/* What it is now: the lock knows better than the file. *ret_reason is r's or static; may be NULL.
+ */
 enum named_state named_judge(const struct named *n, const struct named_run *r,
 			     const char **ret_reason);
 const char *named_state_word(enum named_state state);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #define TERMINAL_EOF '\x04'
@@ -15,6 +16,7 @@ void pump_init(struct pump *p, int from_fd, int to_fd, unsigned flags)
 	p->to_buf = NULL;
 	p->flags = flags;
 	p->start = p->len = 0;
+	p->has_met_stop = false;
 }
 
 void pump_done(struct pump *p)
@@ -35,6 +37,11 @@ bool pump_is_open(const struct pump *p)
 bool pump_has_lost_reader(const struct pump *p)
 {
 	return p->from_fd >= 0 && p->to_fd < 0 && !p->to_buf;
+}
+
+bool pump_has_met_stop(const struct pump *p)
+{
+	return p->has_met_stop;
 }
 
 struct pollfd pump_poll(const struct pump *p)
@@ -66,6 +73,12 @@ static void on_readable(struct pump *p)
 	if (n <= 0) { /* a terminal whose other side is closed says EIO */
 		on_end_of_input(p);
 		return;
+	}
+	if (p->flags & PUMP_STOPS) {
+		const char *stop = memchr(p->piece, PUMP_STOP, (size_t)n);
+
+		p->has_met_stop = stop;
+		n = stop ? stop - p->piece : n;
 	}
 	if (p->to_buf)
 		buf_add(p->to_buf, p->piece, (size_t)n);

@@ -15,12 +15,14 @@
 #include <stdbool.h>
 
 #define PUMP_PIECE_BYTES 4096u /* PIPE_BUF */
+#define PUMP_STOP '\x1d'       /* Ctrl-] */
 
 enum pump_flags {
 	PUMP_OWNS_FROM = 1 << 0,   /* closed when nobody reads the other end any more */
 	PUMP_OWNS_TO = 1 << 1,     /* end-of-file is passed on by closing it */
 	PUMP_EOF_IS_BYTE = 1 << 2, /* ... or by the terminal's end-of-file character */
 	PUMP_INPUT = 1 << 3,       /* into the sandbox: nothing to drain when that is gone */
+	PUMP_STOPS = 1 << 4,       /* at the byte PUMP_STOP, which is not passed on */
 };
 
 struct pump {
@@ -28,6 +30,7 @@ struct pump {
 	int to_fd;          /* -1 with a buffer, and when nobody reads it any more */
 	struct buf *to_buf; /* NULL with a descriptor */
 	unsigned flags;
+	bool has_met_stop;
 	size_t start, len; /* what waits in `piece` */
 	char piece[PUMP_PIECE_BYTES];
 };
@@ -39,6 +42,8 @@ bool pump_is_open(const struct pump *p);
 
 /* Bytes come in that nobody takes: they are dropped, so that the writer does not hang. */
 bool pump_has_lost_reader(const struct pump *p);
+
+bool pump_has_met_stop(const struct pump *p); /* PUMP_STOPS */
 
 /* What to wait for; and what to do when it has happened. */
 struct pollfd pump_poll(const struct pump *p);

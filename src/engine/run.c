@@ -6,10 +6,12 @@
 #include "engine/session.h"
 #include "engine/supervise.h"
 #include "policy/environment.h"
+#include "sandbox/init.h"
 
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define EXIT_TIMED_OUT 124
@@ -91,7 +93,7 @@ static int start(struct running *r, const struct run_options *o, struct err *e)
 	return 0;
 }
 
-static void judge(const struct supervise_outcome *outcome, struct run_result *r)
+void run_judge(const struct supervise_outcome *outcome, struct run_result *r)
 {
 	int status = outcome->wait_status;
 
@@ -158,7 +160,7 @@ static void finish(struct running *r, const struct supervise_outcome *outcome,
 	ret->peak_memory_bytes =
 		usage.has_memory ? usage.peak_memory_bytes : s->sandbox.peak_process_bytes;
 	ret->has_oom = usage.oom_kill_count > 0;
-	judge(outcome, ret);
+	run_judge(outcome, ret);
 	take_network(&s->gatekeeper, ret);
 	for (int i = 0; i < 2; i++) {
 		ret->output[i] = r->streams.captured[i];
@@ -166,12 +168,25 @@ static void finish(struct running *r, const struct supervise_outcome *outcome,
 	}
 }
 
+static void send_signal(void *context, int number, unsigned flags)
+{
+	const struct running *r = context;
+	siginfo_t info = { .si_signo = number, .si_code = SI_QUEUE };
+
+	info.si_value.sival_int = INIT_TO_GROUP;
+	(void)syscall(SYS_pidfd_send_signal, r->session.sandbox.pid_fd, number,
+		      flags & SUPERVISE_TO_GROUP ? &info : NULL, 0);
+}
+
 static int supervise(struct running *r, const struct policy *p, struct supervise_outcome *ret,
 		     struct err *e)
 {
 	struct session *s = &r->session;
 	const struct supervise_options options = {
-		.sandbox = &s->sandbox,
+		.report_fd = s->sandbox.report_fd,
+		.tty_master_fd = s->sandbox.tty_master_fd,
+		.send_signal = send_signal,
+		.context = r,
 		.streams = &r->streams,
 		.gatekeeper = &s->gatekeeper,
 		.signal_fd = r->signal_fd,

@@ -48,6 +48,10 @@ struct run_result {
 	char *gate_trouble;   /* why, if known; or NULL */
 };
 
+/* From how it ended to what is told: `end`, exit code, signal. has_oom is set before. */
+struct supervise_outcome;
+void run_judge(const struct supervise_outcome *outcome, struct run_result *r);
+
 ERR_CHECKED int run_command(const struct run_options *o, struct run_result *ret, struct err *e);
 void run_result_done(struct run_result *r);
 

@@ -2,12 +2,12 @@
 /*
  * session - a sandbox that is being built or runs, and all that its supervisor holds for it.
  *
- * `run` makes one for a command and takes it back; the supervisor of a named sandbox (engine/keeper)
- * makes one that serves. session_prepare() does what can fail for reasons of the host,
- * session_start() makes the walls, session_done() takes everything back in the one right order, on
- * success and on every failure. Two things outlive a crash of this process and have their own guard:
- * the sandbox's processes (init dies with the lifeline) and its cgroups (the janitor; for a named
- * sandbox its record).
+ * `run` makes one for a command and takes it back; the supervisor of a named sandbox
+ * (engine/keeper) makes one that serves. session_prepare() does what can fail for reasons of the
+ * host, session_start() makes the walls, session_done() takes everything back in the one right
+ * order, on success and on every failure. Two things outlive a crash of this process and have their
+ * own guard: the sandbox's processes (init dies with the lifeline) and its cgroups (the janitor;
+ * for a named sandbox its record).
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -25,9 +25,10 @@ struct session;
 struct session_options {
 	const struct policy *policy;
 	char *const *environ_list;
-	struct imageroot *root; /* NULL: the host's programs, and nothing stays; its trees are set */
-	bool serves;            /* init waits for orders, and groups are made that can be frozen */
-	const char *name;       /* of a named sandbox; NULL: it gets an id like "run-1a2b3c4d" */
+	struct imageroot
+		*root;    /* NULL: the host's programs, and nothing stays; its trees are set */
+	bool serves;      /* init waits for orders, and groups are made that can be frozen */
+	const char *name; /* of a named sandbox; NULL: it gets an id like "run-1a2b3c4d" */
 	const char *machine_id; /* NULL: none */
 	const char *disk_path;  /* where a named sandbox's files lie; NULL: in memory */
 

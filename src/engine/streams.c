@@ -80,7 +80,7 @@ static int open_input_pipe(struct streams *s, struct err *e)
 
 void streams_init(struct streams *s)
 {
-	s->has_tty = s->is_captured = false;
+	s->has_tty = s->is_captured = s->can_leave = false;
 	s->pump_count = 0;
 	s->mode.is_raw = false;
 	for (int stream = 0; stream < 3; stream++) {
@@ -106,6 +106,7 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 	bool is_terminal[3];
 
 	s->is_captured = is_captured;
+	s->can_leave = flags & STREAMS_CAN_LEAVE;
 	for (int stream = 0; stream < 3; stream++) {
 		if (is_directory(stream))
 			return err_set(e, ERR_INVALID, "stream %d is a directory", stream);
@@ -129,7 +130,8 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 /* With a terminal, captured output is what the terminal showed: one stream. */
 static void start_terminal(struct streams *s, int master_fd)
 {
-	unsigned flags = isatty(STDIN_FILENO) ? 0 : PUMP_EOF_IS_BYTE;
+	unsigned flags =
+		(isatty(STDIN_FILENO) ? 0 : PUMP_EOF_IS_BYTE) | (s->can_leave ? PUMP_STOPS : 0);
 
 	tty_set_raw(&s->mode, STDIN_FILENO);
 	(void)fcntl(master_fd, F_SETFL, O_RDWR | O_NONBLOCK);

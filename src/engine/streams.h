@@ -40,6 +40,7 @@ struct streams_loan {
 struct streams {
 	bool has_tty;
 	bool is_captured;
+	bool can_leave;
 	int command_fd[3]; /* what the command gets; without a terminal of its own */
 	int owned_fd[3];   /* those of them that are ours to close, else -1 */
 	struct pump pumps[STREAMS_PUMPS_MAX];
@@ -50,7 +51,8 @@ struct streams {
 };
 
 enum streams_flags {
-	STREAMS_CAPTURED = 1 << 0, /* output into buffers */
+	STREAMS_CAPTURED = 1 << 0,  /* output into buffers */
+	STREAMS_CAN_LEAVE = 1 << 1, /* a key leaves the terminal: pump.h's PUMP_STOP */
 };
 
 void streams_init(struct streams *s); /* "nothing opened" */

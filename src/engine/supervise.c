@@ -6,8 +6,6 @@
 #include "engine/gatekeeper.h"
 #include "engine/streams.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/init.h"
-#include "sandbox/native.h"
 #include "sandbox/tty.h"
 
 #include <errno.h>
@@ -15,7 +13,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define CPU_INTERVAL_MS 50
@@ -27,13 +24,13 @@ static const int passed_on[] = {
 enum {
 	SLOT_REPORT,
 	SLOT_SIGNAL,
+	SLOT_OTHER,
 	SLOT_FIRST_PUMP,
 	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX + GATEKEEPER_POLL_MAX
 };
 
 struct loop {
 	const struct supervise_options *options;
-	struct native_sandbox *sandbox;
 	struct streams *streams;
 	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
 	bool has_hung_up;     /* the caller's terminal is gone, and the command was told */
@@ -74,15 +71,12 @@ int supervise_open_end_signals(void)
 
 static void send_signal(const struct loop *l, int number)
 {
-	(void)syscall(SYS_pidfd_send_signal, l->sandbox->pid_fd, number, NULL, 0);
+	l->options->send_signal(l->options->context, number, 0);
 }
 
 static void send_to_group(const struct loop *l, int number)
 {
-	siginfo_t info = { .si_signo = number, .si_code = SI_QUEUE };
-
-	info.si_value.sival_int = INIT_TO_GROUP;
-	(void)syscall(SYS_pidfd_send_signal, l->sandbox->pid_fd, number, &info, 0);
+	l->options->send_signal(l->options->context, number, SUPERVISE_TO_GROUP);
 }
 
 /* Ctrl-Z: stop the command, give the terminal back, stop, and go on when the shell says so. */
@@ -107,7 +101,7 @@ static void on_signal(struct loop *l)
 		if (info.ssi_signo == SIGTSTP)
 			stop_and_go_on(l);
 		else if (info.ssi_signo == SIGWINCH && l->streams->has_tty)
-			tty_copy_size(STDIN_FILENO, l->sandbox->tty_master_fd);
+			tty_copy_size(STDIN_FILENO, l->options->tty_master_fd);
 		else if (info.ssi_code == SI_KERNEL) /* a key of the terminal */
 			send_to_group(l, (int)info.ssi_signo);
 		else
@@ -118,7 +112,7 @@ static void on_signal(struct loop *l)
 static int on_report(struct loop *l, struct err *e)
 {
 	struct report report;
-	int r = report_read(l->sandbox->report_fd, &report, e);
+	int r = report_read(l->options->report_fd, &report, e);
 
 	if (r < 0)
 		return -1;
@@ -132,6 +126,7 @@ static int on_report(struct loop *l, struct err *e)
 	l->outcome.limit = report.limit;
 	l->outcome.has_status = report.kind == REPORT_ENDED;
 	l->outcome.wait_status = report.wait_status;
+	l->outcome.has_timed_out |= report.flags & REPORT_TIMED_OUT;
 	return 0;
 }
 
@@ -159,8 +154,9 @@ static int shorter(int a, int b)
 static int wait_ms(const struct loop *l)
 {
 	uint64_t now = clock_now_ms();
+	const struct gatekeeper *gatekeeper = l->options->gatekeeper;
 	int longest = shorter(l->options->cpu_ms ? CPU_INTERVAL_MS : -1,
-			      gatekeeper_wait_ms(l->options->gatekeeper));
+			      gatekeeper ? gatekeeper_wait_ms(gatekeeper) : -1);
 
 	if (l->deadline_ms == 0)
 		return longest;
@@ -196,17 +192,31 @@ static void hang_up_if_lost(struct loop *l)
 	}
 }
 
+/* The key that leaves a terminal without ending what runs there. */
+static void leave_if_asked(struct loop *l)
+{
+	for (unsigned i = 0; i < l->streams->pump_count; i++) {
+		if (!pump_has_met_stop(&l->streams->pumps[i]))
+			continue;
+		l->outcome.was_left = true;
+		l->is_over = true;
+	}
+}
+
 static int turn(struct loop *l, struct err *e)
 {
 	struct pollfd polled[SLOT_COUNT] = {
-		[SLOT_REPORT] = { .fd = l->sandbox->report_fd, .events = POLLIN },
+		[SLOT_REPORT] = { .fd = l->options->report_fd, .events = POLLIN },
 		[SLOT_SIGNAL] = { .fd = l->options->signal_fd, .events = POLLIN },
+		[SLOT_OTHER] = { .fd = l->options->on_other ? l->options->other_fd : -1,
+				 .events = POLLIN },
 	};
-	unsigned pumps = l->streams->pump_count, gates;
+	unsigned pumps = l->streams->pump_count, gates = 0;
 
 	for (unsigned i = 0; i < pumps; i++)
 		polled[SLOT_FIRST_PUMP + i] = pump_poll(&l->streams->pumps[i]);
-	gates = gatekeeper_poll(l->options->gatekeeper, polled + SLOT_FIRST_PUMP + pumps);
+	if (l->options->gatekeeper)
+		gates = gatekeeper_poll(l->options->gatekeeper, polled + SLOT_FIRST_PUMP + pumps);
 	if (poll(polled, SLOT_FIRST_PUMP + pumps + gates, wait_ms(l)) < 0)
 		return errno == EINTR ? 0 : err_sys(e, errno, "wait for the sandbox");
 	for (unsigned i = 0; i < gates; i++) {
@@ -223,6 +233,9 @@ static int turn(struct loop *l, struct err *e)
 		on_signal(l);
 	if (polled[SLOT_REPORT].revents)
 		return on_report(l, e);
+	if (polled[SLOT_OTHER].revents && l->options->on_other(l->options->context, e) < 0)
+		return -1;
+	leave_if_asked(l);
 	if (l->deadline_ms && clock_now_ms() >= l->deadline_ms)
 		on_deadline(l);
 	check_cpu(l);
@@ -231,7 +244,7 @@ static int turn(struct loop *l, struct err *e)
 
 int supervise_wait(const struct supervise_options *o, struct supervise_outcome *ret, struct err *e)
 {
-	struct loop l = { .options = o, .sandbox = o->sandbox, .streams = o->streams };
+	struct loop l = { .options = o, .streams = o->streams };
 
 	if (o->timeout_ms)
 		l.deadline_ms = clock_now_ms() + o->timeout_ms;

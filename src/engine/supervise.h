@@ -14,7 +14,6 @@
 
 struct cgroup;
 struct gatekeeper;
-struct native_sandbox;
 struct streams;
 
 #define SUPERVISE_GRACE_MS 1000u
@@ -23,6 +22,7 @@ struct supervise_outcome {
 	bool has_status;
 	int wait_status;
 	bool has_timed_out;
+	bool was_left; /* the user went away from a terminal that stays: SUPERVISE_CAN_LEAVE */
 	enum report_limit limit;
 };
 
@@ -38,16 +38,28 @@ ERR_CHECKED int supervise_hold_signals(int *ret_signal_fd, struct err *e);
  */
 int supervise_open_end_signals(void);
 
+enum supervise_signal_flags {
+	SUPERVISE_TO_GROUP = 1 << 0, /* the command's whole process group, as a terminal's would */
+};
+
 struct supervise_options {
-	struct native_sandbox *sandbox;
+	/* what is waited for: its reports, its terminal (-1: none), and how it is signalled */
+	int report_fd, tty_master_fd;
+	void (*send_signal)(void *context, int number, unsigned flags);
+	void *context;
+
 	struct streams *streams;
-	struct gatekeeper *gatekeeper;
+	struct gatekeeper *gatekeeper; /* NULL: another process keeps it */
 	int signal_fd;
 	uint64_t timeout_ms;         /* 0: none */
 	uint64_t cpu_ms;             /* 0: none, or init watches it */
 	const struct cgroup *cgroup; /* which tells the cpu time */
+
+	/* one more descriptor to look at, and what to do then: -1 ends the wait with that error */
+	int other_fd; /* 0: none */
+	int (*on_other)(void *context, struct err *e);
 };
 
-/* Failure means that the sandbox could not start, in its own words. */
+/* Failure means that the command could not start, in its own words. */
 ERR_CHECKED int supervise_wait(const struct supervise_options *o, struct supervise_outcome *ret,
 			       struct err *e);

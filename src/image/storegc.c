@@ -71,7 +71,7 @@ struct collection {
 	unsigned flags;
 	struct names named;  /* records that a name leads to */
 	struct names pinned; /* ... that a sandbox or checkpoint needs */
-	struct names blobs; /* to stay, as do the next */
+	struct names blobs;  /* to stay, as do the next */
 	struct names layers;
 	struct names owners; /* maps of ids that a record still uses */
 	struct storegc_result result;
@@ -304,8 +304,8 @@ int storegc_run(const struct store *s, unsigned flags, struct storegc_result *re
 	CLEANUP(collection_done) struct collection c = { .store = s, .flags = flags };
 
 	if (find_linked(&c, s->names_fd, &c.named, e) < 0 || find_pinned(&c, e) < 0 ||
-	    judge_records(&c, e) < 0 || judge_layers(&c, e) < 0 ||
-	    judge_owners(&c, e) < 0 || judge_blobs(&c, e) < 0)
+	    judge_records(&c, e) < 0 || judge_layers(&c, e) < 0 || judge_owners(&c, e) < 0 ||
+	    judge_blobs(&c, e) < 0)
 		return -1;
 	*ret = c.result;
 	return 0;

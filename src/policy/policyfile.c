@@ -170,9 +170,8 @@ static int read_tmpfs(struct policy *p, const char *key, const char *value, stru
 	}
 	if (strcmp(key, "tmpfs-size") != 0)
 		return 1;
-	if (p->tmpfs_count == 0 ||
-	    !keyrows_read_number(value, POLICY_DISK_MAX_BYTES,
-				 &p->tmpfs[p->tmpfs_count - 1].size_bytes))
+	if (p->tmpfs_count == 0 || !keyrows_read_number(value, POLICY_DISK_MAX_BYTES,
+							&p->tmpfs[p->tmpfs_count - 1].size_bytes))
 		return damaged(key, e);
 	return 0;
 }
@@ -181,8 +180,7 @@ static int read_group(struct policy *p, const char *value, struct err *e)
 {
 	uint64_t gid = 0;
 
-	if (p->group_count == POLICY_GROUPS_MAX ||
-	    !keyrows_read_number(value, POLICY_ID_MAX, &gid))
+	if (p->group_count == POLICY_GROUPS_MAX || !keyrows_read_number(value, POLICY_ID_MAX, &gid))
 		return damaged("group", e);
 	p->groups[p->group_count++] = (uint32_t)gid;
 	return 0;
@@ -228,16 +226,16 @@ static bool is_absolute(const char *path)
 static int check(const struct draft *d, struct err *e)
 {
 	const struct policy *p = &d->policy;
-	bool is_right = d->has_end && d->profile && d->egress && p->image && p->user_name &&
-			is_absolute(p->workdir) && is_absolute(p->home_dir) &&
-			(!p->workspace || is_absolute(p->workspace)) &&
-			(!p->home || is_absolute(p->home)) && p->uid <= POLICY_ID_MAX &&
-			p->gid <= POLICY_ID_MAX && p->memory_bytes <= POLICY_MEMORY_MAX_BYTES &&
-			p->cpus_milli <= POLICY_CPUS_MAX_MILLI && p->pids_count <= POLICY_PIDS_MAX &&
-			p->disk_bytes > 0 && p->disk_bytes <= POLICY_DISK_MAX_BYTES &&
-			p->nofile_count > 0 && p->nofile_count <= POLICY_NOFILE_MAX &&
-			p->timeout_ms <= POLICY_TIMEOUT_MAX_MS &&
-			p->cpu_time_ms <= POLICY_CPU_TIME_MAX_MS;
+	bool is_right =
+		d->has_end && d->profile && d->egress && p->image && p->user_name &&
+		is_absolute(p->workdir) && is_absolute(p->home_dir) &&
+		(!p->workspace || is_absolute(p->workspace)) &&
+		(!p->home || is_absolute(p->home)) && p->uid <= POLICY_ID_MAX &&
+		p->gid <= POLICY_ID_MAX && p->memory_bytes <= POLICY_MEMORY_MAX_BYTES &&
+		p->cpus_milli <= POLICY_CPUS_MAX_MILLI && p->pids_count <= POLICY_PIDS_MAX &&
+		p->disk_bytes > 0 && p->disk_bytes <= POLICY_DISK_MAX_BYTES &&
+		p->nofile_count > 0 && p->nofile_count <= POLICY_NOFILE_MAX &&
+		p->timeout_ms <= POLICY_TIMEOUT_MAX_MS && p->cpu_time_ms <= POLICY_CPU_TIME_MAX_MS;
 
 	for (unsigned i = 0; i < p->mount_count; i++)
 		is_right = is_right && p->mounts[i].target;

@@ -153,7 +153,8 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 	if (!p->memory_bytes)
 		return 0;
 	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes);
-	if (!is_v2) /* to raise a limit that is there: memory with swap may not be less than memory */
+	if (!is_v2) /* to raise a limit that is there: memory with swap may not be less than memory
+		     */
 		(void)file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.memsw.limit_in_bytes",
 				    value);
 	if (write_limit(c, CGROUP_MEMORY, is_v2 ? "memory.max" : "memory.limit_in_bytes", value,
@@ -672,7 +673,8 @@ int cgroup_freeze(const struct cgroup *c, struct err *e)
 		(void)nanosleep(&pause, NULL);
 	}
 	(void)set_frozen(c, false);
-	return err_set(e, ERR_TIMEOUT, "the sandbox did not freeze: a process inside does not stop");
+	return err_set(e, ERR_TIMEOUT,
+		       "the sandbox did not freeze: a process inside does not stop");
 }
 
 int cgroup_thaw(const struct cgroup *c, struct err *e)

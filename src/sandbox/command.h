@@ -26,8 +26,8 @@ struct command {
 	const uint32_t *groups; /* besides gid */
 	unsigned group_count;
 	bool has_capabilities; /* as far as the policy's profile has any */
-	int stdio_fd[3]; /* become 0, 1, 2 */
-	bool has_tty;    /* the streams are a terminal of the sandbox: make it controlling */
+	int stdio_fd[3];       /* become 0, 1, 2 */
+	bool has_tty;          /* the streams are a terminal of the sandbox: make it controlling */
 	bool can_switch_ids;
 	bool has_landlock; /* false only where the user accepts that it is missing */
 	unsigned landlock_parts;

@@ -251,7 +251,8 @@ int imageroot_mount(int staging_fd, const struct rootfs_options *root, int *ret_
 
 	if (make_staging(staging_fd, e) < 0 || attach_sources(staging_fd, image, e) < 0)
 		return -1;
-	if (add_layers(&o, staging_fd, place_of[IMAGEROOT_CHECKPOINTS], image->checkpoints, e) < 0 ||
+	if (add_layers(&o, staging_fd, place_of[IMAGEROOT_CHECKPOINTS], image->checkpoints, e) <
+		    0 ||
 	    add_layers(&o, staging_fd, place_of[IMAGEROOT_LAYERS], image->layers, e) < 0)
 		return -1;
 	if (!image->layers && add_base(&o, staging_fd, root, e) < 0)

@@ -46,7 +46,8 @@ int mask_own_file(int empty_fd, int root_fd, const char *name, struct err *e)
 
 int mask_end(int empty_fd, struct err *e)
 {
-	if (unlinkat(empty_fd, EMPTY_FILE, 0) < 0 || unlinkat(empty_fd, EMPTY_DIR, AT_REMOVEDIR) < 0)
+	if (unlinkat(empty_fd, EMPTY_FILE, 0) < 0 ||
+	    unlinkat(empty_fd, EMPTY_DIR, AT_REMOVEDIR) < 0)
 		return err_sys(e, errno, "remove the masks' empty files");
 	return 0;
 }

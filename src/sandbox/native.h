@@ -31,7 +31,7 @@ struct native_plan {
 	struct rootfs_options rootfs;
 	struct watch_limits watch;
 	native_network_fn *network; /* NULL: loopback and nothing else */
-	bool serves;                /* init waits for orders (sandbox/order.h) instead of one command */
+	bool serves; /* init waits for orders (sandbox/order.h) instead of one command */
 };
 
 struct native_sandbox {

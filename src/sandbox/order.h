@@ -17,13 +17,13 @@
 #define ORDER_WORDS_MAX 65536u /* arguments and variables, each */
 
 enum order_kind {
-	ORDER_START = 1,  /* struct order_command; descriptors below */
-	ORDER_SIGNAL,     /* struct order_signal */
-	ORDER_ATTACH,     /* struct order_signal's id; one descriptor: where to report */
-	ORDER_DETACH,     /* as above, none */
-	ORDER_LIMITS,     /* struct order_limits */
-	ORDER_USAGE,      /* nothing; answered by an EVENT_USAGE */
-	ORDER_FREEZE,     /* nothing: every process stops, where there is no freezer */
+	ORDER_START = 1, /* struct order_command; descriptors below */
+	ORDER_SIGNAL,    /* struct order_signal */
+	ORDER_ATTACH,    /* struct order_signal's id; one descriptor: where to report */
+	ORDER_DETACH,    /* as above, none */
+	ORDER_LIMITS,    /* struct order_limits */
+	ORDER_USAGE,     /* nothing; answered by an EVENT_USAGE */
+	ORDER_FREEZE,    /* nothing: every process stops, where there is no freezer */
 	ORDER_THAW,
 
 	EVENT_STARTED, /* struct order_event */
@@ -40,8 +40,8 @@ enum order_flags {
 /*
  * Descriptors of ORDER_START: the report's socket first, then
  *   the three streams             attached, without a terminal
- *   nothing                       attached, with a terminal: the master comes by the report's socket
- *   stdin and the two log files   detached
+ *   nothing                       attached, with a terminal: the master comes by the report's
+ * socket stdin and the two log files   detached
  */
 #define ORDER_START_DESCRIPTORS_MAX 4u
 

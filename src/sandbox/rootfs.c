@@ -4,9 +4,8 @@
  * Theory of operation. For the host image the new root is a tmpfs that is laid over "/" of the
  * child's mount namespace: path names still find the host's files underneath (a walk starts at the
  * process's root, not at what covers it), descriptors reach the new tree. For another image, and
- * for a sandbox that stays, the tmpfs is a staging area, laid over some other directory, and the new
- * root is the overlay in it.
- * Order matters:
+ * for a sandbox that stays, the tmpfs is a staging area, laid over some other directory, and the
+ * new root is the overlay in it. Order matters:
  *
  *   1. the base                                     written, bound, restricted
  *   2. for a read-only root, its writable places    binds of the root's own directories
@@ -280,8 +279,7 @@ static int below_open(struct below *b, int root_fd, int base_fd, const char *bas
 	return r < 0 ? r : below_add(b, mount_open_in_root(root_fd, path, O_PATH));
 }
 
-static int mask_credentials(int root_fd, int empty_fd, int home_fd, const char *home,
-			    struct err *e)
+static int mask_credentials(int root_fd, int empty_fd, int home_fd, const char *home, struct err *e)
 {
 	for (size_t i = 0; i < credential_home_count; i++) {
 		CLEANUP(below_done) struct below b = { .count = 0 };
@@ -354,7 +352,8 @@ static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, i
 			return -1;
 	if (check_places(root_fd, o, tree_fds, e) < 0)
 		return -1;
-	if (p->home && mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p->home, e) < 0)
+	if (p->home &&
+	    mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p->home, e) < 0)
 		return -1;
 	if (p->workspace &&
 	    protect_workspace(root_fd, tree_at(o, tree_fds, p->workspace), p->workspace, e) < 0)
@@ -496,7 +495,8 @@ int rootfs_enter(const struct rootfs_options *o, struct err *e)
 		return -1;
 	if (mount_attach(tmpfs_fd, place_fd, place, e) < 0)
 		return -1;
-	if (o->image ? build_overlay(tmpfs_fd, o, &overlay_fd, e) < 0 : build_host(tmpfs_fd, o, e) < 0)
+	if (o->image ? build_overlay(tmpfs_fd, o, &overlay_fd, e) < 0
+		     : build_host(tmpfs_fd, o, e) < 0)
 		return -1;
 	root_fd = o->image ? overlay_fd : tmpfs_fd;
 	if (fill_root(root_fd, tmpfs_fd, o, e) < 0)

@@ -2,10 +2,10 @@
 /*
  * rootfs - the file system that a sandbox sees.
  *
- * A base (sandbox/hostroot: this machine's programs; sandbox/imageroot: an overlay of an image or of
- * a sandbox that stays), an own /dev and /proc, and the directories of the host that the policy
- * shows. What is written goes to one tmpfs with a size, or to a named sandbox's disk. Runs in the child, in its new namespaces, and ends with the pivot: after it the
- * host's files have no name.
+ * A base (sandbox/hostroot: this machine's programs; sandbox/imageroot: an overlay of an image or
+ * of a sandbox that stays), an own /dev and /proc, and the directories of the host that the policy
+ * shows. What is written goes to one tmpfs with a size, or to a named sandbox's disk. Runs in the
+ * child, in its new namespaces, and ends with the pivot: after it the host's files have no name.
  */
 #include "base/err.h"
 #include "sandbox/imageroot.h"

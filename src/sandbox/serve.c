@@ -10,8 +10,8 @@
  * so around all commands together: they may signal each other. The rules for files are each
  * command's own, because they name its streams.
  *
- * Trusted input: orders, which the supervisor has checked. Hostile: the output of commands, which is
- * copied and never read; the processes themselves, which share nothing with this one.
+ * Trusted input: orders, which the supervisor has checked. Hostile: the output of commands, which
+ * is copied and never read; the processes themselves, which share nothing with this one.
  */
 #include "sandbox/serve.h"
 
@@ -48,9 +48,9 @@
 
 struct task {
 	uint32_t id;
-	pid_t pid;       /* 0: ended, and only its output is still open */
-	int report_fd;   /* -1: nobody waits */
-	int master_fd;   /* of a detached command's terminal; else -1 */
+	pid_t pid;     /* 0: ended, and only its output is still open */
+	int report_fd; /* -1: nobody waits */
+	int master_fd; /* of a detached command's terminal; else -1 */
 	bool is_detached, is_attached;
 	int output_fd[TASK_OUTPUTS]; /* read ends of stdout and stderr, -1 once ended */
 	struct tasklog log;
@@ -567,8 +567,9 @@ static void turn(struct server *s, struct pollfd *polled)
 /* Low numbers without gaps; all above is closed, the caller's streams among them. */
 static int keep_only(struct server *s, struct err *e)
 {
-	int *kept[] = { &s->orders_fd, &s->lifeline_fd, &s->report_fd,
-			&s->pts_fd,    &s->null_fd,     NULL };
+	int *kept[] = {
+		&s->orders_fd, &s->lifeline_fd, &s->report_fd, &s->pts_fd, &s->null_fd, NULL
+	};
 	int count = 0, lock_fd = s->options->lock_fd;
 
 	for (int **fd = kept; *fd; fd++, count++) {

@@ -4,8 +4,8 @@
  *
  * Like init.h's for one command, but it stays: orders come from the supervisor over a socket, every
  * command's end is reported to who asked for it and to the supervisor. It keeps the output of
- * commands that nobody waits for (sandbox/tasklog.h), ends them at their deadlines, and ends itself,
- * and with it everything inside, when the supervisor is gone.
+ * commands that nobody waits for (sandbox/tasklog.h), ends them at their deadlines, and ends
+ * itself, and with it everything inside, when the supervisor is gone.
  *
  * It keeps the few capabilities that starting a command as another user takes, all in the sandbox's
  * own user namespace; nothing inside can trace it, signal it or see its memory.

@@ -1,0 +1,134 @@
+/* cmd_exec - agentkernel exec: a command in a named sandbox that runs. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "cli/commands.h"
+#include "cli/ending.h"
+#include "cli/words.h"
+#include "engine/execute.h"
+#include "policy/environment.h"
+#include "sandbox/order.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const examples[] = {
+	"agentkernel exec otter apt-get install -y jq",
+	"one more command in the sandbox 'otter'",
+	"agentkernel exec -u root -w /etc otter ls -la",
+	"as another user, in another directory",
+	"agentkernel exec -d otter python3 -m http.server",
+	"in the background: prints an id for logs, ps, kill and attach",
+	NULL,
+};
+
+struct flags {
+	struct opts_list env;
+	const char *workdir, *user, *timeout;
+	bool has_tty, has_no_tty, is_detached, is_json;
+};
+
+static const struct opt rows[] = {
+	{ "Options", "detach", 'd', NULL, "do not wait: print an id; the output is kept",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_detached) },
+	{ NULL, "env", 'e', "NAME[=VALUE]", "set a variable; without a value: the caller's own",
+	  .kind = OPT_LIST, .offset = offsetof(struct flags, env) },
+	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside", .kind = OPT_TEXT,
+	  .offset = offsetof(struct flags, workdir) },
+	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: a name known inside, or a number",
+	  .kind = OPT_TEXT, .offset = offsetof(struct flags, user) },
+	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)",
+	  .kind = OPT_TEXT, .offset = offsetof(struct flags, timeout) },
+	{ NULL, "json", 0, NULL, "print one machine-readable object", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_json) },
+	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, has_tty) },
+	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, has_no_tty) },
+};
+static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+static int read_flags(const struct flags *f, struct execute_options *o, struct err *e)
+{
+	if (f->has_tty && f->has_no_tty)
+		return err_set(e, ERR_INVALID, "--tty and --no-tty exclude each other");
+	o->tty = f->has_tty ? STREAMS_TTY_ON : f->has_no_tty ? STREAMS_TTY_OFF : STREAMS_TTY_AUTO;
+	o->workdir = f->workdir;
+	o->user = f->user;
+	o->env = (char *const *)(uintptr_t)f->env.texts;
+	o->is_captured = f->is_json;
+	if (f->timeout && parse_duration_ms(f->timeout, POLICY_TIMEOUT_MIN_MS,
+					    POLICY_TIMEOUT_MAX_MS, &o->timeout_ms, e) < 0)
+		return err_wrap(e, "--timeout");
+	return 0;
+}
+
+static int print_id(uint32_t id, struct err *e)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	buf_addf(&out, "%08" PRIx32 "\n", id);
+	return cli_print(&out, e);
+}
+
+static int run_attached(const struct execute_options *o, const struct flags *f, int *ret_status,
+			struct err *e)
+{
+	CLEANUP(run_result_done) struct run_result result = { 0 };
+
+	if (execute_command(o, &result, e) < 0)
+		return -1;
+	*ret_status = result.exit_code;
+	if (f->is_json)
+		return ending_print_json(&result, NULL, e);
+	ending_explain(&result, NULL, o->timeout_ms);
+	return 0;
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	cleanup_free char **words = NULL;
+	const struct policy_caller caller = { .environ_list = context->environ_list };
+	struct execute_options o = { .caller = &caller };
+	struct words_rule rule = { .usage = "exec [options] NAME COMMAND [ARG...]",
+				   .options = &options,
+				   .min = 1,
+				   .ends_options = true };
+	struct flags flags = { 0 };
+	unsigned count = 0;
+	uint32_t id = 0;
+
+	while (argv[rule.max])
+		rule.max++;
+	words = mem_alloc((rule.max + 1) * sizeof(*words));
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	    read_flags(&flags, &o, e) < 0)
+		return -1;
+	o.name = words[0];
+	o.argv = words + 1;
+	if (count > 1 && strcmp(words[1], "--") == 0)
+		o.argv++;
+	if (!o.argv[0])
+		return err_set(e, ERR_INVALID, "no command to run: agentkernel %s", rule.usage);
+	if (!flags.is_detached)
+		return run_attached(&o, &flags, ret_status, e);
+	if (execute_detached(&o, &id, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return print_id(id, e);
+}
+
+const struct cli_command cmd_exec = {
+	.name = "exec",
+	.summary = "run a command in a sandbox that runs",
+	.usage = "[options] NAME COMMAND [ARG...]",
+	.text = "Streams, signals and the exit status pass through as with run. When this command "
+		"is\n"
+		"killed, so is what it started, unless it was detached.",
+	.examples = examples,
+	.options = &options,
+	.run = run,
+};

@@ -1,0 +1,134 @@
+/* cmd_sandbox_create - agentkernel sandbox create: a sandbox that stays, not started yet. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/pickimage.h"
+#include "cli/request.h"
+#include "engine/checkpoint.h"
+#include "engine/images.h"
+#include "engine/lifecycle.h"
+#include "engine/named.h"
+
+#include <string.h>
+
+static const char *const examples[] = {
+	"agentkernel sandbox create otter --image debian:12",
+	"a sandbox of its own from an image; 'agentkernel start otter' starts it",
+	"agentkernel create build --workspace --profile moderate --ttl 8h",
+	"this directory inside, gone after eight hours",
+	"agentkernel create again --from 3f2a9c1d4e5b",
+	"what a checkpoint holds, with the policy it was taken with",
+	NULL,
+};
+
+static int print_json(const char *name, const char *id, struct err *e)
+{
+	cleanup_buf struct buf out;
+	struct json j;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	json_init(&j, &out);
+	json_open_object(&j, NULL);
+	json_add_text(&j, "name", name);
+	json_add_text(&j, "id", id);
+	json_close_object(&j);
+	buf_add_text(&out, "\n");
+	return cli_print(&out, e);
+}
+
+static int create_from_image(struct request *r, const char *name, uint64_t ttl_ms,
+			     struct named *ret, struct err *e)
+{
+	CLEANUP(images_done) struct images image;
+	struct lifecycle_request q = {
+		.environ_list = r->caller.environ_list,
+		.name = name,
+		.policy = &r->policy,
+		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
+		.ttl_ms = ttl_ms,
+	};
+
+	images_init(&image);
+	if (pickimage_open(r, NULL, &image, e) < 0)
+		return -1;
+	q.image = image.lock_fd >= 0 ? &image : NULL;
+	return lifecycle_create(&q, ret, e);
+}
+
+/* The checkpoint's own policy; only limits can be other ones. */
+static int create_from_checkpoint(struct request *r, const char *name, uint64_t ttl_ms,
+				  struct err *e)
+{
+	CLEANUP(policy_done) struct policy policy = { 0 };
+	const struct checkpoint_use use = {
+		.name = name,
+		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
+		.ttl_ms = ttl_ms,
+		.origin = r->flags.from,
+	};
+
+	if (checkpoint_load_policy(r->caller.environ_list, r->flags.from, &policy, e) < 0 ||
+	    policy_change(&policy, r->settings.list, r->settings.count, e) < 0)
+		return -1;
+	return checkpoint_make(r->caller.environ_list, r->flags.from, &policy, &use, e);
+}
+
+static bool is_checkpoint(const struct request *r)
+{
+	struct checkpoint c = { 0 };
+	struct err ignored;
+	bool is_there = r->flags.from &&
+			checkpoint_open(r->caller.environ_list, r->flags.from, &c, &ignored) == 0;
+
+	checkpoint_done(&c);
+	return is_there;
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(named_done) struct named n;
+	const char *name = NULL;
+	uint64_t ttl_ms = 0;
+	unsigned count = 0;
+
+	named_init(&n);
+	if (request_collect(&request_create_options, argv, context->environ_list, &request, &name,
+			    1, &count, e) < 0)
+		return -1;
+	if (count == 0)
+		return err_set(e, ERR_INVALID,
+			       "a name is missing: agentkernel sandbox create NAME [options]");
+	if (request_read_ttl(&request.flags, &ttl_ms, e) < 0)
+		return -1;
+	if (is_checkpoint(&request)) {
+		if (create_from_checkpoint(&request, name, ttl_ms, e) < 0 ||
+		    named_open(context->environ_list, name, &n, e) < 0)
+			return -1;
+	} else {
+		const struct policy_setting from = { POLICY_IMAGE, request.flags.from, "--from" };
+
+		if (request.flags.from && opts_settings_add(&request.settings, &from, e) < 0)
+			return -1;
+		if (request_resolve(&request, NULL, e) < 0 ||
+		    create_from_image(&request, name, ttl_ms, &n, e) < 0)
+			return -1;
+	}
+	*ret_status = 0;
+	return request.flags.is_json ? print_json(n.name, n.id, e) : 0;
+}
+
+const struct cli_command cmd_sandbox_create = {
+	.name = "sandbox create",
+	.summary = "create a sandbox that stays until it is removed",
+	.usage = "NAME [options]",
+	.text = "All that it writes, its /tmp and home included, is its disk: it is there again at "
+		"the\n"
+		"next start, and goes into checkpoints and forks. The policy that these options "
+		"make is\n"
+		"stored with it and holds at every start. It is not started.",
+	.examples = examples,
+	.options = &request_create_options,
+	.run = run,
+};

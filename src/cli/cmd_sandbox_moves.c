@@ -1,0 +1,164 @@
+/*
+ * cmd_sandbox_moves - agentkernel sandbox start, stop, restart, pause, resume, remove: the commands
+ * that do one thing to each of the sandboxes named.
+ */
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "cli/commands.h"
+#include "cli/words.h"
+#include "engine/keeper.h"
+#include "engine/lifecycle.h"
+
+struct flags {
+	const char *timeout;
+	bool is_forced;
+};
+
+struct move {
+	char *const *environ_list;
+	uint64_t timeout_ms;
+	unsigned flags;
+};
+
+typedef int move_fn(const struct move *m, const char *name, struct err *e);
+
+static const struct opt timeout_rows[] = {
+	{ "Options", "timeout", 0, "DURATION", "between SIGTERM and SIGKILL (default: 5s)",
+	  .kind = OPT_TEXT, .offset = offsetof(struct flags, timeout) },
+};
+static const struct opts_table timeout_options = { timeout_rows, COUNT_OF(timeout_rows) };
+
+static const struct opt remove_rows[] = {
+	{ "Options", "force", 'f', NULL, "stop it first; one that is not there is fine",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_forced) },
+};
+static const struct opts_table remove_options = { remove_rows, COUNT_OF(remove_rows) };
+
+/* One that fails does not keep the others from being done. */
+static int for_each(const struct words_rule *rule, move_fn *fn, const struct cli_context *context,
+		    char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	cleanup_free char **names = mem_alloc((WORDS_MAX + 1) * sizeof(*names));
+	struct flags flags = { 0 };
+	struct move m = { .environ_list = context->environ_list,
+			  .timeout_ms = LIFECYCLE_STOP_DEFAULT_MS };
+	unsigned count = 0;
+
+	if (words_read(rule, argv, &flags, &none, names, &count, e) < 0)
+		return -1;
+	if (flags.timeout &&
+	    parse_duration_ms(flags.timeout, 0, KEEPER_STOP_MAX_MS, &m.timeout_ms, e) < 0)
+		return err_wrap(e, "--timeout");
+	m.flags = flags.is_forced ? LIFECYCLE_FORCE : 0;
+	*ret_status = 0;
+	for (unsigned i = 0; i < count; i++) {
+		struct err failure = { 0 };
+
+		if (fn(&m, names[i], &failure) == 0)
+			continue;
+		if (count == 1) {
+			*e = failure;
+			return -1;
+		}
+		cli_say("%s", failure.msg);
+		*ret_status = CLI_EXIT_FAILED;
+	}
+	return 0;
+}
+
+static int start(const struct move *m, const char *name, struct err *e)
+{
+	return lifecycle_start(m->environ_list, name, e);
+}
+
+static int stop(const struct move *m, const char *name, struct err *e)
+{
+	return lifecycle_stop(m->environ_list, name, m->timeout_ms, e);
+}
+
+static int restart(const struct move *m, const char *name, struct err *e)
+{
+	return lifecycle_restart(m->environ_list, name, m->timeout_ms, e);
+}
+
+static int pause_it(const struct move *m, const char *name, struct err *e)
+{
+	return lifecycle_pause(m->environ_list, name, e);
+}
+
+static int resume(const struct move *m, const char *name, struct err *e)
+{
+	return lifecycle_resume(m->environ_list, name, e);
+}
+
+static int remove_it(const struct move *m, const char *name, struct err *e)
+{
+	return lifecycle_remove(m->environ_list, name, m->flags, e);
+}
+
+#define MOVE(word, fn, table)                                                                      \
+	static int run_##word(const struct cli_context *context, char **argv, int *ret_status,     \
+			      struct err *e)                                                       \
+	{                                                                                          \
+		const struct words_rule rule = { .usage = "sandbox " #word " NAME...",             \
+						 .options = (table),                               \
+						 .min = 1,                                         \
+						 .max = WORDS_MAX };                               \
+                                                                                                   \
+		return for_each(&rule, fn, context, argv, ret_status, e);                          \
+	}
+
+MOVE(start, start, NULL)
+MOVE(stop, stop, &timeout_options)
+MOVE(restart, restart, &timeout_options)
+MOVE(pause, pause_it, NULL)
+MOVE(resume, resume, NULL)
+MOVE(remove, remove_it, &remove_options)
+
+const struct cli_command cmd_sandbox_start = {
+	.name = "sandbox start",
+	.summary = "start sandboxes: their walls, and an init that waits for commands",
+	.usage = "NAME...",
+	.run = run_start,
+};
+
+const struct cli_command cmd_sandbox_stop = {
+	.name = "sandbox stop",
+	.summary = "stop sandboxes: every process ends, what is on disk stays",
+	.usage = "NAME... [--timeout DURATION]",
+	.options = &timeout_options,
+	.run = run_stop,
+};
+
+const struct cli_command cmd_sandbox_restart = {
+	.name = "sandbox restart",
+	.summary = "stop sandboxes, if they run, and start them",
+	.usage = "NAME... [--timeout DURATION]",
+	.options = &timeout_options,
+	.run = run_restart,
+};
+
+const struct cli_command cmd_sandbox_pause = {
+	.name = "sandbox pause",
+	.summary = "freeze every process of sandboxes where it is",
+	.usage = "NAME...",
+	.run = run_pause,
+};
+
+const struct cli_command cmd_sandbox_resume = {
+	.name = "sandbox resume",
+	.summary = "let paused sandboxes go on",
+	.usage = "NAME...",
+	.run = run_resume,
+};
+
+const struct cli_command cmd_sandbox_remove = {
+	.name = "sandbox remove",
+	.summary = "remove sandboxes and all that is on their disk",
+	.usage = "NAME... [-f]",
+	.text = "Checkpoints that were taken of them stay.",
+	.options = &remove_options,
+	.run = run_remove,
+};

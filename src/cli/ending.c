@@ -1,0 +1,94 @@
+/* ending - what is said about how a command ended; see ending.h. */
+#include "cli/ending.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "cli/cli.h"
+
+/* stdout and stderr hold at most 6 escaped characters a byte. */
+#define JSON_MAX_BYTES (13u * STREAMS_CAPTURE_MAX_BYTES)
+
+/* The command's status tells the rest; these would look like crashes of its own. */
+static const char *limit_of(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES])
+{
+	return bytes ? parse_format_bytes(bytes, out) : "the sandbox's own";
+}
+
+void ending_explain(const struct run_result *r, const struct policy *p, uint64_t timeout_ms)
+{
+	uint64_t memory_bytes = p ? p->memory_bytes : 0;
+	char amount[PARSE_FORMAT_MAX_BYTES];
+
+	switch (r->end) {
+	case RUN_TIMED_OUT:
+		cli_say("the command was ended after %s (--timeout)",
+			timeout_ms ? parse_format_duration(timeout_ms, amount) : "its time");
+		break;
+	case RUN_OUT_OF_CPU:
+		cli_say("the command used up its processor time%s%s (--cpu-time)", p ? " of " : "",
+			p ? parse_format_duration(p->cpu_time_ms, amount) : "");
+		break;
+	case RUN_OUT_OF_MEMORY:
+		cli_say("the command ran out of memory: its limit is %s (raise it with --memory)",
+			limit_of(memory_bytes, amount));
+		break;
+	case RUN_OUT_OF_PIDS:
+		cli_say("the command had more processes than its limit (raise it with --pids)");
+		break;
+	case RUN_EXITED:
+	case RUN_SIGNALLED:
+		if (r->has_oom)
+			cli_say("a process inside was killed for lack of memory: the limit is %s "
+				"(raise "
+				"it with --memory)",
+				limit_of(memory_bytes, amount));
+		break;
+	}
+}
+
+static void add_figures(struct json *j, const struct run_result *r, const struct policy *p)
+{
+	json_add_number(j, "cpu_ms", (int64_t)r->cpu_ms);
+	json_add_number(j, "peak_memory", (int64_t)r->peak_memory_bytes);
+	json_open_array(j, "denied");
+	for (unsigned i = 0; i < r->denial_count; i++) {
+		json_open_object(j, NULL);
+		json_add_text(j, "host", r->denials[i].host);
+		json_add_number(j, "port", r->denials[i].port);
+		json_add_text(j, "reason", r->denials[i].reason);
+		json_add_text(j, "fix", r->denials[i].fix);
+		json_close_object(j);
+	}
+	json_close_array(j);
+	json_add_text(j, "image", p->image);
+	json_add_text(j, "backend", "native");
+}
+
+int ending_print_json(const struct run_result *r, const struct policy *p, struct err *e)
+{
+	cleanup_buf struct buf out;
+	struct json j;
+
+	buf_init(&out, JSON_MAX_BYTES);
+	json_init(&j, &out);
+	json_open_object(&j, NULL);
+	json_add_number(&j, "exit_code", r->exit_code);
+	if (r->signal_number)
+		json_add_number(&j, "signal", r->signal_number);
+	else
+		json_add_null(&j, "signal");
+	json_add_bytes(&j, "stdout", buf_text(&r->output[0]), r->output[0].len);
+	json_add_bytes(&j, "stderr", buf_text(&r->output[1]), r->output[1].len);
+	json_add_bool(&j, "stdout_cut", r->output[0].is_cut);
+	json_add_bool(&j, "stderr_cut", r->output[1].is_cut);
+	json_add_number(&j, "duration_ms", (int64_t)r->duration_ms);
+	json_add_bool(&j, "timed_out", r->end == RUN_TIMED_OUT);
+	json_add_bool(&j, "oom", r->has_oom);
+	if (p)
+		add_figures(&j, r, p);
+	json_close_object(&j);
+	buf_add_text(&out, "\n");
+	return cli_print(&out, e);
+}

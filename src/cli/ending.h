@@ -1,0 +1,11 @@
+#pragma once
+/* ending - what is said about how a command ended. */
+#include "base/err.h"
+#include "engine/run.h"
+
+/* On stderr, where the status alone would look like a crash of its own. `p` may be NULL. */
+void ending_explain(const struct run_result *r, const struct policy *p, uint64_t timeout_ms);
+
+/* One object on stdout. `p` NULL: of a named sandbox, whose figures are elsewhere. */
+ERR_CHECKED int ending_print_json(const struct run_result *r, const struct policy *p,
+				  struct err *e);

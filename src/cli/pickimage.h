@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * pickimage - from a request to its image: pulled if need be; one that was only detected gives way
+ * to this machine's own programs when it cannot be had.
+ */
+#include "base/err.h"
+
+struct images;
+struct request;
+
+/*
+ * Opens the image that the policy names, and lays what it says into the policy; none is open for
+ * the host's. `command` may be NULL.
+ */
+ERR_CHECKED int pickimage_open(struct request *r, const char *command, struct images *ret,
+			       struct err *e);

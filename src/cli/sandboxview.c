@@ -1,0 +1,54 @@
+/* sandboxview - how a named sandbox is shown; see sandboxview.h. */
+#include "cli/sandboxview.h"
+
+#include <stdio.h>
+#include <time.h>
+
+void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *out)
+{
+	if (entry->trouble[0]) {
+		buf_addf(out, "damaged: %s", entry->trouble);
+		return;
+	}
+	buf_add_text(out, named_state_word(entry->state));
+	if (entry->state == NAMED_STOPPED && entry->reason)
+		buf_addf(out, " (%s)", entry->reason);
+}
+
+void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES])
+{
+	uint64_t now_s = (uint64_t)time(NULL);
+	uint64_t age_s = now_s > then_s ? now_s - then_s : 0;
+
+	if (age_s < 60)
+		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u s", (unsigned)age_s);
+	else if (age_s < 3600)
+		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u min", (unsigned)(age_s / 60));
+	else if (age_s < 2 * 86400)
+		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u h", (unsigned)(age_s / 3600));
+	else
+		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u d", (unsigned)(age_s / 86400));
+}
+
+void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
+{
+	const struct named *n = &entry->named;
+
+	json_open_object(j, NULL);
+	json_add_text(j, "name", n->name);
+	json_add_text(j, "id", n->id);
+	json_add_text(j, "state", entry->trouble[0] ? "damaged" : named_state_word(entry->state));
+	json_add_text(j, "reason", entry->trouble[0] ? entry->trouble : entry->reason);
+	json_add_text(j, "image", n->image);
+	json_add_text(j, "origin", n->origin);
+	json_add_number(j, "created", (int64_t)n->created_s);
+	if (n->expires_s)
+		json_add_number(j, "expires", (int64_t)n->expires_s);
+	else
+		json_add_null(j, "expires");
+	json_open_array(j, "labels");
+	for (char **label = n->labels; label && *label; label++)
+		json_add_text(j, NULL, *label);
+	json_close_array(j);
+	json_close_object(j);
+}

@@ -1,0 +1,15 @@
+#pragma once
+/* sandboxview - how a named sandbox is shown to people and programs. */
+#include "base/buf.h"
+#include "base/json.h"
+#include "engine/lifecycle.h"
+
+#define SANDBOXVIEW_AGE_MAX_BYTES 32
+
+/* "running", "stopped (supervisor died)", "damaged: ..." */
+void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *out);
+
+/* "5 min", "3 h", "12 d" since then. */
+void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]);
+
+void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry);

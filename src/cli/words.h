@@ -1,0 +1,18 @@
+#pragma once
+/* words - command lines whose own words stand before, between and after the options. */
+#include "cli/opts.h"
+
+#define WORDS_MAX 1024u
+
+struct words_rule {
+	const char *usage; /* "sandbox start NAME...", for errors */
+	const struct opts_table *options;
+	unsigned min, max;
+	bool ends_options; /* what follows the `min`th word is the command's own: `exec NAME ls -l`
+			    */
+};
+
+/* Words are borrowed from argv; `ret` has room for max + 1 and ends in NULL. */
+ERR_CHECKED int words_read(const struct words_rule *rule, char **argv, void *flags,
+			   struct opts_settings *settings, char **ret, unsigned *ret_count,
+			   struct err *e);

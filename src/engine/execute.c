@@ -1,0 +1,539 @@
+/*
+ * execute - a command in a named sandbox that runs; see execute.h.
+ *
+ * Theory of operation. One request goes to the supervisor with a socket of ours, on which init
+ * reports: the terminal's master first if there is one, then why the command could not start, or
+ * how it ended. The connection to the supervisor stays open as long as we wait: signals go that
+ * way, a refusal comes that way, and closing it ends the command.
+ */
+#include "engine/execute.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/frame.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+#include "engine/audit.h"
+#include "engine/control.h"
+#include "engine/named.h"
+#include "engine/supervise.h"
+#include "policy/account.h"
+#include "policy/environment.h"
+#include "sandbox/mount.h"
+#include "sandbox/order.h"
+#include "sandbox/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+struct execution {
+	const struct execute_options *options;
+	struct named named;
+	struct policy policy;
+	struct named_run run;
+	int control_fd;
+	int report_fd;    /* our end */
+	int reporting_fd; /* init's, until it is sent */
+	int master_fd;
+	int signal_fd;
+	struct streams streams;
+};
+
+static void execution_init(struct execution *x, const struct execute_options *o)
+{
+	*x = (struct execution){
+		.options = o,
+		.control_fd = -1,
+		.report_fd = -1,
+		.reporting_fd = -1,
+		.master_fd = -1,
+		.signal_fd = -1,
+	};
+	named_init(&x->named);
+	streams_init(&x->streams);
+}
+
+static void execution_done(struct execution *x)
+{
+	streams_done(&x->streams);
+	cleanup_closep(&x->control_fd);
+	cleanup_closep(&x->report_fd);
+	cleanup_closep(&x->reporting_fd);
+	cleanup_closep(&x->master_fd);
+	cleanup_closep(&x->signal_fd);
+	policy_done(&x->policy);
+	named_run_done(&x->run);
+	named_done(&x->named);
+}
+
+static int open_sandbox(struct execution *x, struct err *e)
+{
+	const struct execute_options *o = x->options;
+	int ends[2];
+
+	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0 ||
+	    control_connect(x->named.dir_fd, o->name, &x->control_fd, e) < 0 ||
+	    named_load_policy(&x->named, &x->policy, e) < 0 ||
+	    named_load_run(&x->named, &x->run, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_sys(e, errno, "create a socket for reports");
+	x->report_fd = ends[0];
+	x->reporting_fd = ends[1];
+	return 0;
+}
+
+/* ---- who, where and what ---- */
+
+/* A file of the sandbox, which may be anything by now. */
+static int read_inside(int root_fd, const char *path, char **ret, struct err *e)
+{
+	cleanup_fd int fd =
+		mount_open_in_root(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	size_t len = 0;
+	int r = fd < 0 ? fd : 0;
+
+	if (r == -ENOENT) {
+		*ret = mem_dup("");
+		return 0;
+	}
+	if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+		return err_set(e, ERR_INVALID, "'%s' inside is no file", path);
+	if (r == 0)
+		r = file_read_fd(fd, ACCOUNT_FILE_MAX_BYTES, ret, &len);
+	if (r < 0)
+		return err_sys(e, -r, "read '%s' inside", path);
+	return 0;
+}
+
+static int find_account(struct execution *x, struct account *ret, struct err *e)
+{
+	CLEANUP(frame_done) struct frame files = { 0 };
+	cleanup_free char *passwd = NULL, *group = NULL;
+
+	if (control_ask(x->control_fd, CONTROL_FILES, NULL, 0, &files, e) < 0)
+		return -1;
+	if (files.fd_count < 1)
+		return err_set(e, ERR_REMOTE, "the supervisor gave no root");
+	if (read_inside(files.fds[0], "/etc/passwd", &passwd, e) < 0 ||
+	    read_inside(files.fds[0], "/etc/group", &group, e) < 0)
+		return -1;
+	return account_find(passwd, group, x->options->user, ret, e);
+}
+
+/* The policy as this command sees it: another user, more variables. */
+static int choose_user(struct execution *x, struct err *e)
+{
+	struct account *a;
+	int r;
+
+	if (!x->options->user)
+		return 0;
+	a = mem_alloc(sizeof(*a));
+	r = find_account(x, a, e);
+	if (r == 0) {
+		struct policy *p = &x->policy;
+
+		p->uid = a->uid;
+		p->gid = a->gid;
+		p->group_count = a->group_count;
+		memcpy(p->groups, a->groups, sizeof(p->groups));
+		free(p->user_name);
+		p->user_name = mem_dup(a->name[0] ? a->name : "user");
+		free(p->home_dir);
+		p->home_dir = mem_dup(a->home);
+	}
+	free(a);
+	return r < 0 ? err_wrap(e, "--user") : 0;
+}
+
+static int add_variables(struct execution *x, struct err *e)
+{
+	struct policy *p = &x->policy;
+
+	for (char *const *entry = x->options->env; entry && *entry; entry++) {
+		const char *value = *entry;
+		cleanup_free char *own = NULL;
+
+		if (strcspn(*entry, "=") == 0)
+			return err_set(e, ERR_INVALID, "--env: '%s' does not start with a name",
+				       *entry);
+		if (!strchr(*entry, '=')) {
+			value = environment_get(x->options->caller->environ_list, *entry);
+			if (!value)
+				continue;
+			own = mem_format("%s=%s", *entry, value);
+			value = own;
+		}
+		if (p->env_count == POLICY_ENV_MAX)
+			return err_set(e, ERR_LIMIT, "more than %u variables", POLICY_ENV_MAX);
+		p->env = mem_grow(p->env, p->env_count + 1, sizeof(*p->env));
+		p->env[p->env_count++] = mem_dup(value);
+	}
+	return 0;
+}
+
+static void add_terminal(struct order_command *c)
+{
+	struct winsize size;
+
+	c->flags |= ORDER_TTY;
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 &&
+	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+		return;
+	c->rows = size.ws_row;
+	c->columns = size.ws_col;
+}
+
+/* A login shell says so by the dash in its name. */
+static char *const login_shell[] = { (char *)"sh", (char *)"-c",
+				     (char *)"test -x \"$SHELL\" || SHELL=/bin/bash; test -x "
+					     "\"$SHELL\" || SHELL=/bin/sh; export "
+					     "SHELL; exec \"$SHELL\" -l",
+				     NULL };
+
+static int send_command(struct execution *x, unsigned flags, struct err *e)
+{
+	const struct execute_options *o = x->options;
+	const struct policy *p = &x->policy;
+	struct order_command c = {
+		.flags = flags,
+		.uid = p->uid,
+		.gid = p->gid,
+		.group_count = p->group_count,
+		.timeout_ms = o->timeout_ms ? o->timeout_ms : p->timeout_ms,
+	};
+	int fds[] = { x->reporting_fd, x->streams.command_fd[0], x->streams.command_fd[1],
+		      x->streams.command_fd[2] };
+	char *const *argv = o->argv ? o->argv : login_shell;
+	const char *term = NULL;
+	cleanup_buf struct buf body;
+	char **environment;
+	int r;
+
+	buf_init(&body, FRAME_BODY_MAX_BYTES);
+	memcpy(c.groups, p->groups, sizeof(c.groups));
+	if (p->uid == 0)
+		c.flags |= ORDER_CAPABILITIES;
+	if (flags & ORDER_TTY) {
+		add_terminal(&c);
+		term = environment_get(o->caller->environ_list, "TERM");
+	}
+	environment = environment_build(p, o->caller, term);
+	order_format_command(&c, o->workdir ? o->workdir : p->workdir, argv, environment, &body);
+	environment_free(environment);
+	if (body.is_cut || keyrows_list_count(argv) > ORDER_WORDS_MAX)
+		return err_set(e, ERR_LIMIT, "the command is longer than %u bytes",
+			       FRAME_BODY_MAX_BYTES);
+	r = frame_send(x->control_fd, CONTROL_EXEC, body.bytes, body.len, fds,
+		       flags & (ORDER_TTY | ORDER_DETACHED) ? 1 : 4);
+	cleanup_closep(&x->reporting_fd);
+	if (r < 0)
+		return err_sys(e, -r, "hand the command to the supervisor");
+	return 0;
+}
+
+static int check_options(const struct execute_options *o, struct err *e)
+{
+	if (o->workdir && o->workdir[0] != '/')
+		return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path",
+			       o->workdir);
+	return 0;
+}
+
+static int prepare(struct execution *x, struct err *e)
+{
+	if (check_options(x->options, e) < 0 || open_sandbox(x, e) < 0 || choose_user(x, e) < 0)
+		return -1;
+	return add_variables(x, e);
+}
+
+/* ---- waiting ---- */
+
+/* A refusal. The supervisor's end comes here too, but the report tells that. */
+static int on_control(void *context, struct err *e)
+{
+	struct execution *x = context;
+	CLEANUP(frame_done) struct frame f = { 0 };
+	int r = frame_receive(x->control_fd, FRAME_NO_WAIT, &f);
+
+	if (r == 1 && f.kind == CONTROL_FAILED && f.len == sizeof(*e)) {
+		memcpy(e, f.bytes, sizeof(*e));
+		err_sanitize(e);
+		/* a signal that came too late is no failure of the command */
+		return e->code == ERR_NOT_FOUND ? 0 : -1;
+	}
+	if (r == 0 || (r < 0 && r != -EAGAIN))
+		cleanup_closep(&x->control_fd);
+	return 0;
+}
+
+static void send_signal(void *context, int number, unsigned flags)
+{
+	const struct execution *x = context;
+	const struct order_signal body = { ORDER_ALL, number, flags & SUPERVISE_TO_GROUP };
+
+	if (x->control_fd >= 0)
+		(void)frame_send(x->control_fd, CONTROL_SIGNAL, &body, sizeof(body), NULL, 0);
+}
+
+/* One message: a descriptor, or a report that says why there is none. */
+static int receive_master(struct execution *x, struct err *e)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct report report = { 0 };
+	struct iovec data = { &report, sizeof(report) };
+	struct msghdr message = { .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = control.room,
+				  .msg_controllen = sizeof(control.room) };
+	struct cmsghdr *header;
+	ssize_t n = recvmsg(x->report_fd, &message, MSG_CMSG_CLOEXEC);
+
+	header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int))) {
+		memcpy(&x->master_fd, CMSG_DATA(header), sizeof(int));
+		return 0;
+	}
+	if (n == (ssize_t)sizeof(report) && report.kind == REPORT_FAILED) {
+		err_sanitize(&report.error);
+		*e = report.error;
+		return -1;
+	}
+	return err_set(e, ERR_SYSTEM, "the sandbox ended before it gave a terminal");
+}
+
+/* Whichever speaks first: init with the terminal, or the supervisor with a refusal. */
+static int await_terminal(struct execution *x, struct err *e)
+{
+	for (;;) {
+		struct pollfd polled[] = { { .fd = x->report_fd, .events = POLLIN },
+					   { .fd = x->control_fd, .events = POLLIN } };
+
+		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+			return err_sys(e, errno, "wait for a terminal");
+		if (polled[0].revents)
+			return receive_master(x, e);
+		if (polled[1].revents && on_control(x, e) < 0)
+			return -1;
+	}
+}
+
+static int wait_for_end(struct execution *x, struct supervise_outcome *ret, struct err *e)
+{
+	const struct supervise_options options = {
+		.report_fd = x->report_fd,
+		.tty_master_fd = x->master_fd,
+		.send_signal = send_signal,
+		.context = x,
+		.streams = &x->streams,
+		.signal_fd = x->signal_fd,
+		.other_fd = x->control_fd,
+		.on_other = on_control,
+	};
+
+	return supervise_wait(&options, ret, e);
+}
+
+static void drain(struct execution *x)
+{
+	cleanup_fd int end_fd = x->streams.pump_count ? supervise_open_end_signals() : -1;
+
+	for (unsigned i = 0; i < x->streams.pump_count; i++)
+		pump_drain(&x->streams.pumps[i], end_fd, -1);
+}
+
+/* Was it the memory limit? Only asked when something was killed. */
+static bool was_out_of_memory(const struct execution *x, const struct supervise_outcome *outcome)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	struct control_stats stats;
+	struct err ignored;
+
+	if (x->control_fd < 0 || !outcome->has_status || WIFEXITED(outcome->wait_status) ||
+	    WTERMSIG(outcome->wait_status) != SIGKILL ||
+	    control_ask(x->control_fd, CONTROL_STATS, NULL, 0, &answer, &ignored) < 0 ||
+	    answer.len != sizeof(stats))
+		return false;
+	memcpy(&stats, answer.bytes, sizeof(stats));
+	return stats.oom_kill_count > 0;
+}
+
+static void finish(struct execution *x, const struct supervise_outcome *outcome,
+		   uint64_t started_us, struct run_result *ret)
+{
+	*ret = (struct run_result){ 0 };
+	drain(x);
+	ret->duration_ms = (clock_now_us() - started_us) / 1000;
+	ret->has_oom = was_out_of_memory(x, outcome);
+	run_judge(outcome, ret);
+	for (int i = 0; i < 2; i++) {
+		ret->output[i] = x->streams.captured[i];
+		buf_init(&x->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
+	}
+}
+
+static void note(const struct execute_options *o, enum auditline_type type, const struct err *why)
+{
+	const struct audit_event event = {
+		.type = type,
+		.sandbox = o->name,
+		.argv = o->argv,
+		.what = o->argv ? NULL : "login shell",
+		.result = why ? why->msg : NULL,
+	};
+
+	(void)audit_write(o->caller->environ_list, &event);
+}
+
+static int run_attached(struct execution *x, struct run_result *ret, struct err *e)
+{
+	const struct execute_options *o = x->options;
+	struct supervise_outcome outcome = { 0 };
+	uint64_t started_us = clock_now_us();
+
+	if (supervise_hold_signals(&x->signal_fd, e) < 0 || prepare(x, e) < 0 ||
+	    streams_open(&x->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
+		return -1;
+	if (x->run.host_gid)
+		streams_lend_pipes(&x->streams, x->run.host_gid + x->policy.gid);
+	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, e) < 0)
+		return -1;
+	if (x->streams.has_tty && await_terminal(x, e) < 0)
+		return -1;
+	streams_started(&x->streams, x->master_fd);
+	if (wait_for_end(x, &outcome, e) < 0)
+		return -1;
+	finish(x, &outcome, started_us, ret);
+	return 0;
+}
+
+int execute_command(const struct execute_options *o, struct run_result *ret, struct err *e)
+{
+	CLEANUP(execution_done) struct execution x;
+	int r;
+
+	execution_init(&x, o);
+	r = run_attached(&x, ret, e);
+	note(o, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- detached ---- */
+
+static int start_detached(struct execution *x, uint32_t *ret_id, struct err *e)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	struct report report;
+	int r;
+
+	if (prepare(x, e) < 0 ||
+	    send_command(x, ORDER_DETACHED | (x->options->tty == STREAMS_TTY_ON ? ORDER_TTY : 0),
+			 e) < 0 ||
+	    control_wait(x->control_fd, &answer, e) < 0)
+		return -1;
+	if (answer.len != sizeof(*ret_id))
+		return err_set(e, ERR_REMOTE, "the supervisor gave a strange answer");
+	memcpy(ret_id, answer.bytes, sizeof(*ret_id));
+	r = report_read(x->report_fd, &report, e);
+	if (r < 0)
+		return -1;
+	if (r == 0)
+		return err_set(e, ERR_SYSTEM, "the sandbox ended while the command started");
+	if (report.kind == REPORT_FAILED) {
+		*e = report.error;
+		return -1;
+	}
+	return 0;
+}
+
+int execute_detached(const struct execute_options *o, uint32_t *ret_id, struct err *e)
+{
+	CLEANUP(execution_done) struct execution x;
+	int r;
+
+	execution_init(&x, o);
+	r = start_detached(&x, ret_id, e);
+	note(o, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- attaching ---- */
+
+static int ask_for_terminal(struct execution *x, uint32_t id, struct err *e)
+{
+	const struct order_signal body = { .id = id };
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	int r = frame_send(x->control_fd, CONTROL_ATTACH, &body, sizeof(body), &x->reporting_fd, 1);
+
+	if (r < 0)
+		return err_sys(e, -r, "ask the supervisor");
+	if (control_wait(x->control_fd, &answer, e) < 0)
+		return -1;
+	cleanup_closep(&x->reporting_fd);
+	return 0;
+}
+
+/* The login shell is the same one each time, until it ends. */
+static int find_terminal(struct execution *x, uint32_t id, struct err *e)
+{
+	struct execute_options shell = *x->options;
+	uint32_t started = 0;
+
+	if (ask_for_terminal(x, id, e) == 0)
+		return 0;
+	if (id != 0 || e->code != ERR_NOT_FOUND)
+		return -1;
+	shell.argv = NULL;
+	shell.tty = STREAMS_TTY_ON;
+	if (execute_detached(&shell, &started, e) < 0)
+		return -1;
+	return ask_for_terminal(x, started, e);
+}
+
+static int run_at_terminal(struct execution *x, uint32_t id, struct run_result *ret,
+			   bool *ret_has_left, struct err *e)
+{
+	struct supervise_outcome outcome = { 0 };
+	uint64_t started_us = clock_now_us();
+
+	if (supervise_hold_signals(&x->signal_fd, e) < 0 || open_sandbox(x, e) < 0 ||
+	    streams_open(&x->streams, STREAMS_TTY_ON, STREAMS_CAN_LEAVE, e) < 0 ||
+	    find_terminal(x, id, e) < 0 || await_terminal(x, e) < 0)
+		return -1;
+	tty_copy_size(STDIN_FILENO, x->master_fd);
+	streams_started(&x->streams, x->master_fd);
+	if (wait_for_end(x, &outcome, e) < 0)
+		return -1;
+	*ret_has_left = outcome.was_left || (!outcome.has_status && x->control_fd < 0);
+	if (!*ret_has_left)
+		finish(x, &outcome, started_us, ret);
+	return 0;
+}
+
+int execute_attach(const struct execute_options *o, uint32_t id, struct run_result *ret,
+		   bool *ret_has_left, struct err *e)
+{
+	CLEANUP(execution_done) struct execution x;
+	int r;
+
+	*ret = (struct run_result){ 0 };
+	execution_init(&x, o);
+	r = run_at_terminal(&x, id, ret, ret_has_left, e);
+	note(o, AUDITLINE_ATTACH, r < 0 ? e : NULL);
+	return r;
+}
