@@ -30,11 +30,10 @@ void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]
 		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u d", (unsigned)(age_s / 86400));
 }
 
-void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
+void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry)
 {
 	const struct named *n = &entry->named;
 
-	json_open_object(j, NULL);
 	json_add_text(j, "name", n->name);
 	json_add_text(j, "id", n->id);
 	json_add_text(j, "state", entry->trouble[0] ? "damaged" : named_state_word(entry->state));
@@ -50,5 +49,11 @@ void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
 	for (char **label = n->labels; label && *label; label++)
 		json_add_text(j, NULL, *label);
 	json_close_array(j);
+}
+
+void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
+{
+	json_open_object(j, NULL);
+	sandboxview_add_members(j, entry);
 	json_close_object(j);
 }

@@ -12,4 +12,5 @@ void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *o
 /* "5 min", "3 h", "12 d" since then. */
 void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]);
 
+void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry);
 void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry);

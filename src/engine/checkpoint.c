@@ -595,8 +595,8 @@ int checkpoint_fork(char *const *environ_list, const char *sandbox, const char *
 	int r;
 
 	named_init(&n);
-	if (count < 1 || count > CHECKPOINT_FORKS_MAX)
-		return err_set(e, ERR_LIMIT, "--count takes 1 to %u", CHECKPOINT_FORKS_MAX);
+	if (count > CHECKPOINT_FORKS_MAX)
+		return err_set(e, ERR_LIMIT, "--count takes at most %u", CHECKPOINT_FORKS_MAX);
 	r = named_check_name(new_name, e);
 	if (r == 0)
 		r = named_open(environ_list, sandbox, &n, e);

@@ -70,8 +70,8 @@ ERR_CHECKED int checkpoint_make(char *const *environ_list, const char *id,
 				struct err *e);
 
 /*
- * `count` sandboxes that start where this one is: "NEW", or "NEW-1" to "NEW-count". They run if it
- * does.
+ * Sandboxes that start where this one is, and run if it does: "NEW" for a count of 0, else "NEW-1"
+ * to "NEW-count".
  */
 ERR_CHECKED int checkpoint_fork(char *const *environ_list, const char *sandbox,
 				const char *new_name, unsigned count, struct err *e);

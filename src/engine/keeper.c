@@ -19,6 +19,7 @@
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "base/timestamp.h"
 #include "engine/control.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
@@ -79,14 +80,6 @@ struct keeper {
 	uint64_t stop_at_ms;
 	char *reason; /* why it ended; NULL: it was asked to */
 };
-
-static uint64_t wall_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void save_run(struct keeper *k)
 {
@@ -220,7 +213,7 @@ static struct task *add_task(struct keeper *k, const struct order_command *c, ch
 	k->tasks = mem_grow(k->tasks, k->task_count + 1, sizeof(*k->tasks));
 	t = &k->tasks[k->task_count++];
 	*t = (struct task){
-		.shown = { .id = c->id, .flags = c->flags, .uid = c->uid, .started_ms = wall_ms() },
+		.shown = { .id = c->id, .flags = c->flags, .uid = c->uid, .started_ms = timestamp_now_ms() },
 		.has_client = !(c->flags & ORDER_DETACHED)
 	};
 	describe(argv, t->shown.text);
@@ -741,7 +734,7 @@ static void on_task_event(struct keeper *k, const struct frame *f)
 	t->shown.pid = 0;
 	t->shown.wait_status = event.wait_status;
 	t->shown.has_timed_out = event.has_timed_out;
-	t->shown.ended_ms = wall_ms();
+	t->shown.ended_ms = timestamp_now_ms();
 	t->kill_at_ms = 0;
 	forget_ended(k);
 }
@@ -829,7 +822,7 @@ static int wait_ms(const struct keeper *k)
 	if (k->options.policy->cpu_time_ms && k->session.cgroup.kind != CGROUP_NONE)
 		wait = shorter(wait, CPU_INTERVAL_MS);
 	if (k->options.named->expires_s)
-		wait = shorter(wait, until(k->options.named->expires_s * 1000, wall_ms()) + 1);
+		wait = shorter(wait, until(k->options.named->expires_s * 1000, timestamp_now_ms()) + 1);
 	for (unsigned i = 0; i < k->task_count; i++)
 		if (k->tasks[i].kill_at_ms)
 			wait = shorter(wait, until(k->tasks[i].kill_at_ms, now_ms));
@@ -858,7 +851,7 @@ static void check_time(struct keeper *k)
 		k->tasks[i].kill_at_ms = 0;
 		order_signal(k, k->tasks[i].shown.id, SIGKILL, true);
 	}
-	if (k->options.named->expires_s && wall_ms() >= k->options.named->expires_s * 1000) {
+	if (k->options.named->expires_s && timestamp_now_ms() >= k->options.named->expires_s * 1000) {
 		k->is_expired = true;
 		end(k, "expired");
 	}

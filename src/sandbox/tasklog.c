@@ -2,11 +2,11 @@
 #include "sandbox/tasklog.h"
 
 #include "base/cleanup.h"
+#include "base/timestamp.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 
 void tasklog_init(struct tasklog *l, int first_fd, int second_fd)
 {
@@ -17,14 +17,6 @@ void tasklog_done(struct tasklog *l)
 {
 	cleanup_closep(&l->fds[0]);
 	cleanup_closep(&l->fds[1]);
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 static void take_turns(struct tasklog *l)
@@ -42,7 +34,7 @@ static void write_chunk(struct tasklog *l, enum tasklog_stream stream, const voi
 		.magic = TASKLOG_MAGIC,
 		.stream = stream,
 		.len = (uint32_t)len,
-		.time_ms = now_ms(),
+		.time_ms = timestamp_now_ms(),
 		.offset = l->offset,
 	};
 	struct iovec parts[] = { { (void *)&chunk, sizeof(chunk) }, { (void *)bytes, len } };

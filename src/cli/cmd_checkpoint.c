@@ -1,0 +1,219 @@
+/* cmd_checkpoint - agentkernel checkpoint create, list, restore, remove. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/sandboxview.h"
+#include "cli/words.h"
+#include "engine/checkpoint.h"
+
+#include <stdio.h>
+
+#define OUTPUT_MAX_BYTES (16u << 20)
+
+static const char *const create_examples[] = {
+	"agentkernel checkpoint create otter --comment 'before the upgrade'",
+	"prints an id; the sandbox may run, and is frozen for the copy only",
+	NULL,
+};
+
+struct flags {
+	const char *comment;
+	bool is_json, is_quiet;
+};
+
+#define JSON_ROW                                                                                   \
+	{                                                                                          \
+		NULL, "json", 0, NULL, "print machine-readable output", .kind = OPT_FLAG,          \
+			.offset = offsetof(struct flags, is_json)                                  \
+	}
+
+static const struct opt create_rows[] = {
+	{ "Options", "comment", 'c', "TEXT", "what it is for", .kind = OPT_TEXT,
+	  .offset = offsetof(struct flags, comment) },
+	JSON_ROW,
+};
+static const struct opts_table create_options = { create_rows, COUNT_OF(create_rows) };
+
+static const struct opt list_rows[] = {
+	{ "Options", "quiet", 'q', NULL, "only ids", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_quiet) },
+	JSON_ROW,
+};
+static const struct opts_table list_options = { list_rows, COUNT_OF(list_rows) };
+
+static void add_object(struct json *j, const struct checkpoint *c,
+		       const struct checkpoint_timing *t)
+{
+	json_open_object(j, NULL);
+	json_add_text(j, "id", c->id);
+	json_add_text(j, "sandbox", c->sandbox);
+	json_add_text(j, "comment", c->comment);
+	json_add_text(j, "image", c->image);
+	json_add_number(j, "created", (int64_t)c->created_s);
+	json_add_number(j, "entries", (int64_t)c->entries);
+	json_add_number(j, "bytes", (int64_t)c->bytes);
+	if (t) {
+		json_add_number(j, "frozen_us", (int64_t)t->frozen_us);
+		json_add_number(j, "total_us", (int64_t)t->total_us);
+	}
+	json_close_object(j);
+}
+
+static int run_create(const struct cli_context *context, char **argv, int *ret_status,
+		      struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	const struct words_rule rule = {
+		.usage = "checkpoint create NAME", .options = &create_options, .min = 1, .max = 1
+	};
+	struct checkpoint_timing timing = { 0 };
+	struct flags flags = { 0 };
+	cleanup_buf struct buf out;
+	unsigned count = 0;
+	char *words[2];
+	struct json j;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	    checkpoint_create(context->environ_list, words[0], flags.comment, &c, &timing, e) < 0)
+		return -1;
+	json_init(&j, &out);
+	if (flags.is_json)
+		add_object(&j, &c, &timing);
+	else
+		buf_add_text(&out, c.id);
+	buf_add_text(&out, "\n");
+	*ret_status = 0;
+	return cli_print(&out, e);
+}
+
+static void add_row(struct table *t, const struct checkpoint *c)
+{
+	char age[SANDBOXVIEW_AGE_MAX_BYTES], size[PARSE_FORMAT_MAX_BYTES], entries[24];
+
+	sandboxview_format_age(c->created_s, age);
+	(void)snprintf(entries, sizeof(entries), "%llu", (unsigned long long)c->entries);
+	table_add_row(t, (const char *const[]){ c->id, c->sandbox, age, entries,
+						parse_format_bytes(c->bytes, size),
+						c->comment ? c->comment : "" });
+}
+
+static void format_list(const struct checkpoint_list *list, const struct flags *f, struct buf *out)
+{
+	CLEANUP(table_freep) struct table *t = table_new(6);
+	struct json j;
+
+	json_init(&j, out);
+	table_add_row(t, (const char *const[]){ "ID", "SANDBOX", "AGE", "FILES", "SIZE",
+						"COMMENT" });
+	if (f->is_json)
+		json_open_array(&j, NULL);
+	for (size_t i = 0; i < list->count; i++) {
+		if (f->is_json)
+			add_object(&j, &list->entries[i], NULL);
+		else if (f->is_quiet)
+			buf_addf(out, "%s\n", list->entries[i].id);
+		else
+			add_row(t, &list->entries[i]);
+	}
+	if (f->is_json) {
+		json_close_array(&j);
+		buf_add_text(out, "\n");
+	} else if (!f->is_quiet) {
+		table_format(t, out);
+	}
+}
+
+static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+	const struct words_rule rule = {
+		.usage = "checkpoint list [NAME]", .options = &list_options, .max = 1
+	};
+	struct flags flags = { 0 };
+	cleanup_buf struct buf out;
+	unsigned count = 0;
+	char *words[2];
+
+	buf_init(&out, OUTPUT_MAX_BYTES);
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	    checkpoint_list(context->environ_list, words[0], &list, e) < 0)
+		return -1;
+	format_list(&list, &flags, &out);
+	if (list.has_damaged)
+		cli_say("there are checkpoints whose record cannot be read");
+	*ret_status = 0;
+	return cli_print(&out, e);
+}
+
+static int run_restore(const struct cli_context *context, char **argv, int *ret_status,
+		       struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	const struct words_rule rule = { .usage = "checkpoint restore NAME ID", .min = 2, .max = 2 };
+	unsigned count = 0;
+	char *words[3];
+
+	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return checkpoint_restore(context->environ_list, words[0], words[1], e);
+}
+
+static int run_remove(const struct cli_context *context, char **argv, int *ret_status,
+		      struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	const struct words_rule rule = {
+		.usage = "checkpoint remove ID...", .min = 1, .max = WORDS_MAX
+	};
+	char *words[WORDS_MAX + 1];
+	unsigned count = 0;
+
+	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < count; i++)
+		if (checkpoint_remove(context->environ_list, words[i], e) < 0)
+			return -1;
+	*ret_status = 0;
+	return 0;
+}
+
+const struct cli_command cmd_checkpoint_create = {
+	.name = "checkpoint create",
+	.summary = "keep what a sandbox has on disk now",
+	.usage = "NAME [--comment TEXT]",
+	.examples = create_examples,
+	.options = &create_options,
+	.run = run_create,
+};
+
+const struct cli_command cmd_checkpoint_list = {
+	.name = "checkpoint list",
+	.summary = "list the checkpoints of one sandbox or of all",
+	.usage = "[NAME]",
+	.options = &list_options,
+	.run = run_list,
+};
+
+const struct cli_command cmd_checkpoint_restore = {
+	.name = "checkpoint restore",
+	.summary = "put a stopped sandbox back to a checkpoint",
+	.usage = "NAME ID",
+	.text = "What it has written since is gone. Its policy stays as it is. The checkpoint's "
+		"files are\n"
+		"checked against their digests first.",
+	.run = run_restore,
+};
+
+const struct cli_command cmd_checkpoint_remove = {
+	.name = "checkpoint remove",
+	.summary = "remove checkpoints; sandboxes made from them keep what they need",
+	.usage = "ID...",
+	.run = run_remove,
+};
