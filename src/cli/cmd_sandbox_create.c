@@ -100,7 +100,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (count == 0)
 		return err_set(e, ERR_INVALID,
 			       "a name is missing: agentkernel sandbox create NAME [options]");
-	if (request_read_ttl(&request.flags, &ttl_ms, e) < 0)
+	if (named_check_name(name, e) < 0 || request_read_ttl(&request.flags, &ttl_ms, e) < 0)
 		return -1;
 	if (is_checkpoint(&request)) {
 		if (create_from_checkpoint(&request, name, ttl_ms, e) < 0 ||

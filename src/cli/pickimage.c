@@ -60,12 +60,16 @@ static bool is_refused(const struct err *why)
 /* Nobody asked for this image: this machine's own program serves as well. */
 static int fall_back(struct request *r, const char *command, const struct err *why, struct err *e)
 {
-	if (!command || !is_on_host(command)) {
+	if (command && !is_on_host(command)) {
 		*e = *why;
 		return -1;
 	}
-	cli_say("%s; running this machine's own '%s' (--image host does so at once)", why->msg,
-		command);
+	if (command)
+		cli_say("%s; running this machine's own '%s' (--image host does so at once)",
+			why->msg, command);
+	else
+		cli_say("%s; using this machine's own programs (--image host does so at once)",
+			why->msg);
 	return policyimage_use_host(&r->policy, "fallback", e);
 }
 

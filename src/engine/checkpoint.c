@@ -339,7 +339,7 @@ static int take_layer(struct named *n, int store_fd, struct layerstore_layer *la
 		return -1;
 	r = copy_upper(n, layer, &copied, e);
 	cleanup_closep(&hold_fd);
-	cleanup_closep(&n->lock_fd);
+	named_unlock(n);
 	*ret_frozen_us = clock_now_us() - begin_us;
 	if (r < 0 || layerstore_commit(store_fd, layer, e) < 0)
 		return -1;

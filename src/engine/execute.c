@@ -326,10 +326,11 @@ static int await_terminal(struct execution *x, struct err *e)
 
 		if (poll(polled, 2, -1) < 0 && errno != EINTR)
 			return err_sys(e, errno, "wait for a terminal");
-		if (polled[0].revents)
-			return receive_master(x, e);
+		/* a refusal closes the report's socket too */
 		if (polled[1].revents && on_control(x, e) < 0)
 			return -1;
+		if (polled[0].revents)
+			return receive_master(x, e);
 	}
 }
 
@@ -346,7 +347,14 @@ static int wait_for_end(struct execution *x, struct supervise_outcome *ret, stru
 		.on_other = on_control,
 	};
 
-	return supervise_wait(&options, ret, e);
+	if (supervise_wait(&options, ret, e) < 0)
+		return -1;
+	/* no report at all: a refusal, which closed its socket, or the sandbox's end */
+	if (ret->has_status || ret->was_left || ret->limit != REPORT_LIMIT_NONE)
+		return 0;
+	if (x->control_fd >= 0 && on_control(x, e) < 0)
+		return -1;
+	return 0;
 }
 
 static void drain(struct execution *x)

@@ -1120,6 +1120,7 @@ int keeper_start(const struct keeper_options *o, struct err *e)
 	if (pid < 0)
 		return err_sys(e, errno, "start a supervisor");
 	cleanup_closep(&o->named->lock_fd);
+	o->named->has_lock = false;
 	r = report_read(ready_fd, &report, e);
 	if (r == 1 && report.kind == REPORT_STARTED)
 		return 0;

@@ -397,11 +397,12 @@ static int open_lock(struct named *n, struct err *e)
 	return 0;
 }
 
-static bool try_lock(const struct named *n)
+static bool try_lock(struct named *n)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
 
-	return fcntl(n->lock_fd, F_OFD_SETLK, &lock) == 0;
+	n->has_lock = fcntl(n->lock_fd, F_OFD_SETLK, &lock) == 0;
+	return n->has_lock;
 }
 
 /* One that was removed while we waited is not locked but gone. */
@@ -438,6 +439,12 @@ int named_lock(struct named *n, struct err *e)
 	return named_lock_within(n, 0, e);
 }
 
+void named_unlock(struct named *n)
+{
+	cleanup_closep(&n->lock_fd);
+	n->has_lock = false;
+}
+
 bool named_is_locked(const struct named *n)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
@@ -452,7 +459,8 @@ enum named_state named_judge(const struct named *n, const struct named_run *r,
 	bool is_live = r->state == NAMED_RUNNING || r->state == NAMED_PAUSED;
 
 	*ret_reason = r->reason;
-	if (!is_live || named_is_locked(n))
+	/* whoever has the lock and asks does not run it */
+	if (!is_live || (!n->has_lock && named_is_locked(n)))
 		return (enum named_state)r->state;
 	*ret_reason = "supervisor died";
 	return NAMED_STOPPED;

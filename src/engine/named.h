@@ -55,6 +55,7 @@ struct named {
 	bool has_disk_limit;  /* --disk was asked for and is enforced */
 
 	int dir_fd, lock_fd; /* -1: not open */
+	bool has_lock;       /* we are the one */
 };
 
 /* What the last start made and how it ended. */
@@ -110,7 +111,8 @@ void named_sweep_disks(const struct named *n);
 ERR_CHECKED int named_lock(struct named *n, struct err *e);
 /* The same, but waits for the other to finish, so long at most. */
 ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);
-bool named_is_locked(const struct named *n); /* by anyone */
+void named_unlock(struct named *n); /* may run twice */
+bool named_is_locked(const struct named *n); /* by anyone, us included */
 
 /* ERR_NOT_FOUND: never started. */
 ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);
