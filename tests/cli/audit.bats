@@ -100,17 +100,19 @@ some_events() {
 		echo
 		head -c 70000 /dev/zero
 		echo
+		head -c 65536 /dev/zero | tr '\0' x # the end of a line is no line
+		event 2025-03-03T00:00:00.000Z otter stop '"what":"SIGTERM"'
 		event 2025-03-03T00:00:00.000Z otter stop '"what":"SIGTERM"'
 		printf '{"time":"2025-03-01T12:30:00'
 	} >>"$LOG"
 	run audit
 	[ "$status" -eq 0 ]
-	[ "$(grep -c '^(damaged line)$' <<<"$output")" -eq 6 ]
-	[[ "$output" == *"agentkernel: 6 damaged lines in '$LOG'"* ]]
+	[ "$(grep -c '^(damaged line)$' <<<"$output")" -eq 7 ]
+	[[ "$output" == *"agentkernel: 7 damaged lines in '$LOG'"* ]]
 	[ "$(grep -c '^2' <<<"$output")" -eq 5 ]
 	run --separate-stderr audit --json
 	[ "${#lines[@]}" -eq 5 ]
-	[[ "$stderr" == *"6 damaged lines"* ]]
+	[[ "$stderr" == *"7 damaged lines"* ]]
 	python3 -c 'import json,sys; [json.loads(x) for x in sys.argv[1].splitlines()]' "$output"
 	run --separate-stderr audit --sandbox lynx
 	[ "${#lines[@]}" -eq 1 ]

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static char directory[64];
 static char *environment[2];
@@ -499,6 +500,38 @@ static void a_full_log_is_moved_once_and_no_line_is_lost(void **state)
 	remove_logs();
 }
 
+static void who_waits_while_the_log_is_moved_writes_into_the_new_one(void **state)
+{
+	static const struct timespec moment = { .tv_nsec = 8000000 };
+	cleanup_free char *path = path_of(AUDIT_FILE);
+	cleanup_free char *old_path = path_of(AUDIT_OLD_FILE);
+	unsigned seen[WRITERS] = { 0 };
+	int status = 0, fd;
+	pid_t pid;
+
+	(void)state;
+	remove_logs();
+	fill(AUDIT_MAX_BYTES - 10);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	pid = fork();
+	if (pid == 0) {
+		const struct audit_actor actor = { .program = "x" };
+
+		(void)close(fd);
+		_exit(audit_write(environment, &(struct audit_event){ .type = AUDITLINE_GC,
+								      .actor = &actor }) < 0);
+	}
+	(void)nanosleep(&moment, NULL);
+	assert_int_equal(rename(path, old_path), 0);
+	(void)close(fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(count_events(AUDIT_OLD_FILE, seen, WRITERS), 0);
+	assert_int_equal(count_events(AUDIT_FILE, seen, WRITERS), 1);
+	remove_logs();
+}
+
 static void a_lock_that_is_never_given_back_holds_up_nobody(void **state)
 {
 	cleanup_free char *path = path_of(AUDIT_FILE);
@@ -552,6 +585,7 @@ int main(void)
 		cmocka_unit_test(an_event_is_appended_with_who_did_it),
 		cmocka_unit_test(a_log_that_cannot_be_written_is_told),
 		cmocka_unit_test(a_full_log_is_moved_once_and_no_line_is_lost),
+		cmocka_unit_test(who_waits_while_the_log_is_moved_writes_into_the_new_one),
 		cmocka_unit_test(a_lock_that_is_never_given_back_holds_up_nobody),
 	};
 
