@@ -575,9 +575,9 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 	}
 	describe(&c, n, layer.id, NULL);
 	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < (count ? count : 1); i++) {
 		cleanup_free char *name =
-			count == 1 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
+			count == 0 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
 		const struct checkpoint_use use = { .name = name,
 						    .labels = n->labels,
 						    .origin = origin };

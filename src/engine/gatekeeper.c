@@ -16,7 +16,7 @@
 #include "net/gate.h"
 #include "net/names.h"
 #include "net/netlog.h"
-#include "net/order.h"
+#include "net/ruling.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -141,7 +141,7 @@ static void start(struct gatekeeper *k)
 	struct err e = { 0 };
 
 	if ((k->rules_fd < 0 &&
-	     order_write_rules(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
+	     ruling_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
 	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) || start_gate(k, &e) < 0) {
 		note_trouble(k, e.msg);
 		k->deaths++;
@@ -280,7 +280,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 {
 	int rules_fd = -1;
 
-	if (order_write_rules(&p->egress, &rules_fd, e) < 0)
+	if (ruling_write(&p->egress, &rules_fd, e) < 0)
 		return -1;
 	cleanup_closep(&k->rules_fd);
 	k->rules_fd = rules_fd;
@@ -288,7 +288,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 	if (k->channel_fd < 0)
 		return 0;
 	k->has_obeyed = false;
-	if (order_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
+	if (ruling_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
 		(void)listen_to_gate(k); /* perhaps it has said why it is gone */
 		on_end(k);
 	} else if (!await_obedience(k)) {

@@ -987,14 +987,13 @@ static int await_init(struct keeper *k, struct err *e)
 static int build(struct keeper *k, struct err *e)
 {
 	struct named *n = k->options.named;
-	const struct session_options options = {
+	struct session_options options = {
 		.policy = k->options.policy,
 		.environ_list = k->options.environ_list,
 		.root = &k->root.root,
 		.serves = true,
 		.name = n->name,
 		.machine_id = n->id,
-		.disk_path = k->root.disk_path,
 		.before_cgroup = note_cgroup,
 		.context = k,
 	};
@@ -1008,6 +1007,7 @@ static int build(struct keeper *k, struct err *e)
 	if (hold_signals(k, e) < 0 || rootplan_open(&k->root, k->options.environ_list, n,
 						    k->options.policy, k->options.image, e) < 0)
 		return -1;
+	options.disk_path = k->root.disk_path;
 	if (session_prepare(&k->session, &options, e) < 0)
 		return -1;
 	command_init(&none, k->options.policy);

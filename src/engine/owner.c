@@ -89,9 +89,9 @@ static int run_in_child(int userns_fd, owner_fn *fn, void *context, void *shared
 		continue;
 	if (!is_whole)
 		return err_set(e, ERR_SYSTEM, "a process that worked on the sandbox's files died");
-	err_sanitize(&told);
 	if (told.code == ERR_NONE)
 		return 0;
+	err_sanitize(&told);
 	*e = told;
 	return -1;
 }

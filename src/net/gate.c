@@ -7,7 +7,7 @@
  * (net/nameserver.h) and connections (net/flow.h). It never talks to the sandbox in any other
  * way, and to the supervisor only to report denials and how much was sent.
  *
- * The supervisor may send new rules at any time (net/order.h). They hold at once and for all that
+ * The supervisor may send new rules at any time (net/ruling.h). They hold at once and for all that
  * is there: connections, lookups and dials that they do not allow end, the others notice nothing.
  * A gate that cannot take an order ends: without a gate there is no network, and the next one
  * starts with the new rules.
@@ -31,7 +31,7 @@
 #include "net/names.h"
 #include "net/nameserver.h"
 #include "net/netns.h"
-#include "net/order.h"
+#include "net/ruling.h"
 #include "net/resolve.h"
 
 #include <ares.h>
@@ -78,7 +78,7 @@ static int read_options(char **argv, struct options *ret, struct err *e)
 		if (!argv[i])
 			return err_set(e, ERR_INVALID, "agentkernel starts this program itself");
 	ret->sandbox = argv[1];
-	if (parse_count(argv[2], 0, ORDER_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s, e) <
+	if (parse_count(argv[2], 0, RULING_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s, e) <
 		    0 ||
 	    parse_count(argv[3], 1, NETNS_SOCKET_COUNT, &sockets, e) < 0 ||
 	    parse_count(argv[4], 0, INT32_MAX, &id, e) < 0)
@@ -183,7 +183,7 @@ static void linger(struct server *s)
 }
 
 /* Decisions point into the rules they were made by, so the old ones go when all are made anew. */
-static void obey(struct server *s, struct order *o)
+static void obey(struct server *s, struct ruling *o)
 {
 	struct gate *g = &s->gate;
 	struct egress old = g->egress;
@@ -201,19 +201,19 @@ static void obey(struct server *s, struct order *o)
 
 static void on_supervisor(evutil_socket_t fd, short what, void *context)
 {
-	CLEANUP(order_done) struct order o = { 0 };
+	CLEANUP(ruling_done) struct ruling o = { 0 };
 	struct server *s = context;
-	enum order_kind kind = ORDER_NONE;
+	enum ruling_kind kind = RULING_NONE;
 	struct err e = { 0 };
 
 	(void)what;
-	if (order_receive(fd, &kind, &o, &e) < 0) {
+	if (ruling_receive(fd, &kind, &o, &e) < 0) {
 		say_trouble(&e);
 		s->exit_code = EXIT_FAILED;
 		(void)event_base_loopbreak(s->gate.base);
-	} else if (kind == ORDER_NEW) {
+	} else if (kind == RULING_NEW) {
 		obey(s, &o);
-	} else if (kind == ORDER_END) {
+	} else if (kind == RULING_END) {
 		linger(s);
 	}
 }
@@ -227,7 +227,7 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	g->base = event_base_new();
 	if (!g->base)
 		return err_set(e, ERR_SYSTEM, "start the event loop");
-	if (order_read_rules(GATE_RULES_FD, &g->egress, e) < 0 ||
+	if (ruling_read(GATE_RULES_FD, &g->egress, e) < 0 ||
 	    names_open(GATE_NAMES_FD, &g->names, e) < 0)
 		return -1;
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)

@@ -16,7 +16,7 @@ struct resolve;
 /* The descriptors a gate is started with, besides 0, 1 and 2, which lead nowhere. */
 enum gate_descriptor {
 	GATE_SUPERVISOR_FD = 3, /* a socket; orders come from there; its end means ours */
-	GATE_RULES_FD,          /* memory: order_write_rules()'s */
+	GATE_RULES_FD,          /* memory: ruling_write()'s */
 	GATE_NAMES_FD,          /* memory: names_create()'s */
 	GATE_LOG_FD,            /* the network log, or /dev/null */
 	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as there are */

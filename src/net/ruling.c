@@ -1,10 +1,10 @@
 /*
- * order - what a supervisor tells a gate; see order.h.
+ * ruling - what a supervisor tells a gate; see ruling.h.
  *
  * Hostile input: none should be, since the supervisor is who we obey. All is checked anyway: a
  * gate that misreads an order would go on with rules that nobody has given.
  */
-#include "net/order.h"
+#include "net/ruling.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -31,14 +31,14 @@ union control {
 	char room[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
 };
 
-void order_done(struct order *o)
+void ruling_done(struct ruling *o)
 {
 	egress_done(&o->egress);
 }
 
 /* ---- the rules ---- */
 
-int order_write_rules(const struct egress *g, int *ret_fd, struct err *e)
+int ruling_write(const struct egress *g, int *ret_fd, struct err *e)
 {
 	cleanup_fd int fd = memfd_create("agentkernel-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	cleanup_buf struct buf text;
@@ -59,7 +59,7 @@ int order_write_rules(const struct egress *g, int *ret_fd, struct err *e)
 }
 
 /* By place and not by offset, which is shared with whoever else holds the descriptor. */
-int order_read_rules(int fd, struct egress *ret, struct err *e)
+int ruling_read(int fd, struct egress *ret, struct err *e)
 {
 	cleanup_buf struct buf text;
 	char part[4096];
@@ -83,7 +83,7 @@ int order_read_rules(int fd, struct egress *ret, struct err *e)
 
 /* ---- the message ---- */
 
-int order_send(int socket_fd, int rules_fd, uint64_t bandwidth_bytes_per_s)
+int ruling_send(int socket_fd, int rules_fd, uint64_t bandwidth_bytes_per_s)
 {
 	union control control = { 0 };
 	char text[TEXT_MAX_BYTES];
@@ -96,7 +96,7 @@ int order_send(int socket_fd, int rules_fd, uint64_t bandwidth_bytes_per_s)
 	};
 
 	data.iov_len =
-		(size_t)snprintf(text, sizeof(text), ORDER_RULES "%" PRIu64, bandwidth_bytes_per_s);
+		(size_t)snprintf(text, sizeof(text), RULING_RULES "%" PRIu64, bandwidth_bytes_per_s);
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int));
@@ -127,19 +127,19 @@ static unsigned take_descriptors(struct msghdr *message, int *ret_fd)
 	return count;
 }
 
-static int read_order(const char *text, size_t len, int rules_fd, struct order *ret, struct err *e)
+static int read_ruling(const char *text, size_t len, int rules_fd, struct ruling *ret, struct err *e)
 {
-	size_t word_len = strlen(ORDER_RULES);
+	size_t word_len = strlen(RULING_RULES);
 	struct err ignored;
 
-	if (strlen(text) != len || strncmp(text, ORDER_RULES, word_len) != 0 ||
-	    parse_count(text + word_len, 0, ORDER_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s,
+	if (strlen(text) != len || strncmp(text, RULING_RULES, word_len) != 0 ||
+	    parse_count(text + word_len, 0, RULING_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s,
 			&ignored) < 0)
 		return err_set(e, ERR_CORRUPT, "the supervisor says what is no order");
-	return order_read_rules(rules_fd, &ret->egress, e);
+	return ruling_read(rules_fd, &ret->egress, e);
 }
 
-int order_receive(int socket_fd, enum order_kind *ret_kind, struct order *ret, struct err *e)
+int ruling_receive(int socket_fd, enum ruling_kind *ret_kind, struct ruling *ret, struct err *e)
 {
 	union control control = { 0 };
 	char text[TEXT_MAX_BYTES];
@@ -155,17 +155,17 @@ int order_receive(int socket_fd, enum order_kind *ret_kind, struct order *ret, s
 	unsigned count;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		*ret_kind = ORDER_NONE;
+		*ret_kind = RULING_NONE;
 		return 0;
 	}
 	if (n <= 0) {
-		*ret_kind = ORDER_END;
+		*ret_kind = RULING_END;
 		return 0;
 	}
 	count = take_descriptors(&message, &rules_fd);
 	text[n] = '\0';
 	if (count != 1 || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return err_set(e, ERR_CORRUPT, "the supervisor says what is no order");
-	*ret_kind = ORDER_NEW;
-	return read_order(text, (size_t)n, rules_fd, ret, e);
+	*ret_kind = RULING_NEW;
+	return read_ruling(text, (size_t)n, rules_fd, ret, e);
 }
