@@ -113,7 +113,8 @@ static int move_up(struct sweep *s, int dir_fd, const char *name, struct err *e)
 	if (r == -EACCES) { /* its ".." changes, so it must be writable */
 		cleanup_fd int fd = open_directory(dir_fd, name);
 
-		r = try_move(s, dir_fd, name);
+		if (fd >= 0)
+			r = try_move(s, dir_fd, name);
 	}
 	if (r == -ENOSPC || r == -EDQUOT) {
 		s->move_error = -r;
