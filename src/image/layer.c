@@ -127,6 +127,8 @@ static int unpack(struct layerentry_target *t, struct layerstream *stream, struc
 	    layerdirs_list_implied(t->dirs, &r->implied, &r->implied_count, e) < 0)
 		return -1;
 	layerstream_finish(stream, r->diff_id);
+	if (t->flags & LAYER_HASH_INPUT)
+		layerstream_finish_input(stream, r->digest);
 	r->archive_bytes = layerstream_get_size(stream);
 	r->file_bytes = t->file_bytes;
 	r->is_root_opaque = t->is_root_opaque;
@@ -154,6 +156,8 @@ int layer_unpack_within(int archive_fd, int dir_fd, unsigned flags,
 	/* also so that no set-group-id of the directory reaches what is made in it */
 	if (fchmod(dir_fd, 0755) < 0)
 		return err_sys(e, errno, "set the mode of the layer's directory");
+	if (flags & LAYER_HASH_INPUT)
+		layerstream_hash_input(stream);
 	archive = open_archive(stream);
 	target.archive = archive;
 	umask_before = umask(0);

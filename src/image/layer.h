@@ -32,11 +32,13 @@
 #define LAYER_RATIO_FREE_BYTES (64ull << 20)
 
 enum layer_flags {
-	LAYER_ONE_OWNER = 1 << 0, /* only id 0 is mapped here: everything belongs to it */
+	LAYER_ONE_OWNER = 1 << 0,  /* only id 0 is mapped here: everything belongs to it */
+	LAYER_HASH_INPUT = 1 << 1, /* the result has the digest of what was read, too */
 };
 
 struct layer_result {
 	char diff_id[REFERENCE_DIGEST_MAX_BYTES]; /* of the uncompressed archive */
+	char digest[REFERENCE_DIGEST_MAX_BYTES];  /* of what was read; LAYER_HASH_INPUT */
 	uint64_t archive_bytes;                   /* its size */
 	uint64_t entry_count;
 	uint64_t file_bytes;

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <string.h>
 
-#define WHITEOUT ".wh."
+#define WHITEOUT LAYERNAME_WHITEOUT_MARK
 #define AUFS WHITEOUT WHITEOUT
-#define OPAQUE AUFS ".opq"
+#define OPAQUE LAYERNAME_OPAQUE_MARK
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -110,7 +110,7 @@ static int read_whiteout(struct layername *n, struct err *e)
 	return 0;
 }
 
-int layername_parse(const char *text, struct layername *ret, struct err *e)
+int layername_parse_any(const char *text, struct layername *ret, struct err *e)
 {
 	if (text[0] == '\0')
 		return err_set(e, ERR_INVALID, "the name is empty");
@@ -119,6 +119,13 @@ int layername_parse(const char *text, struct layername *ret, struct err *e)
 	if (split(text, ret, e) < 0)
 		return -1;
 	ret->kind = ret->path[0] ? LAYERNAME_ENTRY : LAYERNAME_ROOT;
+	return 0;
+}
+
+int layername_parse(const char *text, struct layername *ret, struct err *e)
+{
+	if (layername_parse_any(text, ret, e) < 0)
+		return -1;
 	if (check_parents(ret, e) < 0)
 		return -1;
 	if (ret->kind == LAYERNAME_ENTRY && has_prefix(ret->last, WHITEOUT))

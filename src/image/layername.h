@@ -10,6 +10,9 @@
 
 #include <stddef.h>
 
+#define LAYERNAME_WHITEOUT_MARK ".wh."
+#define LAYERNAME_OPAQUE_MARK ".wh..wh..opq"
+
 enum layername_kind {
 	LAYERNAME_ROOT,
 	LAYERNAME_ENTRY,
@@ -27,6 +30,9 @@ struct layername {
 
 /* The words do not repeat the name. */
 ERR_CHECKED int layername_parse(const char *text, struct layername *ret, struct err *e);
+
+/* Of an archive that is no layer: only LAYERNAME_ROOT and _ENTRY, whatever it is called. */
+ERR_CHECKED int layername_parse_any(const char *text, struct layername *ret, struct err *e);
 
 #define LAYERNAME_QUOTED_MAX_BYTES 200
 

@@ -1,5 +1,5 @@
 /*
- * layerpack - a directory as a tar archive; see layerpack.h.
+ * layerpack - files as a tar archive; see layerpack.h.
  *
  * Theory of operation. A walk by descriptors: each directory is opened beneath its parent without
  * following links, its names are read and sorted, each is looked at and, if it is a file or a
@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "image/layer.h"
+#include "image/layerdirs.h"
 #include "image/layername.h"
 
 #include <archive.h>
@@ -38,8 +39,9 @@
 struct pack {
 	struct archive *archive;
 	struct archive_entry_linkresolver *links;
-	int archive_fd;
-	int write_error; /* of the archive's descriptor */
+	unsigned flags; /* enum layerpack_flags */
+	const struct layerpack_sink *sink;
+	int write_error; /* of the sink */
 	bool is_over;    /* nothing is written any more */
 	char path[LAYER_NAME_MAX_BYTES];
 	uint64_t entries;
@@ -81,7 +83,7 @@ static int compare_names(const void *a, const void *b)
 static la_ssize_t on_write(struct archive *a, void *context, const void *bytes, size_t len)
 {
 	struct pack *p = context;
-	int r = p->is_over ? -ECANCELED : file_write_all(p->archive_fd, bytes, len);
+	int r = p->is_over ? -ECANCELED : p->sink->write(p->sink->context, bytes, len);
 
 	if (r < 0) {
 		p->write_error = -r;
@@ -109,9 +111,10 @@ static void pack_done(struct pack *p)
 	free(p->buffer);
 }
 
-static int pack_init(struct pack *p, int archive_fd, struct err *e)
+static int pack_init(struct pack *p, unsigned flags, const struct layerpack_sink *sink,
+		     struct err *e)
 {
-	*p = (struct pack){ .archive_fd = archive_fd, .buffer = mem_alloc(COPY_BYTES) };
+	*p = (struct pack){ .flags = flags, .sink = sink, .buffer = mem_alloc(COPY_BYTES) };
 	p->links = archive_entry_linkresolver_new();
 	p->archive = archive_write_new();
 	assert(p->links && p->archive); /* only out of memory */
@@ -127,15 +130,15 @@ static int pack_init(struct pack *p, int archive_fd, struct err *e)
 
 /* ---- what is written about a file ---- */
 
-static bool is_packed_xattr(const char *name)
+static bool is_packed_xattr(const struct pack *p, const char *name)
 {
 	if (strncmp(name, "user.overlay.", 13) == 0)
-		return false;
+		return (p->flags & LAYERPACK_AS_IS) && strcmp(name, "user.overlay.opaque") == 0;
 	return strncmp(name, "user.", 5) == 0 || strcmp(name, "security.capability") == 0;
 }
 
 /* Returns -errno. */
-static int add_xattrs(struct archive_entry *entry, int fd)
+static int add_xattrs(const struct pack *p, struct archive_entry *entry, int fd)
 {
 	cleanup_free char *names = mem_alloc(XATTR_MAX_BYTES + 1);
 	cleanup_free char *value = mem_alloc(XATTR_MAX_BYTES);
@@ -146,7 +149,7 @@ static int add_xattrs(struct archive_entry *entry, int fd)
 	for (const char *name = names; name < names + len; name += strlen(name) + 1) {
 		ssize_t size;
 
-		if (!is_packed_xattr(name))
+		if (!is_packed_xattr(p, name))
 			continue;
 		size = fgetxattr(fd, name, value, XATTR_MAX_BYTES);
 		if (size < 0)
@@ -263,7 +266,7 @@ static int write_open(struct pack *p, int fd, const struct stat *st, struct err 
 	if (check_limits(p, st, e) < 0)
 		return -1;
 	entry = new_entry(p, st);
-	r = add_xattrs(entry, fd);
+	r = add_xattrs(p, entry, fd);
 	if (r < 0) {
 		archive_entry_free(entry);
 		return err_sys(e, -r, "read the attributes");
@@ -290,11 +293,39 @@ static int write_symlink(struct pack *p, int dir_fd, const char *name, const str
 	return write_entry(p, entry, -1, e);
 }
 
-static int write_fifo(struct pack *p, const struct stat *st, struct err *e)
+/* A fifo, or a device as it is. */
+static int write_node(struct pack *p, const struct stat *st, struct err *e)
 {
 	if (check_limits(p, st, e) < 0)
 		return -1;
 	return write_entry(p, new_entry(p, st), -1, e);
+}
+
+/* An empty file next to where the path leads, or in the directory there if `name` is the opaque
+ * mark. Nothing about it but its name means anything. */
+static int write_mark(struct pack *p, const char *name, struct err *e)
+{
+	const struct stat st = { .st_mode = S_IFREG | 0644, .st_nlink = 1 };
+	char path[sizeof(p->path)];
+	int r;
+
+	memcpy(path, p->path, sizeof(path));
+	if (strlen(path) + strlen(name) + 2 > sizeof(path))
+		return err_set(e, ERR_LIMIT, "what lies in it has too long a name");
+	if (strcmp(name, LAYERNAME_OPAQUE_MARK) == 0) {
+		strcat(strcat(p->path, p->path[0] ? "/" : ""), name);
+	} else {
+		char *last = strrchr(p->path, '/');
+
+		if (strlen(name) + strlen(LAYERNAME_WHITEOUT_MARK) > NAME_MAX)
+			return err_set(e, ERR_INVALID,
+				       "a layer has no word for the removal of so long a name");
+		last = last ? last + 1 : p->path;
+		strcat(strcpy(last, LAYERNAME_WHITEOUT_MARK), name);
+	}
+	r = write_node(p, &st, e);
+	memcpy(p->path, path, sizeof(path));
+	return r;
 }
 
 /* ---- the walk ---- */
@@ -333,19 +364,40 @@ static int pack_directory(struct pack *p, int fd, const char *const *excluded, u
 			  struct err *e);
 
 /* The kind may have changed since the look at the name: it is asked again of what was opened. */
-static int pack_opened(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
+static int pack_fd(struct pack *p, int fd, unsigned depth, struct err *e)
 {
-	cleanup_fd int fd =
-		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, errno, "open");
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "look at it");
 	if (S_ISDIR(st.st_mode))
 		return pack_directory(p, fd, NULL, depth, e);
 	if (S_ISREG(st.st_mode))
 		return write_open(p, fd, &st, e);
 	return err_set(e, ERR_BUSY, "it was replaced while it was packed");
+}
+
+static int pack_opened(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
+{
+	cleanup_fd int fd =
+		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? err_sys(e, errno, "open") : pack_fd(p, fd, depth, e);
+}
+
+/* Sockets and devices mean nothing elsewhere. */
+static int pack_special(struct pack *p, const char *name, const struct stat *st, struct err *e)
+{
+	bool is_whiteout = S_ISCHR(st->st_mode) && st->st_rdev == 0;
+
+	if (p->flags & LAYERPACK_AS_IS)
+		return is_whiteout
+			       ? write_node(p, &(struct stat){ .st_mode = S_IFCHR, .st_nlink = 1 },
+					    e)
+			       : 0;
+	if ((p->flags & LAYERPACK_WHITEOUTS) && (is_whiteout || S_ISSOCK(st->st_mode)))
+		return write_mark(p, name, e);
+	return 0;
 }
 
 static int pack_child(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
@@ -361,9 +413,9 @@ static int pack_child(struct pack *p, int dir_fd, const char *name, unsigned dep
 	case S_IFLNK:
 		return write_symlink(p, dir_fd, name, &st, e);
 	case S_IFIFO:
-		return write_fifo(p, &st, e);
-	default: /* sockets and devices mean nothing elsewhere */
-		return 0;
+		return write_node(p, &st, e);
+	default:
+		return pack_special(p, name, &st, e);
 	}
 }
 
@@ -385,7 +437,8 @@ static int pack_name(struct pack *p, int dir_fd, const char *name, unsigned dept
 	if (strlen(name) + 2 > room)
 		return err_set(e, ERR_LIMIT, "what lies in it has too long a name");
 	(void)snprintf(p->path + len, room, "%s%s", len > 0 ? "/" : "", name);
-	if (strncmp(name, ".wh.", 4) == 0)
+	if (!(p->flags & (LAYERPACK_ANY_NAME | LAYERPACK_AS_IS)) &&
+	    strncmp(name, LAYERNAME_WHITEOUT_MARK, strlen(LAYERNAME_WHITEOUT_MARK)) == 0)
 		return err_set(e, ERR_INVALID, "in a layer such a name hides another file");
 	if (pack_child(p, dir_fd, name, depth, e) < 0)
 		return -1;
@@ -406,6 +459,10 @@ static int pack_directory(struct pack *p, int fd, const char *const *excluded, u
 		return err_sys(e, errno, "look at it");
 	if (write_open(p, fd, &st, e) < 0 || read_names(fd, &names, e) < 0)
 		return -1;
+	/* overlay does not look at a layer's own root */
+	if ((p->flags & LAYERPACK_WHITEOUTS) && depth > 0 && layerdirs_is_opaque(fd) &&
+	    write_mark(p, LAYERNAME_OPAQUE_MARK, e) < 0)
+		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (is_excluded(excluded, names.list[i]))
 			continue;
@@ -415,16 +472,61 @@ static int pack_directory(struct pack *p, int fd, const char *const *excluded, u
 	return 0;
 }
 
-int layerpack_write(int dir_fd, int archive_fd, const char *const *excluded, struct err *e)
+static int finish(struct pack *p, struct err *e)
 {
-	CLEANUP(pack_done) struct pack p;
+	return archive_write_close(p->archive) != ARCHIVE_OK ? explain(p, e) : 0;
+}
+
+static int explain_path(const struct pack *p, struct err *e)
+{
 	char quoted[LAYERNAME_QUOTED_MAX_BYTES];
 
-	if (pack_init(&p, archive_fd, e) < 0)
+	return err_wrap(e, "pack '%s'", layername_quote(p->path, quoted));
+}
+
+static int write_tree(int dir_fd, unsigned flags, const char *const *excluded,
+		      const struct layerpack_sink *sink, struct err *e)
+{
+	CLEANUP(pack_done) struct pack p;
+
+	if (pack_init(&p, flags, sink, e) < 0)
 		return -1;
 	if (pack_directory(&p, dir_fd, excluded, 0, e) < 0)
-		return err_wrap(e, "pack '%s'", layername_quote(p.path, quoted));
-	if (archive_write_close(p.archive) != ARCHIVE_OK)
-		return explain(&p, e);
-	return 0;
+		return explain_path(&p, e);
+	return finish(&p, e);
+}
+
+int layerpack_write_tree(int dir_fd, unsigned flags, const struct layerpack_sink *sink,
+			 struct err *e)
+{
+	return write_tree(dir_fd, flags, NULL, sink, e);
+}
+
+static int write_to_fd(void *context, const void *bytes, size_t len)
+{
+	return file_write_all(*(const int *)context, bytes, len);
+}
+
+int layerpack_write(int dir_fd, int archive_fd, const char *const *excluded, struct err *e)
+{
+	const struct layerpack_sink sink = { write_to_fd, &archive_fd };
+
+	return write_tree(dir_fd, 0, excluded, &sink, e);
+}
+
+int layerpack_write_entry(int dir_fd, const char *name, const char *as, unsigned flags,
+			  const struct layerpack_sink *sink, struct err *e)
+{
+	CLEANUP(pack_done) struct pack p;
+	int r;
+
+	if (pack_init(&p, flags, sink, e) < 0)
+		return -1;
+	if (strlen(as) + 1 > sizeof(p.path))
+		return err_set(e, ERR_LIMIT, "the name in the archive is too long");
+	strcpy(p.path, as);
+	r = name ? pack_child(&p, dir_fd, name, 0, e) : pack_fd(&p, dir_fd, 0, e);
+	if (r < 0)
+		return explain_path(&p, e);
+	return finish(&p, e);
 }

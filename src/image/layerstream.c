@@ -46,6 +46,7 @@ struct layerstream {
 	struct inflate_state *gzip;
 	ZSTD_DStream *zstd;
 	struct digest *digest;
+	struct digest *input_digest; /* NULL: nobody asks for it */
 
 	bool has_failed;
 	struct err err;
@@ -60,6 +61,8 @@ static int read_some(struct layerstream *s, void *bytes, size_t len, size_t *ret
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_sys(&s->err, errno, "read the archive");
+	if (s->input_digest)
+		digest_add(s->input_digest, bytes, (size_t)n);
 	s->in_bytes += (uint64_t)n;
 	s->is_input_over = n == 0;
 	*ret_len = (size_t)n;
@@ -286,6 +289,16 @@ void layerstream_finish(struct layerstream *s, char ret_diff_id[REFERENCE_DIGEST
 	digest_finish(s->digest, ret_diff_id);
 }
 
+void layerstream_hash_input(struct layerstream *s)
+{
+	s->input_digest = digest_new();
+}
+
+void layerstream_finish_input(struct layerstream *s, char ret_digest[REFERENCE_DIGEST_MAX_BYTES])
+{
+	digest_finish(s->input_digest, ret_digest);
+}
+
 struct layerstream *layerstream_new(int fd, const struct layer_limits *limits)
 {
 	struct layerstream *s = mem_alloc(sizeof(*s));
@@ -307,6 +320,7 @@ void layerstream_free(struct layerstream *s)
 	free(s->gzip);
 	(void)ZSTD_freeDStream(s->zstd); /* always 0 */
 	digest_free(s->digest);
+	digest_free(s->input_digest);
 	free(s);
 }
 

@@ -28,3 +28,8 @@ uint64_t layerstream_get_content_end(const struct layerstream *s);
 
 /* Only after the end. */
 void layerstream_finish(struct layerstream *s, char ret_diff_id[REFERENCE_DIGEST_MAX_BYTES]);
+
+/* The digest of the bytes as they are read, too. The first before anything is read, the second only
+ * after the end. */
+void layerstream_hash_input(struct layerstream *s);
+void layerstream_finish_input(struct layerstream *s, char ret_digest[REFERENCE_DIGEST_MAX_BYTES]);

@@ -4,6 +4,7 @@
  * The archives are written here, byte by byte, as no tool would write most of them. Each test has
  * a directory of its own with the layer in it and, outside of the layer, a canary.
  */
+#include "tarwriter.h"
 #include "unit.h"
 
 #include "base/buf.h"
@@ -31,119 +32,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define BLOCK 512u
 #define ARCHIVE_MAX_BYTES (64u << 20)
 #define CANARY "nobody has touched this"
-#define MTIME 1600000000
 
-/* ---- writing archives ---- */
-
-struct entry {
-	const char *name;
-	char type; /* 0: a file */
-	const char *content;
-	size_t len;    /* 0: of the text */
-	unsigned mode; /* 0: 0644, of directories 0755 */
-	const char *link;
-	unsigned uid, gid;
-	unsigned major, minor;
-	time_t mtime;    /* 0: MTIME */
-	const char *pax; /* records, "key=value\n" */
-};
-
-static void put_octal(char *field, size_t width, unsigned long value)
-{
-	(void)snprintf(field, width, "%0*lo", (int)width - 1, value);
-}
-
-static void put_checksum(char header[BLOCK])
-{
-	unsigned sum = 0;
-
-	memset(header + 148, ' ', 8);
-	for (unsigned i = 0; i < BLOCK; i++)
-		sum += (unsigned char)header[i];
-	(void)snprintf(header + 148, 8, "%06o", sum);
-}
-
-static void add_padded(struct buf *b, const void *bytes, size_t len)
-{
-	static const char zeros[BLOCK];
-
-	buf_add(b, bytes, len);
-	buf_add(b, zeros, (BLOCK - len % BLOCK) % BLOCK);
-}
-
-static void fill_header(char h[BLOCK], const struct entry *n, size_t size)
-{
-	char type = n->type ? n->type : '0';
-
-	memset(h, 0, BLOCK);
-	memcpy(h, n->name, strnlen(n->name, 100));
-	put_octal(h + 100, 8, n->mode ? n->mode : type == '5' ? 0755 : 0644);
-	put_octal(h + 108, 8, n->uid);
-	put_octal(h + 116, 8, n->gid);
-	put_octal(h + 124, 12, size);
-	put_octal(h + 136, 12, (unsigned long)(n->mtime ? n->mtime : MTIME));
-	h[156] = type;
-	if (n->link)
-		memcpy(h + 157, n->link, strnlen(n->link, 100));
-	memcpy(h + 257, "ustar\00000", 8);
-	put_octal(h + 329, 8, n->major);
-	put_octal(h + 337, 8, n->minor);
-	put_checksum(h);
-}
-
-static void add_raw(struct buf *b, const struct entry *n)
-{
-	size_t len = n->content && n->len == 0 ? strlen(n->content) : n->len;
-	char header[BLOCK];
-
-	fill_header(header, n, len);
-	buf_add(b, header, BLOCK);
-	add_padded(b, n->content ? n->content : "", n->content ? len : 0);
-}
-
-/* "25 path=..." where the number counts itself. */
-static void add_record(struct buf *b, const char *record, size_t record_len)
-{
-	size_t len = record_len + 3;
-	char digits[24];
-
-	while ((size_t)snprintf(digits, sizeof(digits), "%zu", len) + 1 + record_len != len)
-		len++;
-	buf_addf(b, "%zu ", len);
-	buf_add(b, record, record_len);
-}
-
-static void add_pax(struct buf *b, const char *text)
-{
-	cleanup_buf struct buf records = { .max = 1u << 20 };
-
-	while (*text) {
-		size_t len = strcspn(text, "\n") + 1;
-
-		add_record(&records, text, len);
-		text += len;
-	}
-	add_raw(b, &(struct entry){ "pax", 'x', .content = records.bytes, .len = records.len });
-}
-
-static void add(struct buf *b, const struct entry *n)
-{
-	if (n->pax)
-		add_pax(b, n->pax);
-	add_raw(b, n);
-}
-
-#define ADD(...) add(b, &(struct entry){ __VA_ARGS__ })
-
-static void add_end(struct buf *b)
-{
-	static const char zeros[2 * BLOCK];
-
-	buf_add(b, zeros, sizeof(zeros));
-}
+/* ---- compressing archives ---- */
 
 static void gzip_into(struct buf *out, const void *bytes, size_t len)
 {
@@ -1704,6 +1596,96 @@ static void packing_refuses_names_that_would_hide(void **state)
 	assert_string_equal(p->e.msg, "pack 'd/.wh.x': in a layer such a name hides another file");
 }
 
+static int add_to_buf(void *context, const void *bytes, size_t len)
+{
+	buf_add(context, bytes, len);
+	return 0;
+}
+
+static int pack_flags(struct place *p, unsigned pack_flags, struct buf *out)
+{
+	const struct layerpack_sink sink = { add_to_buf, out };
+
+	return layerpack_write_tree(p->layer_fd, pack_flags, &sink, &p->e);
+}
+
+static void make_socket(const struct place *p, const char *name)
+{
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s/%s", p->path, p->layer,
+		       name);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void whiteouts_are_packed_and_come_back(void **state)
+{
+	struct place *p = *state;
+	struct buf *b = &p->archive;
+	cleanup_buf struct buf first = { .max = 1u << 20 }, second = { .max = 1u << 20 };
+
+	need_xattrs(p);
+	ADD("d/e/f", .content = "1");
+	ADD(".wh.gone", .content = "");
+	ADD("d/.wh.gone", .content = "");
+	ADD("d/e/.wh..wh..opq", .content = "");
+	expect_unpacked(p);
+	assert_int_equal(fsetxattr(p->layer_fd, "user.overlay.opaque", "y", 1, 0), 0);
+	make_socket(p, "d/socket"); /* it hides, too */
+	assert_int_equal(pack_flags(p, LAYERPACK_WHITEOUTS, &first), 0);
+	expect_unpacked_bytes(p, &first);
+	assert_true(is_whiteout(p, "gone") && is_whiteout(p, "d/gone") &&
+		    is_whiteout(p, "d/socket"));
+	assert_true(is_opaque(p, "d/e"));
+	assert_false(is_opaque(p, "d") || is_opaque(p, "."));
+	expect_text(p, "d/e/f", "1");
+	assert_int_equal(pack_flags(p, LAYERPACK_WHITEOUTS, &second), 0);
+	assert_int_equal(first.len, second.len);
+	assert_memory_equal(first.bytes, second.bytes, first.len);
+}
+
+static void names_and_removals_that_a_layer_cannot_tell_are_refused(void **state)
+{
+	struct place *p = *state;
+	cleanup_buf struct buf out = { .max = 1u << 20 };
+	char name[256];
+
+	fill_with(name, 252, "n");
+	assert_int_equal(file_create_at(p->layer_fd, ".wh.x", 0644, ""), 0);
+	assert_int_equal(pack_flags(p, LAYERPACK_WHITEOUTS, &out), -1);
+	assert_string_equal(p->e.msg, "pack '.wh.x': in a layer such a name hides another file");
+	assert_int_equal(pack_flags(p, LAYERPACK_ANY_NAME, &out), 0);
+	assert_int_equal(pack_flags(p, LAYERPACK_AS_IS, &out), 0);
+	assert_int_equal(unlinkat(p->layer_fd, ".wh.x", 0), 0);
+	if (mknodat(p->layer_fd, name, S_IFCHR, 0) < 0)
+		skip();
+	assert_int_equal(pack_flags(p, LAYERPACK_WHITEOUTS, &out), -1);
+	assert_non_null(strstr(p->e.msg, "a layer has no word for the removal of so long a name"));
+	assert_int_equal(renameat(p->layer_fd, name, p->layer_fd, name + 1), 0);
+	assert_int_equal(pack_flags(p, LAYERPACK_WHITEOUTS, &out), 0);
+}
+
+static void what_is_packed_as_it_is_tells_whiteouts_apart(void **state)
+{
+	struct place *p = *state;
+	cleanup_buf struct buf plain = { .max = 1u << 20 }, opaque = { .max = 1u << 20 };
+	cleanup_buf struct buf gone = { .max = 1u << 20 };
+	cleanup_fd int fd = -1;
+
+	need_xattrs(p);
+	assert_int_equal(mkdirat(p->layer_fd, "d", 0755), 0);
+	fd = openat(p->layer_fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(pack_flags(p, LAYERPACK_AS_IS, &plain), 0);
+	assert_int_equal(fsetxattr(fd, "user.overlay.opaque", "y", 1, 0), 0);
+	assert_int_equal(pack_flags(p, LAYERPACK_AS_IS, &opaque), 0);
+	assert_null(memmem(plain.bytes, plain.len, "opaque", 6));
+	assert_non_null(memmem(opaque.bytes, opaque.len, "opaque", 6));
+	assert_int_equal(mknodat(p->layer_fd, "gone", S_IFCHR, 0), 0);
+	assert_int_equal(pack_flags(p, LAYERPACK_AS_IS, &gone), 0);
+	assert_non_null(memmem(gone.bytes, gone.len, "gone", 5));
+}
+
 /* ---- confined ---- */
 
 static int try_forbidden(const struct place *p)
@@ -1838,6 +1820,9 @@ int main(void)
 		TEST(packing_leaves_out_what_it_is_told_and_sockets),
 		TEST(packing_sorts_names),
 		TEST(packing_refuses_names_that_would_hide),
+		TEST(whiteouts_are_packed_and_come_back),
+		TEST(names_and_removals_that_a_layer_cannot_tell_are_refused),
+		TEST(what_is_packed_as_it_is_tells_whiteouts_apart),
 		TEST(a_confined_process_can_unpack_and_nothing_else),
 	};
 
