@@ -1,16 +1,19 @@
 /*
- * fuzz_layer - archives into layer_unpack().
+ * fuzz_layer - archives into layer_unpack(), and into fileunpack_run().
  *
  * The input is the archive: plain, gzip or zstd, as its first bytes say. The checksums of a plain
  * one are made right first, as hardly any change of a header would get past them. Each one is
  * unpacked into a directory of its own in memory, with low limits. Whatever it is, nothing outside
  * of the directory changes, nothing inside is called like a whiteout or is a device other than one,
  * and what was taken can be packed again.
+ *
+ * Then once more as files, into a directory with links that lead out of it.
  */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "image/fileunpack.h"
 #include "image/layer.h"
 #include "image/layerpack.h"
 
@@ -136,17 +139,18 @@ static int open_archive(const uint8_t *data, size_t size)
 	return fd;
 }
 
+static const struct layer_limits limits = {
+	.entries = 64,
+	.file_bytes = 1u << 20,
+	.archive_bytes = 4u << 20,
+	.ratio = 1100,
+	.ratio_free_bytes = 1u << 20,
+	.directories = 64,
+	.implied = 32,
+};
+
 static void unpack(int archive_fd, int layer_fd)
 {
-	const struct layer_limits limits = {
-		.entries = 64,
-		.file_bytes = 1u << 20,
-		.archive_bytes = 4u << 20,
-		.ratio = 1100,
-		.ratio_free_bytes = 1u << 20,
-		.directories = 64,
-		.implied = 32,
-	};
 	struct layer_result result = { 0 };
 	struct err e = { 0 };
 
@@ -163,21 +167,55 @@ static void unpack(int archive_fd, int layer_fd)
 	layer_result_done(&result);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int check_file(const char *path, const struct stat *st, int kind, struct FTW *where)
 {
-	cleanup_fd int archive_fd = open_archive(data, size);
+	(void)path;
+	(void)kind;
+	(void)where;
+	FUZZ_CHECK(!S_ISBLK(st->st_mode) && !S_ISCHR(st->st_mode) && !S_ISSOCK(st->st_mode));
+	FUZZ_CHECK((st->st_mode & (S_ISUID | S_ISGID)) == 0);
+	return 0;
+}
+
+static void unpack_files(int archive_fd, int dir_fd)
+{
+	struct fileunpack_result result;
+	struct err e = { 0 };
+
+	FUZZ_CHECK(lseek(archive_fd, 0, SEEK_SET) == 0);
+	FUZZ_CHECK(symlinkat("..", dir_fd, "a") == 0 && symlinkat("../" CANARY, dir_fd, "f") == 0);
+	FUZZ_CHECK(mkdirat(dir_fd, "d", 0755) == 0 && symlinkat("../..", dir_fd, "d/e") == 0);
+	if (fileunpack_run(archive_fd, dir_fd, 0, &limits, &result, &e) < 0) {
+		FUZZ_CHECK(e.code != ERR_NONE && e.msg[0] != '\0');
+		return;
+	}
+	FUZZ_CHECK(result.entry_count <= limits.entries);
+	FUZZ_CHECK(result.file_bytes <= limits.file_bytes);
+}
+
+/* In a directory of its own, which goes again. */
+static void try(int archive_fd, void (*act)(int archive_fd, int dir_fd), __nftw_func_t check)
+{
 	cleanup_fd int place_fd = -1, layer_fd = -1;
 	char layer[80];
 
-	make_place();
 	(void)snprintf(layer, sizeof(layer), "%s/layer", place);
 	FUZZ_CHECK(mkdir(layer, 0755) == 0);
 	place_fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	layer_fd = open(layer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	FUZZ_CHECK(place_fd >= 0 && layer_fd >= 0);
-	unpack(archive_fd, layer_fd);
+	act(archive_fd, layer_fd);
 	check_outside(place_fd);
-	FUZZ_CHECK(nftw(layer, check_one, 16, FTW_PHYS) == 0);
+	FUZZ_CHECK(nftw(layer, check, 16, FTW_PHYS) == 0);
 	remove_tree(layer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_fd int archive_fd = open_archive(data, size);
+
+	make_place();
+	try(archive_fd, unpack, check_one);
+	try(archive_fd, unpack_files, check_file);
 	return 0;
 }
