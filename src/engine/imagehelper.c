@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -87,4 +88,68 @@ int imagehelper_run(const struct imagehelper_request *q, struct err *e)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	return explain_end(read_fd, status, e);
+}
+
+/* ---- transfers ---- */
+
+int imagehelper_start(const struct imagehelper_transfer *t, struct imagehelper_job *ret,
+		      struct err *e)
+{
+	const struct helper_options options = { .is_in_session = true };
+	cleanup_free char *path = NULL;
+	cleanup_fd int read_fd = -1, write_fd = -1;
+	char *argv[ARGV_MAX];
+	unsigned count = 0;
+	int report[2];
+	pid_t pid;
+
+	if (!t->program && helper_find(TOOL_PROGRAM, &path, e) < 0)
+		return -1;
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe to %s", TOOL_PROGRAM);
+	read_fd = report[0];
+	write_fd = report[1];
+	argv[count++] = (char *)TOOL_PROGRAM;
+	argv[count++] = (char *)t->operation;
+	for (const char *const *word = t->words; word && *word; word++) {
+		assert(count < ARGV_MAX - 1);
+		argv[count++] = (char *)*word;
+	}
+	argv[count] = NULL;
+	{
+		const struct helper_descriptor fds[] = {
+			{ t->stdin_fd, STDIN_FILENO }, { t->stdout_fd, STDOUT_FILENO },
+			{ -1, STDERR_FILENO },         { write_fd, TOOL_REPORT_FD },
+			{ t->dir_fd, TOOL_DIR_FD },    { t->answer_fd, TOOL_ANSWER_FD },
+		};
+
+		if (helper_start(t->program ? t->program : path, argv, fds, COUNT_OF(fds), &options,
+				 &pid, e) < 0)
+			return -1;
+	}
+	*ret = (struct imagehelper_job){ pid, take_fd(&read_fd) };
+	return 0;
+}
+
+int imagehelper_wait(struct imagehelper_job *j, struct err *e)
+{
+	int status = 0, r;
+
+	while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	j->pid = 0;
+	r = explain_end(j->report_fd, status, e);
+	cleanup_closep(&j->report_fd);
+	return r;
+}
+
+void imagehelper_job_done(struct imagehelper_job *j)
+{
+	if (j->pid > 0) {
+		(void)kill(j->pid, SIGKILL); /* our child, not yet waited for */
+		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	j->pid = 0;
+	cleanup_closep(&j->report_fd);
 }

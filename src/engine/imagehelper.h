@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "image/tool.h"
 
+#include <sys/types.h>
+
 #define IMAGEHELPER_WORDS_MAX (TOOL_REFERENCES_MAX + 8)
 
 struct imagehelper_request {
@@ -15,3 +17,36 @@ struct imagehelper_request {
 
 /* Streams are this process's own. Waits until it is done; its failure is ours. */
 ERR_CHECKED int imagehelper_run(const struct imagehelper_request *q, struct err *e);
+
+/* ---- transfers ---- */
+
+/* Descriptors are borrowed; -1: none. */
+struct imagehelper_transfer {
+	const char *operation;    /* image/transfer.h lists them and their words */
+	const char *const *words; /* "key=value", NULL-ended; may be NULL */
+	int dir_fd;
+	int stdin_fd;
+	int stdout_fd;
+	int answer_fd; /* "key=value" lines come here */
+	/* From helper_find(TOOL_PROGRAM), for a process that cannot look it up any more; may be
+	 * NULL. */
+	const char *program;
+};
+
+struct imagehelper_job {
+	pid_t pid;     /* our child; 0: none */
+	int report_fd; /* -1: none */
+};
+
+/*
+ * Starts it as whoever this process is, and does not wait. The child ends when the thread that
+ * started it does. The caller closes its own ends of pipes.
+ */
+ERR_CHECKED int imagehelper_start(const struct imagehelper_transfer *t, struct imagehelper_job *ret,
+				  struct err *e);
+
+/* Waits for its end; its failure is ours. */
+ERR_CHECKED int imagehelper_wait(struct imagehelper_job *j, struct err *e);
+
+/* Ends it if it was not waited for. May run twice, and on a zeroed struct with report_fd -1. */
+void imagehelper_job_done(struct imagehelper_job *j);

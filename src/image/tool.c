@@ -19,6 +19,7 @@
 #include "image/pull.h"
 #include "image/store.h"
 #include "image/storegc.h"
+#include "image/transfer.h"
 #include "image/worker.h"
 #include "image/workerops.h"
 
@@ -404,11 +405,14 @@ static int report(const struct err *e)
 int main(int argc, char **argv)
 {
 	workerops_fn *work = argc > 1 ? workerops_find(argv[1]) : NULL;
+	const struct transfer *transfer = argc > 1 ? transfer_find(argv[1]) : NULL;
 	struct err e = { 0 };
 
 	(void)umask(022);
-	if (!work)
+	if (!work && !transfer)
 		return run(argv, &e) < 0 ? report(&e) : 0;
 	/* what a C library or a sanitizer does at the end, a confined process cannot */
+	if (transfer)
+		_exit(transfer_run(transfer, argv + 2, &e) < 0 ? report(&e) : 0);
 	_exit(worker_enter(&e) < 0 || work(argv + 2, &e) < 0 ? report(&e) : 0);
 }
