@@ -405,7 +405,7 @@ static int create(char *const *environ_list, const char *sandbox, const char *co
 		return -1;
 	}
 	describe(c, &n, layer.id, comment);
-	if (layerdigest_write(environ_list, store_fd, layer.id, e) < 0 ||
+	if (layerdigest_write(store_fd, layer.id, e) < 0 ||
 	    pin_image(environ_list, n.image_pin, c, e) < 0)
 		return -1;
 	if (keep(environ_list, c, &policy, e) < 0) {
@@ -434,11 +434,10 @@ int checkpoint_create(char *const *environ_list, const char *sandbox, const char
 
 /* ---- using ---- */
 
-static int check_layers(char *const *environ_list, int store_fd, const struct checkpoint *c,
-			struct err *e)
+static int check_layers(int store_fd, const struct checkpoint *c, struct err *e)
 {
 	for (char **layer = c->layers; *layer; layer++)
-		if (layerdigest_check(environ_list, store_fd, *layer, e) < 0)
+		if (layerdigest_check(store_fd, *layer, e) < 0)
 			return err_wrap(e, "checkpoint '%s'", c->id);
 	return 0;
 }
@@ -461,7 +460,7 @@ static int restore(char *const *environ_list, const char *sandbox, const char *i
 			       id, c.image, sandbox, n.image, id);
 	if (named_lock(&n, e) < 0)
 		return err_wrap(e, "stop it first: restore");
-	if (check_layers(environ_list, store_fd, &c, e) < 0)
+	if (check_layers(store_fd, &c, e) < 0)
 		return -1;
 	return named_replace_disk(&n, c.layers, e);
 }

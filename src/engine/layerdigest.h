@@ -11,8 +11,6 @@
 #define LAYERDIGEST_SUFFIX ".digest"
 #define LAYERDIGEST_MAX_BYTES 80u
 
-ERR_CHECKED int layerdigest_write(char *const *environ_list, int store_fd, const char *id,
-				  struct err *e);
+ERR_CHECKED int layerdigest_write(int store_fd, const char *id, struct err *e);
 /* ERR_CORRUPT when it differs. */
-ERR_CHECKED int layerdigest_check(char *const *environ_list, int store_fd, const char *id,
-				  struct err *e);
+ERR_CHECKED int layerdigest_check(int store_fd, const char *id, struct err *e);

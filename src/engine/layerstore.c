@@ -139,10 +139,13 @@ static bool find_used(char *const *environ_list, char ***used, struct err *e)
 	return is_whole && !checkpoints.has_damaged;
 }
 
-static bool is_used(char *const *used, const char *id)
+/* A layer, or the digest beside it. */
+static bool is_used(char *const *used, const char *name)
 {
+	size_t len = strcspn(name, ".");
+
 	for (; used && *used; used++)
-		if (strcmp(*used, id) == 0)
+		if (len > 0 && strncmp(*used, name, len) == 0 && (*used)[len] == '\0')
 			return true;
 	return false;
 }
