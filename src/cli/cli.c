@@ -37,6 +37,8 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_checkpoint_list,
 	&cmd_checkpoint_restore,
 	&cmd_checkpoint_remove,
+	&cmd_checkpoint_export,
+	&cmd_checkpoint_import,
 	&cmd_image_pull,
 	&cmd_image_list,
 	&cmd_image_inspect,

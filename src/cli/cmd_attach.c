@@ -47,8 +47,10 @@ const struct cli_command cmd_attach = {
 	.name = "attach",
 	.summary = "a login shell in a sandbox that can be left and re-entered",
 	.usage = "NAME [ID]",
-	.text = "The shell stays when you leave with Ctrl-] or lose your connection; attaching again\n"
-		"comes back to it, from another terminal too. With an ID: the terminal of a command\n"
+	.text = "The shell stays when you leave with Ctrl-] or lose your connection; attaching "
+		"again\n"
+		"comes back to it, from another terminal too. With an ID: the terminal of a "
+		"command\n"
 		"that was started with 'exec -d -t'.",
 	.examples = examples,
 	.run = run,

@@ -1,4 +1,4 @@
-/* cmd_checkpoint - agentkernel checkpoint create, list, restore, remove. */
+/* cmd_checkpoint - agentkernel checkpoint create, list, restore, remove, export, import. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/sandboxview.h"
 #include "cli/words.h"
-#include "engine/checkpoint.h"
+#include "engine/checkpointfile.h"
 
 #include <stdio.h>
 
@@ -26,8 +26,8 @@ struct flags {
 
 #define JSON_ROW                                                                                   \
 	{                                                                                          \
-		NULL, "json", 0, NULL, "print machine-readable output", .kind = OPT_FLAG,          \
-			.offset = offsetof(struct flags, is_json)                                  \
+		NULL, "json", 0, NULL, "print machine-readable output",                            \
+			.kind = OPT_FLAG, .offset = offsetof(struct flags, is_json)                \
 	}
 
 static const struct opt create_rows[] = {
@@ -108,8 +108,8 @@ static void format_list(const struct checkpoint_list *list, const struct flags *
 	struct json j;
 
 	json_init(&j, out);
-	table_add_row(t, (const char *const[]){ "ID", "SANDBOX", "AGE", "FILES", "SIZE",
-						"COMMENT" });
+	table_add_row(t,
+		      (const char *const[]){ "ID", "SANDBOX", "AGE", "FILES", "SIZE", "COMMENT" });
 	if (f->is_json)
 		json_open_array(&j, NULL);
 	for (size_t i = 0; i < list->count; i++) {
@@ -132,9 +132,9 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
-	const struct words_rule rule = {
-		.usage = "checkpoint list [NAME]", .options = &list_options, .max = 1
-	};
+	const struct words_rule rule = { .usage = "checkpoint list [NAME]",
+					 .options = &list_options,
+					 .max = 1 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	unsigned count = 0;
@@ -155,7 +155,9 @@ static int run_restore(const struct cli_context *context, char **argv, int *ret_
 		       struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	const struct words_rule rule = { .usage = "checkpoint restore NAME ID", .min = 2, .max = 2 };
+	const struct words_rule rule = { .usage = "checkpoint restore NAME ID",
+					 .min = 2,
+					 .max = 2 };
 	unsigned count = 0;
 	char *words[3];
 
@@ -169,9 +171,9 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 		      struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	const struct words_rule rule = {
-		.usage = "checkpoint remove ID...", .min = 1, .max = WORDS_MAX
-	};
+	const struct words_rule rule = { .usage = "checkpoint remove ID...",
+					 .min = 1,
+					 .max = WORDS_MAX };
 	char *words[WORDS_MAX + 1];
 	unsigned count = 0;
 
@@ -182,6 +184,39 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 			return -1;
 	*ret_status = 0;
 	return 0;
+}
+
+static int run_export(const struct cli_context *context, char **argv, int *ret_status,
+		      struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	const struct words_rule rule = { .usage = "checkpoint export ID FILE", .min = 2, .max = 2 };
+	unsigned count = 0;
+	char *words[3];
+
+	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return checkpointfile_export(context->environ_list, words[0], words[1], e);
+}
+
+static int run_import(const struct cli_context *context, char **argv, int *ret_status,
+		      struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	const struct words_rule rule = { .usage = "checkpoint import FILE", .min = 1, .max = 1 };
+	cleanup_buf struct buf out;
+	unsigned count = 0;
+	char *words[2];
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0 ||
+	    checkpointfile_import(context->environ_list, words[0], &c, e) < 0)
+		return -1;
+	buf_addf(&out, "%s\n", c.id);
+	*ret_status = 0;
+	return cli_print(&out, e);
 }
 
 const struct cli_command cmd_checkpoint_create = {
@@ -216,4 +251,21 @@ const struct cli_command cmd_checkpoint_remove = {
 	.summary = "remove checkpoints; sandboxes made from them keep what they need",
 	.usage = "ID...",
 	.run = run_remove,
+};
+
+const struct cli_command cmd_checkpoint_export = {
+	.name = "checkpoint export",
+	.summary = "write a checkpoint to one file, with digests",
+	.usage = "ID FILE",
+	.text = "The image is not in it, only its name and digest; nor is the policy.",
+	.run = run_export,
+};
+
+const struct cli_command cmd_checkpoint_import = {
+	.name = "checkpoint import",
+	.summary = "read a checkpoint from such a file, and print its new id",
+	.usage = "FILE",
+	.text = "'create --from ID' makes a sandbox of it; its policy is what the options of that\n"
+		"command say.",
+	.run = run_import,
 };

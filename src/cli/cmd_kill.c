@@ -23,9 +23,9 @@ static const struct {
 	const char *name;
 	int number;
 } signals[] = {
-	{ "HUP", SIGHUP },   { "INT", SIGINT },   { "QUIT", SIGQUIT }, { "ABRT", SIGABRT },
-	{ "KILL", SIGKILL }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "ALRM", SIGALRM },
-	{ "TERM", SIGTERM }, { "CONT", SIGCONT }, { "STOP", SIGSTOP }, { "TSTP", SIGTSTP },
+	{ "HUP", SIGHUP },     { "INT", SIGINT },   { "QUIT", SIGQUIT }, { "ABRT", SIGABRT },
+	{ "KILL", SIGKILL },   { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "ALRM", SIGALRM },
+	{ "TERM", SIGTERM },   { "CONT", SIGCONT }, { "STOP", SIGSTOP }, { "TSTP", SIGTSTP },
 	{ "WINCH", SIGWINCH },
 };
 

@@ -36,7 +36,7 @@ static void format_state(const struct control_task *t, char *out, size_t size)
 static void add_row(struct table *t, const struct control_task *task)
 {
 	char id[TASKS_ID_MAX_BYTES], pid[16] = "", uid[16], state[32],
-		age[SANDBOXVIEW_AGE_MAX_BYTES];
+				     age[SANDBOXVIEW_AGE_MAX_BYTES];
 
 	(void)snprintf(id, sizeof(id), "%08" PRIx32, task->id);
 	if (task->pid > 0)
@@ -81,8 +81,8 @@ static void format(const struct tasks_list *list, bool is_json, struct buf *out)
 	struct json j;
 
 	json_init(&j, out);
-	table_add_row(t, (const char *const[]){ "ID", "PID", "USER", "STATE", "AGE", "HOW",
-						"COMMAND" });
+	table_add_row(
+		t, (const char *const[]){ "ID", "PID", "USER", "STATE", "AGE", "HOW", "COMMAND" });
 	if (is_json)
 		json_open_array(&j, NULL);
 	for (size_t i = 0; i < list->count; i++) {

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/pickimage.h"
 #include "cli/request.h"
@@ -9,6 +10,7 @@
 #include "engine/images.h"
 #include "engine/lifecycle.h"
 #include "engine/named.h"
+#include "policy/policyimage.h"
 
 #include <string.h>
 
@@ -56,38 +58,62 @@ static int create_from_image(struct request *r, const char *name, uint64_t ttl_m
 	return lifecycle_create(&q, ret, e);
 }
 
+/* An imported checkpoint brings no policy: the options make one, on its image. */
+static int resolve_on(struct request *r, const struct checkpoint *c, struct err *e)
+{
+	const struct policy_setting image_setting = { POLICY_IMAGE, c->image, "--from" };
+	CLEANUP(images_done) struct images image;
+	struct policyimage config;
+
+	images_init(&image);
+	if (opts_settings_add(&r->settings, &image_setting, e) < 0 ||
+	    request_resolve(r, NULL, e) < 0)
+		return -1;
+	if (strcmp(r->policy.image, c->image) != 0)
+		return err_set(e, ERR_INVALID, "--image and --from exclude each other");
+	if (!c->image_pin)
+		return 0;
+	if (images_open_pinned(r->caller.environ_list, c->image_pin, c->image, &image, e) < 0)
+		return -1;
+	config = images_config(&image);
+	return policyimage_apply(&r->policy, &config, e);
+}
+
 /* The checkpoint's own policy; only limits can be other ones. */
-static int create_from_checkpoint(struct request *r, const char *name, uint64_t ttl_ms,
-				  struct err *e)
+static int create_from_checkpoint(struct request *r, const struct checkpoint *c, const char *name,
+				  uint64_t ttl_ms, struct err *e)
 {
 	CLEANUP(policy_done) struct policy policy = { 0 };
+	cleanup_free char *origin = mem_format("checkpoint %s", c->id);
 	const struct checkpoint_use use = {
 		.name = name,
 		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
 		.ttl_ms = ttl_ms,
-		.origin = r->flags.from,
+		.origin = origin,
 	};
 
-	if (checkpoint_load_policy(r->caller.environ_list, r->flags.from, &policy, e) < 0 ||
-	    policy_change(&policy, r->settings.list, r->settings.count, e) < 0)
+	if (checkpoint_load_policy(r->caller.environ_list, c->id, &policy, e) == 0) {
+		if (policy_change(&policy, r->settings.list, r->settings.count, e) < 0)
+			return -1;
+		return checkpoint_make(r->caller.environ_list, c->id, &policy, &use, e);
+	}
+	if (e->code != ERR_NOT_FOUND || resolve_on(r, c, e) < 0)
 		return -1;
-	return checkpoint_make(r->caller.environ_list, r->flags.from, &policy, &use, e);
+	return checkpoint_make(r->caller.environ_list, c->id, &r->policy, &use, e);
 }
 
-static bool is_checkpoint(const struct request *r)
+/* A name that is no checkpoint is an image's. */
+static int find_checkpoint(const struct request *r, struct checkpoint *ret, struct err *e)
 {
-	struct checkpoint c = { 0 };
-	struct err ignored;
-	bool is_there = r->flags.from &&
-			checkpoint_open(r->caller.environ_list, r->flags.from, &c, &ignored) == 0;
-
-	checkpoint_done(&c);
-	return is_there;
+	if (!r->flags.from || checkpoint_open(r->caller.environ_list, r->flags.from, ret, e) == 0)
+		return 0;
+	return e->code == ERR_NOT_FOUND ? 0 : -1;
 }
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(checkpoint_done) struct checkpoint from = { 0 };
 	CLEANUP(named_done) struct named n;
 	const char *name = NULL;
 	uint64_t ttl_ms = 0;
@@ -102,14 +128,16 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 			       "a name is missing: agentkernel sandbox create NAME [options]");
 	if (named_check_name(name, e) < 0 || request_read_ttl(&request.flags, &ttl_ms, e) < 0)
 		return -1;
-	if (is_checkpoint(&request)) {
-		if (create_from_checkpoint(&request, name, ttl_ms, e) < 0 ||
+	if (find_checkpoint(&request, &from, e) < 0)
+		return -1;
+	if (from.id[0]) {
+		if (create_from_checkpoint(&request, &from, name, ttl_ms, e) < 0 ||
 		    named_open(context->environ_list, name, &n, e) < 0)
 			return -1;
 	} else {
-		const struct policy_setting from = { POLICY_IMAGE, request.flags.from, "--from" };
+		const struct policy_setting image = { POLICY_IMAGE, request.flags.from, "--from" };
 
-		if (request.flags.from && opts_settings_add(&request.settings, &from, e) < 0)
+		if (request.flags.from && opts_settings_add(&request.settings, &image, e) < 0)
 			return -1;
 		if (request_resolve(&request, NULL, e) < 0 ||
 		    create_from_image(&request, name, ttl_ms, &n, e) < 0)

@@ -24,9 +24,10 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	const struct words_rule rule = {
-		.usage = "sandbox fork NAME NEW [--count N]", .options = &options, .min = 2, .max = 2
-	};
+	const struct words_rule rule = { .usage = "sandbox fork NAME NEW [--count N]",
+					 .options = &options,
+					 .min = 2,
+					 .max = 2 };
 	struct flags flags = { 0 };
 	unsigned word_count = 0;
 	uint64_t count = 0;
@@ -44,8 +45,10 @@ const struct cli_command cmd_sandbox_fork = {
 	.name = "sandbox fork",
 	.summary = "create sandboxes that start where another one is",
 	.usage = "NAME NEW [--count N]",
-	.text = "Files, policy and labels are the same at first, and each has its own from then on.\n"
-		"Processes, the host name, the machine id and the network are new. A running one is\n"
+	.text = "Files, policy and labels are the same at first, and each has its own from then "
+		"on.\n"
+		"Processes, the host name, the machine id and the network are new. A running one "
+		"is\n"
 		"frozen while its disk is copied, and its forks run.",
 	.examples = examples,
 	.options = &options,

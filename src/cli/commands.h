@@ -5,10 +5,13 @@
 extern const struct cli_command cmd_attach;
 extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_checkpoint_create;
+extern const struct cli_command cmd_checkpoint_export;
+extern const struct cli_command cmd_checkpoint_import;
 extern const struct cli_command cmd_checkpoint_list;
 extern const struct cli_command cmd_checkpoint_remove;
 extern const struct cli_command cmd_checkpoint_restore;
 extern const struct cli_command cmd_completion;
+extern const struct cli_command cmd_cp;
 extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_exec;

@@ -136,6 +136,9 @@ int checkpoint_load_policy(char *const *environ_list, const char *id, struct pol
 		return -1;
 	(void)snprintf(path, sizeof(path), "%s/" POLICY_FILE, id);
 	r = file_read_at(dir_fd, path, POLICYFILE_MAX_BYTES, &bytes, &len);
+	if (r == -ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "checkpoint '%s' was imported and has no policy",
+			       id);
 	if (r < 0)
 		return err_sys(e, -r, "read the policy of checkpoint '%s'", id);
 	if (policyfile_parse(bytes, len, ret, e) < 0)
@@ -163,17 +166,18 @@ static int write_files(int dir_fd, const struct checkpoint *c, const struct poli
 	buf_init(&record, NAMED_RECORD_MAX_BYTES);
 	buf_init(&policy, POLICYFILE_MAX_BYTES);
 	keyrows_format(&format, c, &record);
-	policyfile_format(p, &policy);
+	if (p)
+		policyfile_format(p, &policy);
 	if (record.is_cut || policy.is_cut)
 		return err_set(e, ERR_LIMIT, "the checkpoint's record is too long");
 	if (write_file(dir_fd, RECORD_FILE, &record, e) < 0)
 		return -1;
-	return write_file(dir_fd, POLICY_FILE, &policy, e);
+	return p ? write_file(dir_fd, POLICY_FILE, &policy, e) : 0;
 }
 
 /* Appears with its record, or not at all. */
-static int keep(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
-		struct err *e)
+int checkpoint_keep(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+		    struct err *e)
 {
 	cleanup_fd int all_fd = -1, dir_fd = -1;
 	char name[CHECKPOINT_ID_BYTES + sizeof(".new-")];
@@ -408,7 +412,7 @@ static int create(char *const *environ_list, const char *sandbox, const char *co
 	if (layerdigest_write(store_fd, layer.id, e) < 0 ||
 	    pin_image(environ_list, n.image_pin, c, e) < 0)
 		return -1;
-	if (keep(environ_list, c, &policy, e) < 0) {
+	if (checkpoint_keep(environ_list, c, &policy, e) < 0) {
 		if (c->image_pin)
 			images_unpin(environ_list, c->image_pin);
 		return -1;

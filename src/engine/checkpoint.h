@@ -42,6 +42,7 @@ void checkpoint_list_done(struct checkpoint_list *l);
 
 ERR_CHECKED int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint *ret,
 				struct err *e);
+/* ERR_NOT_FOUND: it was imported and has none. */
 ERR_CHECKED int checkpoint_load_policy(char *const *environ_list, const char *id,
 				       struct policy *ret, struct err *e);
 
@@ -76,8 +77,6 @@ ERR_CHECKED int checkpoint_make(char *const *environ_list, const char *id,
 ERR_CHECKED int checkpoint_fork(char *const *environ_list, const char *sandbox,
 				const char *new_name, unsigned count, struct err *e);
 
-/* One file with everything but the image. */
-ERR_CHECKED int checkpoint_export(char *const *environ_list, const char *id, const char *file,
-				  struct err *e);
-ERR_CHECKED int checkpoint_import(char *const *environ_list, const char *file,
-				  struct checkpoint *ret, struct err *e);
+/* Writes the record, and the policy unless it is NULL; from then on it counts. */
+ERR_CHECKED int checkpoint_keep(char *const *environ_list, const struct checkpoint *c,
+				const struct policy *p, struct err *e);

@@ -140,8 +140,7 @@ static void start(struct gatekeeper *k)
 {
 	struct err e = { 0 };
 
-	if ((k->rules_fd < 0 &&
-	     ruling_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
+	if ((k->rules_fd < 0 && ruling_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
 	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) || start_gate(k, &e) < 0) {
 		note_trouble(k, e.msg);
 		k->deaths++;

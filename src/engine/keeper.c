@@ -212,10 +212,11 @@ static struct task *add_task(struct keeper *k, const struct order_command *c, ch
 
 	k->tasks = mem_grow(k->tasks, k->task_count + 1, sizeof(*k->tasks));
 	t = &k->tasks[k->task_count++];
-	*t = (struct task){
-		.shown = { .id = c->id, .flags = c->flags, .uid = c->uid, .started_ms = timestamp_now_ms() },
-		.has_client = !(c->flags & ORDER_DETACHED)
-	};
+	*t = (struct task){ .shown = { .id = c->id,
+				       .flags = c->flags,
+				       .uid = c->uid,
+				       .started_ms = timestamp_now_ms() },
+			    .has_client = !(c->flags & ORDER_DETACHED) };
 	describe(argv, t->shown.text);
 	return t;
 }
@@ -822,7 +823,8 @@ static int wait_ms(const struct keeper *k)
 	if (k->options.policy->cpu_time_ms && k->session.cgroup.kind != CGROUP_NONE)
 		wait = shorter(wait, CPU_INTERVAL_MS);
 	if (k->options.named->expires_s)
-		wait = shorter(wait, until(k->options.named->expires_s * 1000, timestamp_now_ms()) + 1);
+		wait = shorter(wait,
+			       until(k->options.named->expires_s * 1000, timestamp_now_ms()) + 1);
 	for (unsigned i = 0; i < k->task_count; i++)
 		if (k->tasks[i].kill_at_ms)
 			wait = shorter(wait, until(k->tasks[i].kill_at_ms, now_ms));
@@ -851,7 +853,8 @@ static void check_time(struct keeper *k)
 		k->tasks[i].kill_at_ms = 0;
 		order_signal(k, k->tasks[i].shown.id, SIGKILL, true);
 	}
-	if (k->options.named->expires_s && timestamp_now_ms() >= k->options.named->expires_s * 1000) {
+	if (k->options.named->expires_s &&
+	    timestamp_now_ms() >= k->options.named->expires_s * 1000) {
 		k->is_expired = true;
 		end(k, "expired");
 	}

@@ -48,9 +48,9 @@ static int find_latest(int log_fd, uint32_t *ret_id, struct err *e)
 		if (strlen(entry->d_name) != 10 || entry->d_name[8] != '.' ||
 		    fstatat(log_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (is_found && (st.st_mtim.tv_sec < newest.tv_sec ||
-				 (st.st_mtim.tv_sec == newest.tv_sec &&
-				  st.st_mtim.tv_nsec <= newest.tv_nsec)))
+		if (is_found &&
+		    (st.st_mtim.tv_sec < newest.tv_sec ||
+		     (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec <= newest.tv_nsec)))
 			continue;
 		newest = st.st_mtim;
 		*ret_id = (uint32_t)strtoul(entry->d_name, NULL, 16);
@@ -112,9 +112,9 @@ static int read_half(int fd, struct half *ret, struct err *e)
 {
 	struct tasklog_chunk chunk;
 	size_t size = 0;
-	int r = lseek(fd, 0, SEEK_SET) < 0 ? -errno
-					   : file_read_fd(fd, FILE_MAX_BYTES, &ret->bytes,
-							  &ret->len);
+	int r = lseek(fd, 0, SEEK_SET) < 0
+			? -errno
+			: file_read_fd(fd, FILE_MAX_BYTES, &ret->bytes, &ret->len);
 
 	if (r < 0)
 		return err_sys(e, -r, "read a log");

@@ -14,7 +14,7 @@
 struct logs {
 	int fds[2];
 	uint32_t id;
-	uint64_t offset;  /* of the next byte to give */
+	uint64_t offset; /* of the next byte to give */
 	bool has_ended;
 	struct tasklog_end end;
 };

@@ -111,7 +111,7 @@ void named_sweep_disks(const struct named *n);
 ERR_CHECKED int named_lock(struct named *n, struct err *e);
 /* The same, but waits for the other to finish, so long at most. */
 ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);
-void named_unlock(struct named *n); /* may run twice */
+void named_unlock(struct named *n);          /* may run twice */
 bool named_is_locked(const struct named *n); /* by anyone, us included */
 
 /* ERR_NOT_FOUND: never started. */

@@ -96,12 +96,22 @@ static int run_in_child(int userns_fd, owner_fn *fn, void *context, void *shared
 	return -1;
 }
 
+bool owner_is_one(void)
+{
+	return geteuid() != 0 && !needs_namespace();
+}
+
 int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
+{
+	if (!needs_namespace())
+		return fn(context, e);
+	return owner_run_apart(fn, context, shared, size, e);
+}
+
+int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
 {
 	cleanup_fd int userns_fd = -1;
 
-	if (!needs_namespace())
-		return fn(context, e);
 	if (idmap_open_store_ns(&userns_fd, e) < 0)
 		return -1;
 	return run_in_child(userns_fd, fn, context, shared, size, e);

@@ -8,6 +8,9 @@
  */
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 typedef int owner_fn(void *context, struct err *e);
 
 /*
@@ -16,6 +19,13 @@ typedef int owner_fn(void *context, struct err *e);
  * that comes back: `size` bytes.
  */
 ERR_CHECKED int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err *e);
+
+/* The same, always in a namespace of its own, also for root: for work on hostile archives. */
+ERR_CHECKED int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size,
+				struct err *e);
+
+/* All files of this caller's sandboxes have one owner. */
+bool owner_is_one(void);
 
 /* Removes dir_fd/name, whoever owns what is in it. */
 ERR_CHECKED int owner_sweep(int dir_fd, const char *name, struct err *e);

@@ -95,8 +95,8 @@ int ruling_send(int socket_fd, int rules_fd, uint64_t bandwidth_bytes_per_s)
 		.msg_controllen = CMSG_SPACE(sizeof(int)),
 	};
 
-	data.iov_len =
-		(size_t)snprintf(text, sizeof(text), RULING_RULES "%" PRIu64, bandwidth_bytes_per_s);
+	data.iov_len = (size_t)snprintf(text, sizeof(text), RULING_RULES "%" PRIu64,
+					bandwidth_bytes_per_s);
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int));
@@ -127,14 +127,15 @@ static unsigned take_descriptors(struct msghdr *message, int *ret_fd)
 	return count;
 }
 
-static int read_ruling(const char *text, size_t len, int rules_fd, struct ruling *ret, struct err *e)
+static int read_ruling(const char *text, size_t len, int rules_fd, struct ruling *ret,
+		       struct err *e)
 {
 	size_t word_len = strlen(RULING_RULES);
 	struct err ignored;
 
 	if (strlen(text) != len || strncmp(text, RULING_RULES, word_len) != 0 ||
-	    parse_count(text + word_len, 0, RULING_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s,
-			&ignored) < 0)
+	    parse_count(text + word_len, 0, RULING_RATE_MAX_BYTES_PER_S,
+			&ret->bandwidth_bytes_per_s, &ignored) < 0)
 		return err_set(e, ERR_CORRUPT, "the supervisor says what is no order");
 	return ruling_read(rules_fd, &ret->egress, e);
 }

@@ -30,6 +30,10 @@ ERR_CHECKED int ruling_read(int fd, struct egress *ret, struct err *e);
 int ruling_send(int socket_fd, int rules_fd, uint64_t bandwidth_bytes_per_s);
 
 /* Never waits. Anything but an order is a failure. */
-enum ruling_kind { RULING_NONE /* not yet */, RULING_END /* the supervisor has gone */, RULING_NEW };
+enum ruling_kind {
+	RULING_NONE /* not yet */,
+	RULING_END /* the supervisor has gone */,
+	RULING_NEW
+};
 ERR_CHECKED int ruling_receive(int socket_fd, enum ruling_kind *ret_kind, struct ruling *ret,
-			      struct err *e);
+			       struct err *e);
