@@ -33,6 +33,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_ps,
 	&cmd_logs,
 	&cmd_kill,
+	&cmd_cp,
 	&cmd_checkpoint_create,
 	&cmd_checkpoint_list,
 	&cmd_checkpoint_restore,

@@ -26,24 +26,28 @@ static bool needs_namespace(void)
 	return geteuid() != 0 && subid_find(&ids, &why);
 }
 
-static int enter(int userns_fd, struct err *e)
+int owner_become(const struct owner_identity *who, struct err *e)
 {
-	if (setns(userns_fd, CLONE_NEWUSER) < 0)
+	if (setns(who->userns_fd, CLONE_NEWUSER) < 0)
 		return err_sys(e, errno, "enter the namespace of the sandbox's files");
+	/* an ordinary user's namespace with one id has no groups to give up */
+	if (geteuid() == 0 && syscall(SYS_setgroups, 0, NULL) < 0 && errno != EPERM)
+		return err_sys(e, errno, "give up groups");
 	/* by number: one thread */
-	if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
+	if (syscall(SYS_setresgid, who->gid, who->gid, who->gid) < 0 ||
+	    syscall(SYS_setresuid, who->uid, who->uid, who->uid) < 0)
 		return err_sys(e, errno, "become the owner of the sandbox's files");
 	return 0;
 }
 
 /* What the child sends home: its error first (code 0: none), then the shared memory. */
-static _Noreturn void child_main(int userns_fd, int out_fd, owner_fn *fn, void *context,
-				 const void *shared, size_t size)
+static _Noreturn void child_main(const struct owner_identity *who, int out_fd, owner_fn *fn,
+				 void *context, const void *shared, size_t size)
 {
 	struct err e = { 0 };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (enter(userns_fd, &e) == 0 && fn(context, &e) == 0)
+	if (owner_become(who, &e) == 0 && fn(context, &e) == 0)
 		e.code = ERR_NONE;
 	(void)!file_write_all(out_fd, &e, sizeof(e));
 	(void)!file_write_all(out_fd, shared, size);
@@ -66,8 +70,8 @@ static bool read_whole(int fd, void *out, size_t size)
 	return true;
 }
 
-static int run_in_child(int userns_fd, owner_fn *fn, void *context, void *shared, size_t size,
-			struct err *e)
+int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context, void *shared,
+		 size_t size, struct err *e)
 {
 	cleanup_fd int in_fd = -1;
 	struct err told = { 0 };
@@ -80,7 +84,7 @@ static int run_in_child(int userns_fd, owner_fn *fn, void *context, void *shared
 	in_fd = ends[0];
 	pid = fork();
 	if (pid == 0)
-		child_main(userns_fd, ends[1], fn, context, shared, size);
+		child_main(who, ends[1], fn, context, shared, size);
 	(void)close(ends[1]);
 	if (pid < 0)
 		return err_sys(e, errno, "start a process");
@@ -110,11 +114,14 @@ int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err
 
 int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
 {
-	cleanup_fd int userns_fd = -1;
+	struct owner_identity root = { .userns_fd = -1 };
+	int r;
 
-	if (idmap_open_store_ns(&userns_fd, e) < 0)
+	if (idmap_open_store_ns(&root.userns_fd, e) < 0)
 		return -1;
-	return run_in_child(userns_fd, fn, context, shared, size, e);
+	r = owner_run_as(&root, fn, context, shared, size, e);
+	cleanup_closep(&root.userns_fd);
+	return r;
 }
 
 struct sweeping {

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef int owner_fn(void *context, struct err *e);
 
@@ -23,6 +24,17 @@ ERR_CHECKED int owner_run(owner_fn *fn, void *context, void *shared, size_t size
 /* The same, always in a namespace of its own, also for root: for work on hostile archives. */
 ERR_CHECKED int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size,
 				struct err *e);
+
+/* Who a sandbox's own processes are: ids inside the user namespace of a running one. */
+struct owner_identity {
+	int userns_fd;
+	uint32_t uid, gid;
+};
+/* In a child that is such a one; of the descriptors it has all that we have. */
+ERR_CHECKED int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context,
+			     void *shared, size_t size, struct err *e);
+/* For a child that we have forked ourselves: becomes one, for good. */
+ERR_CHECKED int owner_become(const struct owner_identity *who, struct err *e);
 
 /* All files of this caller's sandboxes have one owner. */
 bool owner_is_one(void);

@@ -1,0 +1,114 @@
+/* cmd_cp - agentkernel cp: files into and out of a sandbox. */
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/words.h"
+#include "engine/filecopy.h"
+#include "engine/files.h"
+#include "engine/named.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const examples[] = {
+	"agentkernel cp report.py otter:/root/",
+	"a file into a directory of the sandbox",
+	"agentkernel cp otter:/root/out ./results",
+	"a tree out of it",
+	"tar c src | agentkernel cp - otter:/build",
+	"an archive from stdin; 'cp otter:/build -' writes one",
+	NULL,
+};
+
+struct flags {
+	bool keeps_owners, follows;
+};
+
+static const struct opt rows[] = {
+	{ "Options", "archive", 'a', NULL, "keep owners and groups, by number", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, keeps_owners) },
+	{ NULL, "follow-link", 'L', NULL, "copy what a link leads to, if the source is one",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, follows) },
+};
+static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+/* "NAME:/path", as opposed to a path of this machine; the parts are the caller's to free. */
+static bool split(const char *word, char **ret_name, char **ret_path)
+{
+	const char *colon = strchr(word, ':');
+	struct err ignored;
+	char *name;
+
+	if (!colon || word[0] == '.' || word[0] == '/' || word[0] == '-')
+		return false;
+	name = mem_dup_bytes(word, (size_t)(colon - word));
+	if (named_check_name(name, &ignored) < 0) {
+		free(name);
+		return false;
+	}
+	*ret_name = name;
+	*ret_path = colon[1] == '/' ? mem_dup(colon + 1) : mem_format("/%s", colon + 1);
+	return true;
+}
+
+static bool is_stream(const char *word)
+{
+	return strcmp(word, "-") == 0;
+}
+
+static int copy(const struct cli_context *context, const char *from, const char *to, unsigned flags,
+		struct err *e)
+{
+	cleanup_free char *from_name = NULL, *from_path = NULL, *to_name = NULL, *to_path = NULL;
+	bool is_out = split(from, &from_name, &from_path);
+	bool is_in = split(to, &to_name, &to_path);
+	CLEANUP(files_close) struct files f;
+
+	files_init(&f);
+	if (is_out == is_in)
+		return err_set(e, ERR_INVALID,
+			       is_out ? "one side has to be of this machine (copy twice)"
+				      : "one side has to be NAME:/path of a sandbox");
+	if (files_open(context->environ_list, is_out ? from_name : to_name, &f, e) < 0)
+		return -1;
+	if (is_out)
+		return is_stream(to) ? filecopy_out_tar(&f, from_path, STDOUT_FILENO, flags, e)
+				     : filecopy_out(&f, from_path, to, flags, e);
+	return is_stream(from) ? filecopy_in_tar(&f, STDIN_FILENO, to_path, flags, e)
+			       : filecopy_in(&f, from, to_path, flags, e);
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	const struct words_rule rule = {
+		.usage = "cp SRC DST (one of them NAME:/path)", .options = &options, .min = 2, .max = 2
+	};
+	struct flags flags = { 0 };
+	unsigned count = 0;
+	char *words[3];
+
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return copy(context, words[0], words[1],
+		    (flags.keeps_owners ? FILECOPY_OWNERS : 0) |
+			    (flags.follows ? FILECOPY_FOLLOW : 0),
+		    e);
+}
+
+const struct cli_command cmd_cp = {
+	.name = "cp",
+	.summary = "copy files and trees into and out of a sandbox that runs",
+	.usage = "[options] SRC DST",
+	.text = "One side is NAME:/path, the other a path of this machine or \"-\" for a tar archive "
+		"on\n"
+		"stdin or stdout. What comes in belongs to the sandbox's user, what goes out to "
+		"you,\n"
+		"unless -a keeps the numbers. A target that is a directory gets the source in it; "
+		"\"DIR/.\"\n"
+		"means what is in DIR. Links are copied as links and never followed on the way.",
+	.examples = examples,
+	.options = &options,
+	.run = run,
+};
