@@ -274,29 +274,13 @@ static int copy(void *context, struct err *e)
 	return treecopy_run(c->from_fd, c->to_fd, 0, NULL, &c->result, e);
 }
 
-/* A sandbox that was never started has written nothing: its layer is empty. */
-static int open_upper(const struct named *n, int *ret_fd, struct err *e)
-{
-	char path[NAMED_DISK_NAME_MAX_BYTES + sizeof("/upper")];
-	char disk[NAMED_DISK_NAME_MAX_BYTES];
-	int fd;
-
-	named_format_disk(n->disk_number, disk);
-	(void)snprintf(path, sizeof(path), "%s/upper", disk);
-	fd = openat(n->dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno != ENOENT)
-		return err_sys(e, errno, "open what sandbox '%s' has written", n->name);
-	*ret_fd = fd;
-	return 0;
-}
-
 static int copy_upper(const struct named *n, struct layerstore_layer *layer,
 		      struct treecopy_result *ret, struct err *e)
 {
 	struct copying c = { .from_fd = -1, .to_fd = layer->dir_fd };
 	cleanup_fd int from_fd = -1;
 
-	if (open_upper(n, &from_fd, e) < 0)
+	if (named_open_upper(n, &from_fd, e) < 0)
 		return -1;
 	*ret = (struct treecopy_result){ 0 };
 	if (from_fd < 0)

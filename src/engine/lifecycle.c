@@ -7,6 +7,7 @@
  */
 #include "engine/lifecycle.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/frame.h"
 #include "base/keyrows.h"
@@ -414,26 +415,76 @@ void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 
 /* ---- changing ---- */
 
+/* The supervisor, if there is one, takes over what has been written down. */
+static int save_change(struct named *n, const struct policy *p, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	struct err not_running = { 0 };
+
+	if (control_connect(n->dir_fd, n->name, &fd, &not_running) < 0) {
+		if (named_lock_within(n, LOCK_WAIT_MS, e) < 0)
+			return -1;
+		return named_save_policy(n, p, e);
+	}
+	if (named_save_policy(n, p, e) < 0)
+		return -1;
+	return control_do(fd, CONTROL_RELOAD, NULL, 0, e);
+}
+
 static int update(char *const *environ_list, const char *name,
 		  const struct policy_setting *settings, size_t count, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
-	cleanup_fd int fd = -1;
-	struct err not_running = { 0 };
 
 	named_init(&n);
 	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0 ||
 	    policy_change(&policy, settings, count, e) < 0)
 		return -1;
-	if (control_connect(n.dir_fd, name, &fd, &not_running) < 0) {
-		if (named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
-			return -1;
-		return named_save_policy(&n, &policy, e);
-	}
-	if (named_save_policy(&n, &policy, e) < 0)
+	return save_change(&n, &policy, e);
+}
+
+static int change_network(char *const *environ_list, const char *name, enum lifecycle_network what,
+			  char *const *patterns, struct err *e)
+{
+	static const char *const origin[] = { "network allow", "network block" };
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
 		return -1;
-	return control_do(fd, CONTROL_RELOAD, NULL, 0, e);
+	if (!policy.has_network)
+		return err_set(e, ERR_INVALID,
+			       "sandbox '%s' was created without a network, and stays so", name);
+	if (what == LIFECYCLE_RESET) {
+		if (named_restore_rules(&n, &policy.egress, e) < 0)
+			return -1;
+		return save_change(&n, &policy, e);
+	}
+	if (named_keep_rules(&n, &policy.egress, e) < 0)
+		return -1;
+	for (; *patterns; patterns++)
+		if (egress_add(&policy.egress,
+			       what == LIFECYCLE_ALLOW ? EGRESS_ALLOW : EGRESS_BLOCK, *patterns,
+			       EGRESS_PATTERNS, origin[what], e) < 0)
+			return -1;
+	return save_change(&n, &policy, e);
+}
+
+int lifecycle_change_network(char *const *environ_list, const char *name,
+			     enum lifecycle_network what, char *const *patterns, struct err *e)
+{
+	static const char *const word[] = { "allow", "block", "reset" };
+	int r = change_network(environ_list, name, what, patterns, e);
+	cleanup_buf struct buf text;
+
+	buf_init(&text, BUF_TEXT_MAX_BYTES);
+	buf_add_text(&text, word[what]);
+	for (; patterns && *patterns; patterns++)
+		buf_addf(&text, " %s", *patterns);
+	lifecycle_audit(environ_list, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
+	return r;
 }
 
 int lifecycle_update(char *const *environ_list, const char *name,

@@ -60,6 +60,12 @@ ERR_CHECKED int lifecycle_update(char *const *environ_list, const char *name,
 				 const struct policy_setting *settings, size_t count,
 				 struct err *e);
 
+/* New rules for where it may connect to, at once where it runs. */
+enum lifecycle_network { LIFECYCLE_ALLOW, LIFECYCLE_BLOCK, LIFECYCLE_RESET };
+ERR_CHECKED int lifecycle_change_network(char *const *environ_list, const char *name,
+					 enum lifecycle_network what, char *const *patterns,
+					 struct err *e);
+
 /* One of the list, as far as it can be read. */
 struct lifecycle_entry {
 	struct named named; /* not open */

@@ -39,6 +39,7 @@
 #define POLICY_FILE "policy"
 #define RUN_FILE "run"
 #define LOCK_FILE "lock"
+#define RULES_FILE "rules" /* the network rules before they were changed */
 #define LOCK_PAUSE_NS 2000000l
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -207,6 +208,35 @@ int named_save_run(const struct named *n, const struct named_run *r, struct err 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, r, &bytes);
 	return replace_file(n->dir_fd, RUN_FILE, &bytes, e);
+}
+
+int named_keep_rules(const struct named *n, const struct egress *rules, struct err *e)
+{
+	cleanup_buf struct buf text;
+
+	buf_init(&text, EGRESS_TEXT_MAX_BYTES);
+	if (faccessat(n->dir_fd, RULES_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	egress_save(rules, &text);
+	return replace_file(n->dir_fd, RULES_FILE, &text, e);
+}
+
+int named_restore_rules(const struct named *n, struct egress *rules, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct egress kept = { 0 };
+	size_t len = 0;
+	int r = file_read_at(n->dir_fd, RULES_FILE, EGRESS_TEXT_MAX_BYTES, &text, &len);
+
+	if (r == -ENOENT)
+		return 0; /* they were never changed */
+	if (r < 0)
+		return err_sys(e, -r, "read the network rules of sandbox '%s'", n->name);
+	if (egress_load(text, &kept, e) < 0)
+		return err_wrap(e, "sandbox '%s'", n->name);
+	egress_done(rules);
+	*rules = kept;
+	return 0;
 }
 
 static int read_record(int dir_fd, const char *name, struct named *n, struct err *e)
@@ -513,6 +543,21 @@ void named_sweep_disks(const struct named *n)
 			(void)!owner_sweep(n->dir_fd, entry->d_name, &ignored);
 	if (dir)
 		(void)closedir(dir);
+}
+
+int named_open_upper(const struct named *n, int *ret_fd, struct err *e)
+{
+	char path[NAMED_DISK_NAME_MAX_BYTES + sizeof("/upper")];
+	char disk[NAMED_DISK_NAME_MAX_BYTES];
+	int fd;
+
+	named_format_disk(n->disk_number, disk);
+	(void)snprintf(path, sizeof(path), "%s/upper", disk);
+	fd = openat(n->dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno != ENOENT)
+		return err_sys(e, errno, "open what sandbox '%s' has written", n->name);
+	*ret_fd = fd;
+	return 0;
 }
 
 static int make_files(struct named *n, const struct policy *p, struct err *e)

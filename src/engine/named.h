@@ -90,6 +90,14 @@ ERR_CHECKED int named_save_policy(const struct named *n, const struct policy *p,
 ERR_CHECKED int named_save(const struct named *n, struct err *e);
 
 /*
+ * The network rules it was created with: kept once, before the first change; and back, in place of
+ * *rules.
+ */
+struct egress;
+ERR_CHECKED int named_keep_rules(const struct named *n, const struct egress *rules, struct err *e);
+ERR_CHECKED int named_restore_rules(const struct named *n, struct egress *rules, struct err *e);
+
+/*
  * A new one: *n has what it is to be, its id and time are chosen here. Afterwards it is open and
  * locked. ERR_EXISTS when the name is taken.
  */
@@ -104,6 +112,8 @@ void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES]);
  * it was. The caller has the lock.
  */
 ERR_CHECKED int named_replace_disk(struct named *n, char *const *layers, struct err *e);
+/* What it has written; *ret_fd is -1 for one that was never started. */
+ERR_CHECKED int named_open_upper(const struct named *n, int *ret_fd, struct err *e);
 /* What a replacement that died has left; the caller has the lock. */
 void named_sweep_disks(const struct named *n);
 

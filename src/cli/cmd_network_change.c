@@ -1,0 +1,73 @@
+/* cmd_network_change - agentkernel network allow, block, reset: rules of a sandbox, at once. */
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/words.h"
+#include "engine/lifecycle.h"
+
+static const char *const examples[] = {
+	"agentkernel network allow otter '*.example.org:443'",
+	"from now on, also in a running sandbox",
+	"agentkernel network block otter ads.example.com",
+	"connections to it that are open close at once",
+	NULL,
+};
+
+static int change(const struct cli_context *context, char **argv, enum lifecycle_network what,
+		  const struct words_rule *rule, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	char *words[WORDS_MAX + 1];
+	unsigned count = 0;
+
+	if (words_read(rule, argv, NULL, &none, words, &count, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return lifecycle_change_network(context->environ_list, words[0], what, words + 1, e);
+}
+
+static int run_allow(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	const struct words_rule rule = {
+		.usage = "network allow NAME PATTERN|CIDR...", .min = 2, .max = WORDS_MAX
+	};
+
+	return change(context, argv, LIFECYCLE_ALLOW, &rule, ret_status, e);
+}
+
+static int run_block(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	const struct words_rule rule = {
+		.usage = "network block NAME PATTERN|CIDR...", .min = 2, .max = WORDS_MAX
+	};
+
+	return change(context, argv, LIFECYCLE_BLOCK, &rule, ret_status, e);
+}
+
+static int run_reset(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	const struct words_rule rule = { .usage = "network reset NAME", .min = 1, .max = 1 };
+
+	return change(context, argv, LIFECYCLE_RESET, &rule, ret_status, e);
+}
+
+const struct cli_command cmd_network_allow = {
+	.name = "network allow",
+	.summary = "let a sandbox connect to more, at once",
+	.usage = "NAME PATTERN|CIDR...",
+	.examples = examples,
+	.run = run_allow,
+};
+
+const struct cli_command cmd_network_block = {
+	.name = "network block",
+	.summary = "keep a sandbox from connecting, at once; open connections close",
+	.usage = "NAME PATTERN|CIDR...",
+	.run = run_block,
+};
+
+const struct cli_command cmd_network_reset = {
+	.name = "network reset",
+	.summary = "back to the network rules a sandbox was created with",
+	.usage = "NAME",
+	.run = run_reset,
+};
