@@ -48,6 +48,7 @@ struct level {
 	DIR *from;     /* NULL while closed */
 	int to_fd;     /* -1 while closed */
 	bool is_above; /* the copy took the place of something that is no directory */
+	bool hides;    /* merging: nothing of lower layers is seen in the copy */
 	long position; /* in `from`, while closed */
 	struct identity from_is;
 	struct identity to_is;
@@ -155,9 +156,9 @@ static void close_far(struct copy *c)
 }
 
 /* Takes both descriptors. */
-static int push(struct copy *c, int from_fd, int to_fd, bool is_above)
+static int push(struct copy *c, int from_fd, int to_fd, bool is_above, bool hides)
 {
-	struct level l = { .to_fd = to_fd, .is_above = is_above };
+	struct level l = { .to_fd = to_fd, .is_above = is_above, .hides = hides };
 	int r = open_list(from_fd, &l.from);
 
 	if (r == 0)
@@ -401,7 +402,7 @@ static int enter_directory(struct copy *c, const struct spot *at, struct err *e)
 {
 	cleanup_fd int from_fd = openat(at->from_fd, at->name, DIRECTORY_FLAGS);
 	cleanup_fd int to_fd = -1;
-	bool is_joined = false, is_above = false;
+	bool is_joined = false, is_above = false, hides = false;
 	int r;
 
 	if (from_fd < 0)
@@ -419,8 +420,11 @@ static int enter_directory(struct copy *c, const struct spot *at, struct err *e)
 	if (to_fd < 0)
 		return explain(c, errno, at, e);
 	r = is_joined ? open_up(c, to_fd) : 0;
+	if (c->flags & TREECOPY_MERGE)
+		hides = top(c)->hides || is_above || treefile_is_opaque(from_fd) ||
+			treefile_is_opaque(to_fd);
 	if (r == 0)
-		r = push(c, take_fd(&from_fd), take_fd(&to_fd), is_above);
+		r = push(c, take_fd(&from_fd), take_fd(&to_fd), is_above, hides);
 	return r < 0 ? explain(c, -r, at, e) : 0;
 }
 
@@ -445,6 +449,9 @@ static int copy_by_look(struct copy *c, const struct spot *at, struct err *e)
 			err_sanitize(e);
 			return -1;
 		}
+		/* overlay lists a whiteout that lies in an opaque directory */
+		if (top(c)->hides)
+			return sweep_tree(at->to_fd, at->name, e);
 		return copy_entry(c, at, -1, &st, e);
 	default:
 		return copy_entry(c, at, -1, &st, e);
@@ -502,7 +509,7 @@ int treecopy_run(int from_fd, int to_fd, unsigned flags, const struct treecopy_l
 		return err_sys(e, errno, "open the directories to copy");
 	r = open_up(&c, to_top_fd);
 	if (r == 0)
-		r = push(&c, take_fd(&from_top_fd), take_fd(&to_top_fd), false);
+		r = push(&c, take_fd(&from_top_fd), take_fd(&to_top_fd), false, false);
 	if (r < 0)
 		return err_sys(e, -r, "prepare the directories to copy");
 	if (copy_all(&c, e) < 0)

@@ -21,9 +21,10 @@
 enum treecopy_flags {
 	/*
 	 * to_fd holds a layer already and from_fd is laid over it, as overlay shows the two, except
-	 * that what may hide yet lower layers stays: a whiteout removes what is there and remains;
-	 * an opaque directory empties the one that is there and remains opaque; a directory joins
-	 * one that is there, with its own attributes; anything else replaces what is there.
+	 * that what may hide yet lower layers stays: a whiteout removes what is there and remains,
+	 * unless it lies in an opaque directory, where nothing is left to hide; an opaque directory
+	 * empties the one that is there and remains opaque; a directory joins one that is there,
+	 * with its own attributes; anything else replaces what is there.
 	 */
 	TREECOPY_MERGE = 1 << 0,
 };

@@ -4,6 +4,7 @@
 #include "engine/treecopy.h"
 
 #include <linux/capability.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -449,6 +450,8 @@ static void merging_obeys_whiteouts_and_opaque_directories(void **state)
 	make_opaque(p->from_fd, "emptied");
 	make_file(p->from_fd, "emptied/new", "new");
 	make_directories(p->from_fd, "opaque before");
+	make_whiteout(p->from_fd, "opaque before/old");
+	make_whiteout(p->from_fd, "opaque before/never there");
 	make_directories(p->from_fd, "gone");
 	make_file(p->from_fd, "back", "new");
 	expect_copied(p, TREECOPY_MERGE, NULL);
@@ -458,7 +461,8 @@ static void merging_obeys_whiteouts_and_opaque_directories(void **state)
 	assert_false(is_there(p->to_fd, "emptied/file") || is_there(p->to_fd, "emptied/sub"));
 	expect_text(p->to_fd, "emptied/new", "new");
 	assert_true(is_opaque(p->to_fd, "opaque before"));
-	expect_text(p->to_fd, "opaque before/old", "old");
+	assert_false(is_there(p->to_fd, "opaque before/old") ||
+		     is_there(p->to_fd, "opaque before/never there"));
 	assert_true(is_opaque(p->to_fd, "gone"));
 	expect_text(p->to_fd, "back", "new");
 }
@@ -479,6 +483,130 @@ static void merging_links_into_directories_that_were_there(void **state)
 	assert_int_equal(look(p->to_fd, "y").st_nlink, 2);
 	expect_text(p->to_fd, ".links-0", "old");
 	assert_int_equal(count_entries(p->to_fd), 3);
+}
+
+/* ---- overlay itself ---- */
+
+/* Mounts layers ("a:b", highest first) at `at`, to be written if there is an upper one. */
+static int mount_layers(const struct place *p, const char *at, const char *lower, const char *upper)
+{
+	char options[256], work[64] = "";
+	int fd;
+
+	if (upper) {
+		(void)snprintf(work, sizeof(work), ",upperdir=%s,workdir=work-%s", upper, upper);
+		make_directories(p->fd, strstr(work, "work-"));
+		make_directories(p->fd, upper);
+	}
+	make_directories(p->fd, at);
+	/* not p->fd: it lies in the mount namespace before */
+	assert_int_equal(chdir(p->path), 0);
+	(void)snprintf(options, sizeof(options), "userxattr,lowerdir=%s%s", lower, work);
+	if (mount("overlay", at, "overlay", 0, options) < 0) {
+		print_message("needs overlay mounts in user namespaces (%s: %s)\n", options,
+			      strerror(errno));
+		skip();
+	}
+	fd = open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void copy_layer(struct place *p, const char *from, const char *to, unsigned flags)
+{
+	struct treecopy_result ignored;
+	cleanup_fd int from_fd = openat(p->fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int to_fd = -1;
+
+	make_directories(p->fd, to);
+	to_fd = openat(p->fd, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (treecopy_run(from_fd, to_fd, flags, NULL, &ignored, &p->e) < 0)
+		fail_msg("%s", p->e.msg);
+}
+
+static void make_base(int fd)
+{
+	make_file(fd, "etc/kept", "x");
+	make_file(fd, "etc/changed", "old");
+	make_file(fd, "etc/gone", "x");
+	make_file(fd, "tree/a/b", "x");
+	make_file(fd, "tree/c", "x");
+	make_file(fd, "twice/a", "x");
+	make_file(fd, "twice/b", "x");
+	make_file(fd, "file", "x");
+	make_file(fd, "socket", "x");
+}
+
+static void empty(int fd, const char *path, const char *name)
+{
+	struct err e;
+	cleanup_fd int dir_fd = openat(fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(sweep_tree(dir_fd, name, &e), 0);
+}
+
+static void change_first(int fd)
+{
+	empty(fd, "etc", "gone");
+	empty(fd, "etc", "changed");
+	make_file(fd, "etc/changed", "new");
+	empty(fd, ".", "tree");
+	make_file(fd, "tree/a/new", "x"); /* over what was removed */
+	empty(fd, ".", "file");
+	make_file(fd, "file/now/a", "directory");
+	make_file(fd, "twice/c", "x");
+	empty(fd, ".", "socket");
+	assert_int_equal(mknodat(fd, "socket", S_IFSOCK | 0600, 0), 0);
+	assert_int_equal(linkat(fd, "etc/changed", fd, "etc/too", 0), 0);
+}
+
+static void change_second(int fd)
+{
+	empty(fd, ".", "twice");
+	make_file(fd, "twice/a", "again");
+	empty(fd, ".", "file");
+	make_file(fd, "file", "a file again");
+	make_file(fd, "etc/gone", "back");
+	empty(fd, "tree", "a");
+	assert_int_equal(fchmodat(fd, "etc", 0700, 0), 0);
+}
+
+/* What overlay shows is the same with copies for layers, and with two copies merged into one. */
+static void overlay_shows_a_copy_as_it_showed_the_layer(void **state)
+{
+	struct place *p = *state;
+	cleanup_fd int base = -1, live = -1, copied = -1, merged = -1;
+
+	if (!is_inside() || unshare(CLONE_NEWNS) < 0) {
+		print_message("runs in a user namespace\n");
+		skip();
+	}
+	base = make_directory(p->fd, "base");
+	make_base(base);
+	live = mount_layers(p, "live1", "base", "upper1");
+	change_first(live);
+	copy_layer(p, "upper1", "copy1", 0);
+	copied = mount_layers(p, "seen1", "copy1:base", NULL);
+	(void)compare_trees(live, copied);
+	cleanup_closep(&live);
+	cleanup_closep(&copied);
+
+	live = mount_layers(p, "live2", "copy1:base", "upper2");
+	change_second(live);
+	copy_layer(p, "upper2", "copy2", 0);
+	copied = mount_layers(p, "seen2", "copy2:copy1:base", NULL);
+	(void)compare_trees(live, copied);
+	copy_layer(p, "copy1", "merged", 0);
+	copy_layer(p, "upper2", "merged", TREECOPY_MERGE);
+	merged = mount_layers(p, "seen3", "merged:base", NULL);
+	assert_int_equal(compare_trees(live, merged), 5);
+	expect_text(merged, "twice/a", "again");
+	assert_false(is_there(merged, "twice/b") || is_there(merged, "tree/a"));
+	for (const char *const *at =
+		     (const char *const[]){ "live1", "seen1", "live2", "seen2", "seen3", NULL };
+	     *at; at++)
+		(void)umount2(*at, MNT_DETACH);
+	assert_int_equal(chdir("/"), 0);
 }
 
 static void all_of_this_holds_in_a_user_namespace(void **state)
@@ -516,6 +644,7 @@ int main(int argc, char **argv)
 		TREE_TEST(merging_replaces_what_has_another_kind),
 		TREE_TEST(merging_obeys_whiteouts_and_opaque_directories),
 		TREE_TEST(merging_links_into_directories_that_were_there),
+		TREE_TEST(overlay_shows_a_copy_as_it_showed_the_layer),
 		cmocka_unit_test(all_of_this_holds_in_a_user_namespace),
 	};
 
