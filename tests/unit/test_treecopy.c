@@ -438,6 +438,7 @@ static void merging_obeys_whiteouts_and_opaque_directories(void **state)
 	make_file(p->to_fd, "emptied/file", "old");
 	make_directories(p->to_fd, "opaque before");
 	make_file(p->to_fd, "opaque before/old", "old");
+	make_file(p->to_fd, "opaque before/sub/old", "old");
 	make_opaque(p->to_fd, "opaque before");
 	make_whiteout(p->to_fd, "gone");
 	make_whiteout(p->to_fd, "gone for good");
@@ -452,6 +453,8 @@ static void merging_obeys_whiteouts_and_opaque_directories(void **state)
 	make_directories(p->from_fd, "opaque before");
 	make_whiteout(p->from_fd, "opaque before/old");
 	make_whiteout(p->from_fd, "opaque before/never there");
+	make_directories(p->from_fd, "opaque before/sub");
+	make_whiteout(p->from_fd, "opaque before/sub/old");
 	make_directories(p->from_fd, "gone");
 	make_file(p->from_fd, "back", "new");
 	expect_copied(p, TREECOPY_MERGE, NULL);
@@ -462,7 +465,8 @@ static void merging_obeys_whiteouts_and_opaque_directories(void **state)
 	expect_text(p->to_fd, "emptied/new", "new");
 	assert_true(is_opaque(p->to_fd, "opaque before"));
 	assert_false(is_there(p->to_fd, "opaque before/old") ||
-		     is_there(p->to_fd, "opaque before/never there"));
+		     is_there(p->to_fd, "opaque before/never there") ||
+		     is_there(p->to_fd, "opaque before/sub/old"));
 	assert_true(is_opaque(p->to_fd, "gone"));
 	expect_text(p->to_fd, "back", "new");
 }
