@@ -22,6 +22,7 @@
 #include "sandbox/cgroup.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -40,7 +41,7 @@ static const struct {
 	[ACT_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED },
 	[ACT_PAUSE] = { "pause", 1u << NAMED_RUNNING },
 	[ACT_RESUME] = { "resume", 1u << NAMED_PAUSED },
-	[ACT_REMOVE] = { "remove", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
+	[ACT_REMOVE] = { "be removed", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
 };
 
 static const char *const hint[] = {
@@ -122,8 +123,8 @@ static int check_move(const struct named *n, enum act act, struct err *e)
 		return -1;
 	if (moves[act].from & 1u << state)
 		return 0;
-	return err_set(e, ERR_BUSY, "sandbox '%s' is %s, so it cannot %s%s (%s)", n->name,
-		       named_state_word(state), act == ACT_REMOVE ? "be " : "", moves[act].word,
+	return err_set(e, ERR_BUSY, "sandbox '%s' is %s, so it cannot %s (%s)", n->name,
+		       named_state_word(state), moves[act].word,
 		       act == ACT_REMOVE && state != NAMED_CREATED ? "add -f, or stop it first"
 								   : hint[state]);
 }
@@ -300,7 +301,7 @@ static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
 	if (control_connect(n->dir_fd, n->name, &fd, e) < 0)
 		return -1;
 	r = frame_send(fd, CONTROL_STOP, &body, sizeof(body), NULL, 0);
-	if (r < 0)
+	if (r < 0 && r != -EPIPE) /* it has ended already, by someone else's word */
 		return err_sys(e, -r, "ask the supervisor");
 	while (frame_receive(fd, FRAME_WAIT, &answer) == 1)
 		frame_done(&answer);
@@ -384,7 +385,7 @@ static int remove_it(char *const *environ_list, const char *name, unsigned flags
 		if (e->code == ERR_NOT_FOUND)
 			return 0;
 		if (open_damaged(environ_list, name, &n, e) < 0)
-			return -1;
+			return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
 	if (!is_forced && check_move(&n, ACT_REMOVE, e) < 0)
 		return -1;
@@ -496,21 +497,27 @@ int lifecycle_update(char *const *environ_list, const char *name,
 
 /* ---- looking ---- */
 
-static void look(char *const *environ_list, const char *name, struct lifecycle_entry *entry)
+/* False: it has gone since its name was read. */
+static bool look(char *const *environ_list, const char *name, struct lifecycle_entry *entry)
 {
 	struct err e = { 0 };
 
 	*entry = (struct lifecycle_entry){ 0 };
 	named_init(&entry->named);
 	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
-	if (named_open(environ_list, name, &entry->named, &e) < 0 ||
-	    (named_load_run(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND)) {
+	if (named_open(environ_list, name, &entry->named, &e) < 0) {
 		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
 		entry->state = NAMED_STOPPED;
-		return;
+		return e.code != ERR_NOT_FOUND;
+	}
+	if (named_load_run(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND) {
+		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
+		entry->state = NAMED_STOPPED;
+		return true;
 	}
 	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
 	cleanup_closep(&entry->named.dir_fd);
+	return true;
 }
 
 void lifecycle_entry_done(struct lifecycle_entry *entry)
@@ -538,7 +545,7 @@ int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret, struct
 	count = keyrows_list_count(names);
 	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));
 	for (size_t i = 0; i < count; i++)
-		look(environ_list, names[i], &ret->entries[ret->count++]);
+		ret->count += look(environ_list, names[i], &ret->entries[ret->count]);
 	keyrows_list_free(&names);
 	return 0;
 }
@@ -551,7 +558,7 @@ int lifecycle_info(char *const *environ_list, const char *name, struct lifecycle
 	named_init(&n);
 	if (named_open(environ_list, name, &n, e) < 0)
 		return -1;
-	look(environ_list, name, ret);
+	(void)look(environ_list, name, ret);
 	return 0;
 }
 

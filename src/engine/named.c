@@ -361,6 +361,23 @@ int named_open_damaged(char *const *environ_list, const char *name, struct named
 	return 0;
 }
 
+/* Under its name, and not in the trash since we have opened it? */
+static bool is_there(const struct named *n)
+{
+	char path[sizeof("../") + NAMED_NAME_MAX_BYTES];
+	struct stat own, named;
+
+	(void)snprintf(path, sizeof(path), "../%s", n->name);
+	return fstat(n->dir_fd, &own) == 0 && own.st_nlink > 0 &&
+	       fstatat(n->dir_fd, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
+static int say_gone(const struct named *n, struct err *e)
+{
+	return err_set(e, ERR_NOT_FOUND, "no sandbox '%s': it was removed meanwhile", n->name);
+}
+
 int named_open(char *const *environ_list, const char *name, struct named *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -371,6 +388,8 @@ int named_open(char *const *environ_list, const char *name, struct named *ret, s
 	if (read_record(n.dir_fd, name, &n, e) < 0) {
 		size_t len = strlen(e->msg);
 
+		if (!is_there(&n))
+			return say_gone(&n, e);
 		(void)snprintf(e->msg + len, sizeof(e->msg) - len,
 			       " ('agentkernel remove -f %s' removes it)", name);
 		return -1;
@@ -422,6 +441,8 @@ static int open_lock(struct named *n, struct err *e)
 	if (n->lock_fd < 0)
 		n->lock_fd = openat(n->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 				    0600);
+	if (n->lock_fd < 0 && errno == ENOENT)
+		return say_gone(n, e);
 	if (n->lock_fd < 0)
 		return err_sys(e, errno, "open the lock of sandbox '%s'", n->name);
 	return 0;
@@ -433,18 +454,6 @@ static bool try_lock(struct named *n)
 
 	n->has_lock = fcntl(n->lock_fd, F_OFD_SETLK, &lock) == 0;
 	return n->has_lock;
-}
-
-/* One that was removed while we waited is not locked but gone. */
-static int check_there(const struct named *n, struct err *e)
-{
-	struct stat st;
-
-	if (fstat(n->dir_fd, &st) < 0 || st.st_nlink == 0 ||
-	    faccessat(n->dir_fd, LOCK_FILE, F_OK, 0) < 0)
-		return err_set(e, ERR_NOT_FOUND, "no sandbox '%s': it was removed meanwhile",
-			       n->name);
-	return 0;
 }
 
 int named_lock_within(struct named *n, unsigned wait_ms, struct err *e)
@@ -461,7 +470,8 @@ int named_lock_within(struct named *n, unsigned wait_ms, struct err *e)
 				       n->name);
 		(void)nanosleep(&pause, NULL);
 	}
-	return check_there(n, e);
+	/* one that was removed while we waited is not locked but gone */
+	return is_there(n) ? 0 : say_gone(n, e);
 }
 
 int named_lock(struct named *n, struct err *e)
