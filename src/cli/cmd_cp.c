@@ -81,9 +81,10 @@ static int copy(const struct cli_context *context, const char *from, const char 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	const struct words_rule rule = {
-		.usage = "cp SRC DST (one of them NAME:/path)", .options = &options, .min = 2, .max = 2
-	};
+	const struct words_rule rule = { .usage = "cp SRC DST (one of them NAME:/path)",
+					 .options = &options,
+					 .min = 2,
+					 .max = 2 };
 	struct flags flags = { 0 };
 	unsigned count = 0;
 	char *words[3];
@@ -101,7 +102,8 @@ const struct cli_command cmd_cp = {
 	.name = "cp",
 	.summary = "copy files and trees into and out of a sandbox that runs",
 	.usage = "[options] SRC DST",
-	.text = "One side is NAME:/path, the other a path of this machine or \"-\" for a tar archive "
+	.text = "One side is NAME:/path, the other a path of this machine or \"-\" for a tar "
+		"archive "
 		"on\n"
 		"stdin or stdout. What comes in belongs to the sandbox's user, what goes out to "
 		"you,\n"

@@ -27,18 +27,18 @@ static int change(const struct cli_context *context, char **argv, enum lifecycle
 
 static int run_allow(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	const struct words_rule rule = {
-		.usage = "network allow NAME PATTERN|CIDR...", .min = 2, .max = WORDS_MAX
-	};
+	const struct words_rule rule = { .usage = "network allow NAME PATTERN|CIDR...",
+					 .min = 2,
+					 .max = WORDS_MAX };
 
 	return change(context, argv, LIFECYCLE_ALLOW, &rule, ret_status, e);
 }
 
 static int run_block(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	const struct words_rule rule = {
-		.usage = "network block NAME PATTERN|CIDR...", .min = 2, .max = WORDS_MAX
-	};
+	const struct words_rule rule = { .usage = "network block NAME PATTERN|CIDR...",
+					 .min = 2,
+					 .max = WORDS_MAX };
 
 	return change(context, argv, LIFECYCLE_BLOCK, &rule, ret_status, e);
 }

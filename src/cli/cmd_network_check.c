@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/request.h"
+#include "cli/sandboxview.h"
 
 #define DEFAULT_PORT 443
 #define DENIED_STATUS 1
@@ -103,7 +104,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(egress_target_done) struct egress_target target = { 0 };
 	CLEANUP(answer_done) struct answer answer = { 0 };
 	cleanup_buf struct buf out;
-	const char *word = NULL;
+	CLEANUP(policy_done) struct policy own = { 0 };
+	const char *words[2] = { NULL };
 	unsigned count = 0;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
@@ -111,16 +113,19 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	buf_init(&answer.reason, BUF_TEXT_MAX_BYTES);
 	buf_init(&answer.fix, BUF_TEXT_MAX_BYTES);
 	if (request_read_words(&request_policy_options, argv, context->environ_list, &request,
-			       &word, 1, &count, e) < 0)
+			       words, 2, &count, e) < 0)
 		return -1;
 	if (count == 0)
 		return err_set(e, ERR_INVALID,
-			       "no host to check: agentkernel network check [options] HOST[:PORT]");
-	if (egress_parse_target(word, &target, e) < 0)
+			       "no host to check: agentkernel network check [NAME] HOST[:PORT]");
+	if (count == 2 &&
+	    sandboxview_load_policy(context->environ_list, words[0], &request, &own, e) < 0)
+		return -1;
+	if (egress_parse_target(words[count - 1], &target, e) < 0)
 		return -1;
 	if (target.port == 0)
 		target.port = DEFAULT_PORT;
-	decide(&request.policy, &target, &answer);
+	decide(count == 2 ? &own : &request.policy, &target, &answer);
 	if (request.flags.is_json)
 		format_json(&answer, &out);
 	else
@@ -131,8 +136,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_network_check = {
 	.name = "network check",
-	.summary = "say whether a sandbox with these options may connect to a host, and why",
-	.usage = "[run's options] HOST[:PORT]",
+	.summary =
+		"say whether a sandbox, or one with these options, may connect to a host, and why",
+	.usage = "[NAME | run's options] HOST[:PORT]",
 	.text = "Answers allowed (exit status 0) or denied (1), the rule, and where it came from.\n"
 		"Without a port: for port 443. Nothing is looked up and nobody is contacted.",
 	.examples = examples,

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/request.h"
+#include "cli/sandboxview.h"
 
 static const char *const examples[] = {
 	"agentkernel network show --network-policy deny --allow-host "
@@ -65,15 +66,21 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 {
 	CLEANUP(request_done) struct request request = { 0 };
 	cleanup_free const struct egress_rule **order = NULL;
+	CLEANUP(policy_done) struct policy own = { 0 };
 	const struct policy *p = &request.policy;
+	const char *name = NULL;
+	unsigned count = 0;
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (request_read(&request_policy_options, argv, context->environ_list, &request, e) < 0)
+	if (request_read_words(&request_policy_options, argv, context->environ_list, &request,
+			       &name, 1, &count, e) < 0)
 		return -1;
-	if (argv[request.used])
-		return err_set(e, ERR_INVALID, "'%s' is not an option of network show",
-			       argv[request.used]);
+	if (name) {
+		if (sandboxview_load_policy(context->environ_list, name, &request, &own, e) < 0)
+			return -1;
+		p = &own;
+	}
 	order = mem_alloc((p->egress.count + 1) * sizeof(*order));
 	egress_order(&p->egress, order);
 	if (request.flags.is_json)
@@ -88,8 +95,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_network_show = {
 	.name = "network show",
-	.summary = "show the network rules of a sandbox with these options, first to last",
-	.usage = "[run's options]",
+	.summary =
+		"show the network rules of a sandbox, or of one with these options, first to last",
+	.usage = "[NAME | run's options]",
 	.examples = examples,
 	.options = &request_policy_options,
 	.run = run,

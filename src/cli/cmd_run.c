@@ -6,7 +6,10 @@
 #include "cli/ending.h"
 #include "cli/pickimage.h"
 #include "cli/request.h"
+#include "engine/execute.h"
 #include "engine/images.h"
+#include "engine/lifecycle.h"
+#include "engine/named.h"
 #include "engine/run.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
@@ -26,6 +29,8 @@ static const char *const examples[] = {
 	"build the project in this directory with this machine's programs; nothing else is visible",
 	"agentkernel run -p restrictive --timeout 10s -v ./untrusted:/untrusted:ro /untrusted",
 	"a program of unknown intent: read-only root, small limits, ten seconds at most",
+	"agentkernel run --keep -i debian:12 apt-get install -y jq",
+	"the sandbox stays, stopped, with what it installed; start, exec and checkpoint work on it",
 	"agentkernel run --mount ./data:/data:ro --memory 4G sort /data/big",
 	"one directory of yours, read-only, and more memory than usual",
 	NULL,
@@ -90,6 +95,80 @@ static int compose(const struct request *r, const struct images *image, char **c
 	return 0;
 }
 
+static int check_kept(const struct request_flags *f, struct err *e)
+{
+	if (f->is_kept || f->name)
+		return f->name ? named_check_name(f->name, e) : 0;
+	if (f->labels.count > 0)
+		return err_set(e, ERR_INVALID, "--label is for sandboxes that stay (add --keep)");
+	if (f->ttl)
+		return err_set(e, ERR_INVALID, "--ttl is for sandboxes that stay (add --keep)");
+	return 0;
+}
+
+/* A sandbox that stays, with the one command in it; stopped when that has ended. */
+static int run_kept(struct request *r, const struct run_options *o, const char *name,
+		    struct run_result *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	char *const *environ_list = r->caller.environ_list;
+	struct lifecycle_request q = {
+		.environ_list = environ_list,
+		.name = name,
+		.policy = o->policy,
+		.image = o->image,
+		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
+	};
+	const struct execute_options command = {
+		.name = name,
+		.caller = &r->caller,
+		.argv = o->argv,
+		.tty = o->tty,
+		.is_captured = o->is_captured,
+	};
+	struct err ignored;
+
+	named_init(&n);
+	if (request_read_ttl(&r->flags, &q.ttl_ms, e) < 0 || lifecycle_create(&q, &n, e) < 0)
+		return -1;
+	if (lifecycle_start_locked(environ_list, &n, e) < 0 ||
+	    execute_command(&command, ret, e) < 0) {
+		named_unlock(&n);
+		(void)!lifecycle_remove(environ_list, name, LIFECYCLE_FORCE, &ignored);
+		return -1;
+	}
+	/* it may have expired, or have been stopped by another */
+	(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+	cli_say("kept as %s ('agentkernel start %s' goes on with it)", name, name);
+	return 0;
+}
+
+static int run_one(struct request *r, const struct run_options *o, struct run_result *ret,
+		   struct err *e)
+{
+	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
+
+	if (!r->flags.is_kept && !r->flags.name)
+		return run_command(o, ret, e);
+	named_random_id(id);
+	(void)snprintf(name, sizeof(name), "run-%.8s", id);
+	return run_kept(r, o, r->flags.name ? r->flags.name : name, ret, e);
+}
+
+static int report_end(const struct request *r, const struct run_result *result, struct err *e)
+{
+	if (result->gate_deaths)
+		cli_say("the network broke down %u times%s%s", result->gate_deaths,
+			result->gate_trouble ? ": " : "",
+			result->gate_trouble ? result->gate_trouble : "");
+	if (r->flags.is_json)
+		return ending_print_json(result, &r->policy, e);
+	if (result->exit_code != 0)
+		explain_denials(result);
+	ending_explain(result, &r->policy, r->policy.timeout_ms);
+	return 0;
+}
+
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(request_done) struct request request = { 0 };
@@ -99,7 +178,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	struct run_options options = { .policy = &request.policy, .caller = &request.caller };
 
 	images_init(&image);
-	if (request_read(&request_options, argv, context->environ_list, &request, e) < 0)
+	if (request_read(&request_options, argv, context->environ_list, &request, e) < 0 ||
+	    check_kept(&request.flags, e) < 0)
 		return -1;
 	if (!argv[request.used] &&
 	    (policy_is_host_image(&request.policy) || request.is_image_detected))
@@ -114,25 +194,15 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	options.argv = composed;
 	options.image = image.lock_fd >= 0 ? &image : NULL;
 	options.is_captured = request.flags.is_json;
-	if (run_command(&options, &result, e) < 0) {
+	if (run_one(&request, &options, &result, e) < 0) {
 		if (request.is_image_detected && options.image && e->code == ERR_COMMAND_NOT_FOUND)
 			return err_wrap(
 				e, "%s, %s (--image takes another, --image host this machine's)",
 				request.policy.image, request.policy.origin[POLICY_IMAGE]);
 		return -1;
 	}
-	if (result.gate_deaths)
-		cli_say("the network broke down %u times%s%s", result.gate_deaths,
-			result.gate_trouble ? ": " : "",
-			result.gate_trouble ? result.gate_trouble : "");
-	if (!request.flags.is_json && result.exit_code != 0)
-		explain_denials(&result);
-	if (!request.flags.is_json)
-		ending_explain(&result, &request.policy, request.policy.timeout_ms);
-	else if (ending_print_json(&result, &request.policy, e) < 0)
-		return -1;
 	*ret_status = result.exit_code;
-	return 0;
+	return report_end(&request, &result, e);
 }
 
 const struct cli_command cmd_run = {

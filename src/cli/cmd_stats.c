@@ -36,8 +36,8 @@ struct flags {
 static const struct opt rows[] = {
 	{ "Options", "no-stream", 0, NULL, "once, instead of every second", .kind = OPT_FLAG,
 	  .offset = offsetof(struct flags, is_once) },
-	{ NULL, "json", 0, NULL, "one machine-readable object a sandbox and line",
-	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_json) },
+	{ NULL, "json", 0, NULL, "one machine-readable object a sandbox and line", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_json) },
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
@@ -130,11 +130,12 @@ static void add_row(struct table *t, const struct row *r)
 	(void)snprintf(pids, sizeof(pids), "%" PRIu64, s->pids_count);
 	format_pair(s->read_bytes, s->written_bytes, " / ", io);
 	format_pair(s->sent_bytes, s->received_bytes, " / ", net);
-	table_add_row(t, (const char *const[]){
-				 r->name, s->has_cpu ? cpu : "?", s->has_memory ? memory : "?",
-				 s->peak_memory_bytes ? parse_format_bytes(s->peak_memory_bytes, peak)
-						      : "?",
-				 s->has_pids ? pids : "?", s->has_io ? io : "?", net });
+	table_add_row(
+		t,
+		(const char *const[]){
+			r->name, s->has_cpu ? cpu : "?", s->has_memory ? memory : "?",
+			s->peak_memory_bytes ? parse_format_bytes(s->peak_memory_bytes, peak) : "?",
+			s->has_pids ? pids : "?", s->has_io ? io : "?", net });
 }
 
 static void add_number(struct json *j, const char *key, bool is_known, uint64_t value)
@@ -196,9 +197,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	CLEANUP(view_done) struct view v = { 0 };
-	const struct words_rule rule = {
-		.usage = "stats [NAME...]", .options = &options, .max = WORDS_MAX
-	};
+	const struct words_rule rule = { .usage = "stats [NAME...]",
+					 .options = &options,
+					 .max = WORDS_MAX };
 	char *words[WORDS_MAX + 1];
 	struct flags flags = { 0 };
 	unsigned count = 0;

@@ -1,7 +1,11 @@
 /* sandboxview - how a named sandbox is shown; see sandboxview.h. */
 #include "cli/sandboxview.h"
 
+#include "base/cleanup.h"
+#include "cli/request.h"
+
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *out)
@@ -56,4 +60,20 @@ void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
 	json_open_object(j, NULL);
 	sandboxview_add_members(j, entry);
 	json_close_object(j);
+}
+
+int sandboxview_load_policy(char *const *environ_list, const char *name, const struct request *r,
+			    struct policy *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	for (size_t i = 0; i < r->settings.count; i++)
+		if (strncmp(r->settings.list[i].origin, "--", 2) == 0)
+			return err_set(e, ERR_INVALID,
+				       "%s: sandbox '%s' has its policy already (leave out one)",
+				       r->settings.list[i].origin, name);
+	if (named_open(environ_list, name, &n, e) < 0)
+		return -1;
+	return named_load_policy(&n, ret, e);
 }

@@ -14,3 +14,8 @@ void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]
 
 void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry);
 void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry);
+
+/* The policy of a named sandbox, for a command that takes that or run's options, not both. */
+struct request;
+ERR_CHECKED int sandboxview_load_policy(char *const *environ_list, const char *name,
+					const struct request *r, struct policy *ret, struct err *e);

@@ -159,7 +159,8 @@ static int run_inside(const struct files *f, struct end *x, struct err *e)
 	return owner_run_as(&who, run_end, x, NULL, 0, e);
 }
 
-/* The host's end runs beside; what the inside says comes first, unless it only lost its other end. */
+/* The host's end runs beside; what the inside says comes first, unless it only lost its other end.
+ */
 static int run_both(const struct files *f, struct end *inside, struct end *outside, struct err *e)
 {
 	struct imagehelper_job job = { .report_fd = -1 };

@@ -2,10 +2,10 @@
 /*
  * filecopy - trees between this machine and a named sandbox, and tar archives of them.
  *
- * Two processes and a pipe: one packs, one unpacks (the image helper's files-pack and files-unpack),
- * each with the identity of its side: the caller's here, the sandbox's user there. Neither side can
- * make the other look anywhere: paths of the sandbox are resolved in its root, and below the
- * directory that is unpacked into no link is followed.
+ * Two processes and a pipe: one packs, one unpacks (the image helper's files-pack and
+ * files-unpack), each with the identity of its side: the caller's here, the sandbox's user there.
+ * Neither side can make the other look anywhere: paths of the sandbox are resolved in its root, and
+ * below the directory that is unpacked into no link is followed.
  */
 #include "base/err.h"
 

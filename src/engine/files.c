@@ -137,7 +137,8 @@ static int open_for(const struct agent *a, const struct request *q, const char *
 
 		if (open_parent(a, path, &name, &parent_fd, e) < 0)
 			return -1;
-		fd = openat(parent_fd, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW, q->mode & 07777);
+		fd = openat(parent_fd, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW,
+			    q->mode & 07777);
 		if (fd < 0)
 			fd = -errno;
 	}

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * files - a named sandbox's files, from outside: read, write, list, stat, make, rename, remove, watch.
+ * files - a named sandbox's files, from outside: read, write, list, stat, make, rename, remove,
+ * watch.
  *
  * The work is done by a child that is one of the sandbox's own users (engine/owner) and sees the
  * sandbox's finished root as a descriptor: every path is looked up inside that root, whatever links
