@@ -64,8 +64,7 @@ static void layers_done(struct layers *l)
 		cleanup_closep(&l->base_fds[i]);
 }
 
-static int open_own(char *const *environ_list, const struct named *n, struct layers *l,
-		    struct err *e)
+static int open_own(char *const *environ_list, struct named *n, struct layers *l, struct err *e)
 {
 	cleanup_fd int store_fd = -1;
 	int upper_fd = -1;

@@ -274,8 +274,8 @@ static int copy(void *context, struct err *e)
 	return treecopy_run(c->from_fd, c->to_fd, 0, NULL, &c->result, e);
 }
 
-static int copy_upper(const struct named *n, struct layerstore_layer *layer,
-		      struct treecopy_result *ret, struct err *e)
+static int copy_upper(struct named *n, struct layerstore_layer *layer, struct treecopy_result *ret,
+		      struct err *e)
 {
 	struct copying c = { .from_fd = -1, .to_fd = layer->dir_fd };
 	cleanup_fd int from_fd = -1;

@@ -32,6 +32,7 @@ enum control_kind {
 	CONTROL_FILES,  /* answered with two descriptors: the root, its user namespace */
 	CONTROL_RELOAD, /* the policy has changed on disk */
 	CONTROL_INFO,   /* struct control_info */
+	CONTROL_DISK,   /* answered with a descriptor: the directory that holds "upper" */
 
 	/* answers */
 	CONTROL_OK = 200,

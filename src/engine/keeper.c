@@ -591,6 +591,13 @@ static int hand_files(struct keeper *k, const struct client *client, struct err 
 	return r < 0 ? err_sys(e, -r, "hand the root out") : 0;
 }
 
+static int hand_disk(struct keeper *k, const struct client *client, struct err *e)
+{
+	int r = frame_send(client->fd, CONTROL_OK, NULL, 0, &k->root.disk_fd, 1);
+
+	return r < 0 ? err_sys(e, -r, "hand the disk out") : 0;
+}
+
 static int stop(struct keeper *k, const struct frame *f, struct err *e)
 {
 	struct control_stop body;
@@ -644,6 +651,8 @@ static int answer(struct keeper *k, struct client *client, struct frame *f, stru
 	case CONTROL_INFO:
 		answer_info(k, client);
 		return 0;
+	case CONTROL_DISK:
+		return hand_disk(k, client, e);
 	}
 	return err_set(e, ERR_UNSUPPORTED, "the supervisor knows no request %u", f->kind);
 }

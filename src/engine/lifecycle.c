@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
 #define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
@@ -176,6 +177,10 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	n->image = mem_dup(q->policy->image);
 	n->has_disk_limit = !policy_is_default(q->policy, POLICY_DISK) &&
 			    strncmp(q->policy->origin[POLICY_DISK], "half", 4) != 0;
+	if (n->has_disk_limit && geteuid() != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--disk: only the host's root can limit the disk of a sandbox that "
+			       "stays (leave it out, or use run, whose disk is memory)");
 	if (q->ttl_ms)
 		n->expires_s = (uint64_t)time(NULL) + (q->ttl_ms + 999) / 1000;
 	if (q->image) {

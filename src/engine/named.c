@@ -15,11 +15,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "engine/control.h"
 #include "engine/owner.h"
 #include "engine/statedir.h"
 #include "policy/policyfile.h"
+#include "sandbox/disk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -555,15 +558,50 @@ void named_sweep_disks(const struct named *n)
 		(void)closedir(dir);
 }
 
-int named_open_upper(const struct named *n, int *ret_fd, struct err *e)
+#define DISK_LOCK_WAIT_MS 5000u
+
+/* Two mounts of one file from two devices would ruin it: only who runs or locks it mounts. */
+static int mount_own_disk(struct named *n, int dir_fd, int *ret_fd, struct err *e)
 {
-	char path[NAMED_DISK_NAME_MAX_BYTES + sizeof("/upper")];
-	char disk[NAMED_DISK_NAME_MAX_BYTES];
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	cleanup_fd int control_fd = -1, tree_fd = -1;
+
+	if (!n->has_lock && control_connect(n->dir_fd, n->name, &control_fd, e) == 0) {
+		if (control_ask(control_fd, CONTROL_DISK, NULL, 0, &answer, e) < 0)
+			return -1;
+		if (answer.fd_count != 1)
+			return err_set(e, ERR_REMOTE, "the supervisor gave no disk");
+		*ret_fd = take_fd(&answer.fds[0]);
+		return 0;
+	}
+	if (!n->has_lock && named_lock_within(n, DISK_LOCK_WAIT_MS, e) < 0)
+		return -1;
+	return disk_mount_file(dir_fd, &tree_fd, ret_fd, e);
+}
+
+static int open_disk(struct named *n, int *ret_fd, struct err *e)
+{
+	char name[NAMED_DISK_NAME_MAX_BYTES];
+	cleanup_fd int fd = -1;
+
+	named_format_disk(n->disk_number, name);
+	fd = openat(n->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, errno, "open the disk of sandbox '%s'", n->name);
+	if (disk_has_file(fd))
+		return mount_own_disk(n, fd, ret_fd, e);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int named_open_upper(struct named *n, int *ret_fd, struct err *e)
+{
+	cleanup_fd int disk_fd = -1;
 	int fd;
 
-	named_format_disk(n->disk_number, disk);
-	(void)snprintf(path, sizeof(path), "%s/upper", disk);
-	fd = openat(n->dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (open_disk(n, &disk_fd, e) < 0)
+		return -1;
+	fd = openat(disk_fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno != ENOENT)
 		return err_sys(e, errno, "open what sandbox '%s' has written", n->name);
 	*ret_fd = fd;

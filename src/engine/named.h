@@ -112,8 +112,11 @@ void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES]);
  * it was. The caller has the lock.
  */
 ERR_CHECKED int named_replace_disk(struct named *n, char *const *layers, struct err *e);
-/* What it has written; *ret_fd is -1 for one that was never started. */
-ERR_CHECKED int named_open_upper(const struct named *n, int *ret_fd, struct err *e);
+/*
+ * What it has written; *ret_fd is -1 for one that was never started. Its supervisor is asked, or,
+ * where there is none and the disk has to be mounted, the lock is taken.
+ */
+ERR_CHECKED int named_open_upper(struct named *n, int *ret_fd, struct err *e);
 /* What a replacement that died has left; the caller has the lock. */
 void named_sweep_disks(const struct named *n);
 

@@ -8,8 +8,12 @@
 #include "engine/layerstore.h"
 #include "engine/named.h"
 #include "engine/statedir.h"
+#include "policy/policy.h"
+#include "sandbox/disk.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,7 +21,7 @@
 
 void rootplan_init(struct rootplan *p)
 {
-	*p = (struct rootplan){ 0 };
+	*p = (struct rootplan){ .disk_fd = -1 };
 	imageroot_init(&p->root);
 }
 
@@ -25,6 +29,7 @@ void rootplan_done(struct rootplan *p)
 {
 	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++)
 		cleanup_closep(&p->root.dirs[i].tree_fd);
+	cleanup_closep(&p->disk_fd);
 	free(p->disk_path);
 	free(p->layers_path);
 	free(p->checkpoints);
@@ -41,6 +46,45 @@ static int describe(struct imageroot_dir *dir, const char *path, struct err *e)
 		.path = path, .device = st.st_dev, .inode = st.st_ino, .tree_fd = -1
 	};
 	return 0;
+}
+
+/* An id for the quota that follows from the sandbox's own; 0 is everybody's. */
+static uint32_t project_of(const struct named *n)
+{
+	char digits[9];
+
+	(void)snprintf(digits, sizeof(digits), "%.8s", n->id);
+	return (uint32_t)strtoul(digits, NULL, 16) | 1u;
+}
+
+static int mount_disk(struct rootplan *p, int dir_fd, struct err *e)
+{
+	cleanup_closep(&p->disk_fd);
+	return disk_mount_file(dir_fd, &p->root.dirs[IMAGEROOT_DISK].tree_fd, &p->disk_fd, e);
+}
+
+static int limit_disk(struct rootplan *p, const struct named *n, uint64_t limit_bytes,
+		      struct err *e)
+{
+	cleanup_fd int dir_fd = fcntl(p->disk_fd, F_DUPFD_CLOEXEC, 0);
+	const char *why = NULL;
+
+	if (dir_fd < 0)
+		return err_sys(e, errno, "open '%s'", p->disk_path);
+	if (disk_has_file(dir_fd))
+		return mount_disk(p, dir_fd, e);
+	switch (disk_find_way(dir_fd, &why)) {
+	case DISK_QUOTA:
+		return disk_set_quota(dir_fd, project_of(n), limit_bytes, e);
+	case DISK_FILE:
+		if (disk_make_file(dir_fd, limit_bytes, e) < 0)
+			return -1;
+		return mount_disk(p, dir_fd, e);
+	case DISK_NONE:
+		break;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "%s (leave it out, or use run, whose disk is memory)",
+		       why);
 }
 
 static void name_checkpoints(struct rootplan *p, char *const *layers)
@@ -60,7 +104,6 @@ int rootplan_open(struct rootplan *p, char *const *environ_list, const struct na
 	char disk[NAMED_DISK_NAME_MAX_BYTES];
 	cleanup_free char *all = NULL;
 
-	(void)policy;
 	named_format_disk(n->disk_number, disk);
 	if (statedir_path(environ_list, NAMED_DIR, &all, e) < 0 ||
 	    statedir_path(environ_list, LAYERSTORE_DIR, &p->layers_path, e) < 0)
@@ -68,6 +111,11 @@ int rootplan_open(struct rootplan *p, char *const *environ_list, const struct na
 	p->disk_path = mem_format("%s/%s/%s", all, n->name, disk);
 	if (describe(&p->root.dirs[IMAGEROOT_DISK], p->disk_path, e) < 0)
 		return -1;
+	p->disk_fd = open(p->disk_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->disk_fd < 0)
+		return err_sys(e, errno, "open '%s'", p->disk_path);
+	if (n->has_disk_limit && limit_disk(p, n, policy->disk_bytes, e) < 0)
+		return err_wrap(e, "--disk");
 	if (image) {
 		p->root.layers = image->root.layers;
 		p->root.dirs[IMAGEROOT_LAYERS] = image->root.dirs[IMAGEROOT_LAYERS];

@@ -12,6 +12,7 @@ struct policy;
 
 struct rootplan {
 	struct imageroot root; /* borrows from the rest */
+	int disk_fd;           /* its disk, for looking at it from outside */
 	char *disk_path;
 	char *layers_path;
 	char *checkpoints; /* names, highest first, separated by ':' */
