@@ -536,6 +536,7 @@ static void turn(struct server *s, struct pollfd *polled)
 	unsigned used = SLOT_FIRST_OUTPUT;
 	struct signalfd_siginfo info;
 	unsigned task_count = s->count;
+	bool has_signal = false;
 
 	polled[SLOT_ORDERS] = (struct pollfd){ .fd = s->orders_fd, .events = POLLIN };
 	polled[SLOT_SIGNAL] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
@@ -553,9 +554,10 @@ static void turn(struct server *s, struct pollfd *polled)
 	for (unsigned i = 0; i < task_count * TASK_OUTPUTS; i++)
 		if (polled[SLOT_FIRST_OUTPUT + i].revents)
 			on_output(&s->tasks[i / TASK_OUTPUTS], (int)(i % TASK_OUTPUTS));
+	/* SIGCHLD; all else that is sent to us is ignored. One may have come since poll. */
 	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		continue; /* SIGCHLD; all else that is sent to us is ignored */
-	if (polled[SLOT_SIGNAL].revents)
+		has_signal = true;
+	if (has_signal)
 		reap(s);
 	if (polled[SLOT_ORDERS].revents)
 		on_orders(s);
