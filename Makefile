@@ -90,7 +90,8 @@ UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
 FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN), \
-	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image)))) src/engine/auditline.c
+	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image)))) src/engine/auditline.c \
+	src/sandbox/order.c src/sandbox/tasklog.c
 FUZZ_CC := clang
 FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
