@@ -3,14 +3,12 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "image/reference.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,69 +16,42 @@
 
 #define OPEN_ATTEMPTS_MAX 8
 
-enum kind { KIND_TEXT, KIND_ARRAY, KIND_NUMBER, KIND_LIST, KIND_LAYER };
-
-static const struct row {
-	const char *key;
-	enum kind kind;
-	size_t offset;
-	size_t size; /* KIND_ARRAY */
-} rows[] = {
-#define TEXT(key_, member)                                                                         \
-	{                                                                                          \
-		key_, KIND_TEXT, offsetof(struct record, member), 0                                \
-	}
-#define ARRAY(key_, member)                                                                        \
-	{                                                                                          \
-		key_, KIND_ARRAY, offsetof(struct record, member),                                 \
-			sizeof(((struct record *)0)->member)                                       \
-	}
-#define NUMBER(key_, member)                                                                       \
-	{                                                                                          \
-		key_, KIND_NUMBER, offsetof(struct record, member), 0                              \
-	}
-#define LIST(key_, member)                                                                         \
-	{                                                                                          \
-		key_, KIND_LIST, offsetof(struct record, member), 0                                \
-	}
-	ARRAY("id", id),
-	TEXT("digest", digest),
-	TEXT("config", config),
-	TEXT("created", created),
-	NUMBER("size", size_bytes),
-	NUMBER("added", added_s),
-	ARRAY("owners", owners),
-	{ "layer", KIND_LAYER, 0, 0 },
-	LIST("env", env),
-	LIST("entrypoint", entrypoint),
-	LIST("cmd", cmd),
-	TEXT("user", user),
-	TEXT("workdir", workdir),
-	TEXT("passwd", passwd),
-	TEXT("group", group),
+#define ROW(key, kind, member) KEYROWS_ROW(struct record, key, kind, member)
+static const struct keyrows_row rows[] = {
+	ROW("id", KEYROWS_ARRAY, id),
+	ROW("digest", KEYROWS_TEXT, digest),
+	ROW("config", KEYROWS_TEXT, config),
+	ROW("created", KEYROWS_TEXT, created),
+	ROW("size", KEYROWS_NUMBER, size_bytes),
+	ROW("added", KEYROWS_NUMBER, added_s),
+	ROW("owners", KEYROWS_ARRAY, owners),
+	ROW("env", KEYROWS_LIST, env),
+	ROW("entrypoint", KEYROWS_LIST, entrypoint),
+	ROW("cmd", KEYROWS_LIST, cmd),
+	ROW("user", KEYROWS_TEXT, user),
+	ROW("workdir", KEYROWS_TEXT, workdir),
+	ROW("passwd", KEYROWS_TEXT, passwd),
+	ROW("group", KEYROWS_TEXT, group),
 };
 
-static void list_add(char ***list, const char *text)
-{
-	size_t count = 0;
+static keyrows_read_fn read_layer;
+static keyrows_write_fn write_layers;
 
-	while (*list && (*list)[count])
-		count++;
-	*list = mem_grow(*list, count + 2, sizeof(**list));
-	(*list)[count] = mem_dup(text);
-	(*list)[count + 1] = NULL;
-}
+static const struct keyrows format = {
+	.what = RECORD_WHAT,
+	.version = RECORD_VERSION,
+	.rows = rows,
+	.count = COUNT_OF(rows),
+	.read_other = read_layer,
+	.write_other = write_layers,
+};
 
-static void list_free(char ***list)
+static int read_layer(void *object, const char *key, const char *id, struct err *e)
 {
-	for (char **entry = *list; entry && *entry; entry++)
-		free(*entry);
-	free(*list);
-	*list = NULL;
-}
+	struct record *r = object;
 
-static int add_layer(struct record *r, const char *id, struct err *e)
-{
+	if (strcmp(key, "layer") != 0)
+		return 1;
 	if (r->layer_count == RECORD_LAYERS_MAX || strlen(id) != RECORD_ID_BYTES ||
 	    strspn(id, "abcdefghijklmnopqrstuvwxyz234567") != RECORD_ID_BYTES)
 		return err_set(e, ERR_CORRUPT, "an image's record names a layer '%s'", id);
@@ -88,43 +59,12 @@ static int add_layer(struct record *r, const char *id, struct err *e)
 	return 0;
 }
 
-static int set(struct record *r, const struct row *row, const char *value, struct err *e)
+static void write_layers(const void *object, struct buf *out)
 {
-	void *member = (char *)r + row->offset;
+	const struct record *r = object;
 
-	switch (row->kind) {
-	case KIND_TEXT:
-		free(*(char **)member);
-		*(char **)member = mem_dup(value);
-		return 0;
-	case KIND_ARRAY:
-		if ((size_t)snprintf(member, row->size, "%s", value) >= row->size)
-			return err_set(e, ERR_CORRUPT, "an image's record has a long '%s'",
-				       row->key);
-		return 0;
-	case KIND_NUMBER:
-		if (sscanf(value, "%" SCNu64, (uint64_t *)member) != 1)
-			return err_set(e, ERR_CORRUPT, "an image's record has no number as '%s'",
-				       row->key);
-		return 0;
-	case KIND_LIST:
-		list_add(member, value);
-		return 0;
-	case KIND_LAYER:
-		return add_layer(r, value, e);
-	}
-	return -1;
-}
-
-static int read_entry(struct record *r, const char *entry, struct err *e)
-{
-	size_t key_len = strcspn(entry, "=");
-
-	for (size_t i = 0; i < COUNT_OF(rows); i++)
-		if (strlen(rows[i].key) == key_len && entry[key_len] == '=' &&
-		    memcmp(rows[i].key, entry, key_len) == 0)
-			return set(r, &rows[i], entry + key_len + 1, e);
-	return err_set(e, ERR_CORRUPT, "an image's record holds an unknown entry");
+	for (unsigned i = 0; i < r->layer_count; i++)
+		keyrows_put(out, "layer", r->layers[i]);
 }
 
 /* What a reader may rely on: no text is NULL. */
@@ -133,7 +73,7 @@ static void fill_gaps(struct record *r)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char **member = (char **)((char *)r + rows[i].offset);
 
-		if (rows[i].kind == KIND_TEXT && !*member)
+		if (rows[i].kind == KEYROWS_TEXT && !*member)
 			*member = mem_dup("");
 	}
 }
@@ -141,14 +81,10 @@ static void fill_gaps(struct record *r)
 int record_parse(const char *bytes, size_t len, struct record *ret, struct err *e)
 {
 	CLEANUP(record_done) struct record r = { 0 };
-	size_t at = sizeof(RECORD_MAGIC);
 
-	if (len < at || bytes[len - 1] != '\0' || memcmp(bytes, RECORD_MAGIC, at) != 0)
-		return err_set(e, ERR_CORRUPT, "this is no record of an image");
-	while (at < len) {
-		if (read_entry(&r, bytes + at, e) < 0)
-			return -1;
-		at += strlen(bytes + at) + 1;
+	if (keyrows_parse(&format, bytes, len, &r, e) < 0) {
+		e->code = ERR_CORRUPT; /* of another version, too: it is written anew */
+		return -1;
 	}
 	fill_gaps(&r);
 	/* the digests become names of files */
@@ -160,60 +96,14 @@ int record_parse(const char *bytes, size_t len, struct record *ret, struct err *
 	return 0;
 }
 
-static void put(struct buf *out, const char *key, const char *value)
-{
-	buf_addf(out, "%s=%s", key, value);
-	buf_add(out, "", 1);
-}
-
-static void put_row(const struct record *r, const struct row *row, struct buf *out)
-{
-	const void *member = (const char *)r + row->offset;
-	char number[24];
-
-	switch (row->kind) {
-	case KIND_TEXT:
-		if (*(char *const *)member)
-			put(out, row->key, *(char *const *)member);
-		break;
-	case KIND_ARRAY:
-		if (*(const char *)member)
-			put(out, row->key, member);
-		break;
-	case KIND_NUMBER:
-		(void)snprintf(number, sizeof(number), "%" PRIu64, *(const uint64_t *)member);
-		put(out, row->key, number);
-		break;
-	case KIND_LIST:
-		for (char *const *entry = *(char **const *)member; entry && *entry; entry++)
-			put(out, row->key, *entry);
-		break;
-	case KIND_LAYER:
-		for (unsigned i = 0; i < r->layer_count; i++)
-			put(out, row->key, r->layers[i]);
-		break;
-	}
-}
-
 void record_format(const struct record *r, struct buf *out)
 {
-	buf_add(out, RECORD_MAGIC, sizeof(RECORD_MAGIC));
-	for (size_t i = 0; i < COUNT_OF(rows); i++)
-		put_row(r, &rows[i], out);
+	keyrows_format(&format, r, out);
 }
 
 void record_done(struct record *r)
 {
-	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		void *member = (char *)r + rows[i].offset;
-
-		if (rows[i].kind == KIND_LIST) {
-			list_free(member);
-		} else if (rows[i].kind == KIND_TEXT) {
-			free(*(char **)member);
-			*(char **)member = NULL;
-		}
-	}
+	keyrows_done(&format, r);
 }
 
 /* Locks what the name leads to; what was removed meanwhile is not used. */

@@ -3,8 +3,8 @@
  * record - all that starting a command from an image takes, in one small file.
  *
  * The image helper writes it when an image is complete in the store; the launcher reads it and
- * needs no JSON, no digest and no library. It is a list of NUL-terminated texts, the first of which
- * is RECORD_MAGIC, the others "key=value"; docs/design/image-store.md describes it and the store.
+ * needs no JSON, no digest and no library. It is a list of keys (base/keyrows.h);
+ * docs/design/image-store.md describes it and the store.
  *
  * records/ID is the file, names/REFERENCE a symbolic link to it. Whoever uses an image holds a
  * shared lock on its record; who removes images takes an exclusive one first.
@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RECORD_MAGIC "agentkernel image 1"
+#define RECORD_WHAT "image" /* base/keyrows.h */
+#define RECORD_VERSION 1u
 #define RECORD_MAX_BYTES (4u << 20)
 #define RECORD_LAYERS_MAX 127u
 #define RECORD_ID_BYTES                                                                            \
