@@ -42,6 +42,10 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 	json_add_text(j, "id", n->id);
 	json_add_text(j, "state", entry->trouble[0] ? "damaged" : named_state_word(entry->state));
 	json_add_text(j, "reason", entry->trouble[0] ? entry->trouble : entry->reason);
+	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
+		json_add_number(j, "pid", (int64_t)entry->run.init_pid);
+	else
+		json_add_null(j, "pid");
 	json_add_text(j, "image", n->image);
 	json_add_text(j, "origin", n->origin);
 	json_add_number(j, "created", (int64_t)n->created_s);
