@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -529,6 +530,26 @@ static void remove_group(int parent_fd, const char *name)
 	}
 }
 
+/* What outlived its supervisor, which should not be; everything in the group is the sandbox's. */
+static void kill_all(int parent_fd, const char *name)
+{
+	cleanup_fd int dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_free char *list = NULL;
+	char *rest, *line;
+	size_t len = 0;
+
+	if (dir_fd < 0 || file_write_at(dir_fd, "cgroup.kill", "1") == 0 ||
+	    file_read_at(dir_fd, "cgroup.procs", SELF_MAX_BYTES, &list, &len) < 0)
+		return;
+	rest = list;
+	while ((line = strsep(&rest, "\n"))) {
+		long pid = strtol(line, NULL, 10);
+
+		if (pid > 1)
+			(void)kill((pid_t)pid, SIGKILL);
+	}
+}
+
 /* The path was written down by us, but a file can be changed: it must be one of our groups. */
 void cgroup_remove_path(const char *path)
 {
@@ -541,8 +562,10 @@ void cgroup_remove_path(const char *path)
 		return;
 	parent = mem_dup_bytes(path, (size_t)(name - path));
 	parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent_fd >= 0)
-		remove_group(parent_fd, name + 1);
+	if (parent_fd < 0)
+		return;
+	kill_all(parent_fd, name + 1);
+	remove_group(parent_fd, name + 1);
 }
 
 void cgroup_remove(struct cgroup *c)

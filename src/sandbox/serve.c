@@ -3,8 +3,8 @@
  *
  * Theory of operation. One poll loop over the orders, signals (SIGCHLD), the lifeline, and the
  * output of detached commands. A command is a task: its process, where to report its end, and, when
- * detached, its pipes or terminal and its log. vfork returns once the command has been executed or
- * has failed, so an order is done when the next one is read.
+ * detached, its pipes or terminal and its log. Nothing that a command does or does not do makes this
+ * process wait.
  *
  * Landlock comes in two parts here. The scopes (signals, abstract sockets) are laid around init and
  * so around all commands together: they may signal each other. The rules for files are each
@@ -36,6 +36,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -234,10 +235,13 @@ static void fill_command(const struct server *s, const struct order_command *ord
 	ret->seccomp_variant = order->seccomp_variant;
 }
 
-/* vfork: the command has been executed, or has said why not, when this goes on. */
+/*
+ * fork, not vfork: whoever is root inside may stop the new process before it has executed anything,
+ * and would stop us with it.
+ */
 static int execute(const struct command *c, int report_fd, pid_t *ret_pid, struct err *e)
 {
-	pid_t pid = vfork();
+	pid_t pid = fork();
 
 	if (pid == 0)
 		command_exec(c, report_fd);
@@ -265,10 +269,9 @@ static int start_task(struct server *s, struct frame *f, struct task *t, struct 
 		return -1;
 	if (order.timeout_ms)
 		t->deadline_ms = clock_now_ms() + order.timeout_ms;
-	if (t->is_detached) {
-		report_started(t->report_fd); /* after the command's own words, if it failed */
+	/* the command's own copy is closed by exec: its end without a word means that it runs */
+	if (t->is_detached)
 		cleanup_closep(&t->report_fd);
-	}
 	return 0;
 }
 
@@ -585,7 +588,7 @@ static int keep_only(struct server *s, struct err *e)
 		lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, 64 + count);
 	for (unsigned i = 0; i < s->watch.tmpfs_count; i++)
 		s->watch.tmpfs_fd[i] = fcntl(s->watch.tmpfs_fd[i], F_DUPFD_CLOEXEC, 80);
-	if (syscall(SYS_close_range, 0u, 63u, 0) < 0)
+	if (syscall(SYS_close_range, 0u, 63u, 0) < 0 || syscall(SYS_close_range, 128u, ~0u, 0) < 0)
 		return err_sys(e, errno, "close init's descriptors");
 	/* 0, 1 and 2 are nobody's: what a command is given must not land there by chance */
 	for (int stream = 0; stream < 3; stream++)
@@ -614,6 +617,12 @@ static int prepare(struct server *s, struct err *e)
 		return err_sys(e, errno, "wait for signals in init");
 	if (privs_drop_init(PRIVS_SERVES | (s->watch.memory_bytes ? PRIVS_WATCHES : 0), e) < 0)
 		return -1;
+	/*
+	 * A second line beside the lifeline. Whoever changes ids after this loses it; we do not. A
+	 * supervisor that is gone by now is seen by the lifeline, before there is any command.
+	 */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(e, errno, "end with the supervisor");
 	return s->template.has_landlock ? landlock_restrict(NULL, LANDLOCK_SCOPES, e) : 0;
 }
 
