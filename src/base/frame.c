@@ -196,13 +196,17 @@ int frame_receive(int socket_fd, enum frame_flags flags, struct frame *ret)
 		.msg_control = control.room,
 		.msg_controllen = sizeof(control.room),
 	};
+	bool was_reset = false;
 	ssize_t n;
 	int r;
 
-	do
+	/* who closed without reading all may have said something first: it comes after the reset */
+	errno = 0;
+	do {
+		was_reset = errno == ECONNRESET;
 		n = recvmsg(socket_fd, &message,
 			    MSG_CMSG_CLOEXEC | (flags & FRAME_NO_WAIT ? MSG_DONTWAIT : 0));
-	while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !was_reset)));
 	if (n < 0)
 		return errno == ECONNRESET ? 0 : -errno;
 	take_descriptors(&message, &d);

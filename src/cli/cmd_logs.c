@@ -4,12 +4,14 @@
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "engine/logs.h"
+#include "engine/tasks.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <unistd.h>
 
 #define FOLLOW_INTERVAL_MS 100
+#define LOOKS_BETWEEN_QUESTIONS 5u
 
 static const char *const examples[] = {
 	"agentkernel logs otter",
@@ -52,13 +54,31 @@ static int print(struct logs *l, struct err *e)
 	return failure < 0 ? err_sys(e, -failure, "write the output") : 0;
 }
 
-static int follow(struct logs *l, struct err *e)
+/* A command that died with its sandbox has left no end in its log. */
+static bool is_alive(char *const *environ_list, const char *sandbox, uint32_t id)
 {
-	while (!l->has_ended) {
+	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
+	struct err e = { 0 };
+
+	if (tasks_list(environ_list, sandbox, &list, &e) < 0)
+		return e.code != ERR_NOT_FOUND;
+	for (size_t i = 0; i < list.count; i++)
+		if (list.entries[i].id == id)
+			return list.entries[i].ended_ms == 0;
+	return false;
+}
+
+static int follow(struct logs *l, char *const *environ_list, const char *sandbox, struct err *e)
+{
+	bool is_over = false;
+
+	for (unsigned looks = 0; !l->has_ended && !is_over; looks++) {
 		struct pollfd reader = { .fd = STDOUT_FILENO };
 
 		if (poll(&reader, 1, FOLLOW_INTERVAL_MS) > 0 && (reader.revents & POLLERR))
 			return 0;
+		if (looks % LOOKS_BETWEEN_QUESTIONS == 0) /* before the last look at the log */
+			is_over = !is_alive(environ_list, sandbox, l->id);
 		if (print(l, e) < 0)
 			return -1;
 	}
@@ -81,7 +101,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	    logs_open(context->environ_list, words[0], words[1], &l, e) < 0 || print(&l, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return flags.follows ? follow(&l, e) : 0;
+	return flags.follows ? follow(&l, context->environ_list, words[0], e) : 0;
 }
 
 const struct cli_command cmd_logs = {

@@ -103,7 +103,7 @@ int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len, stru
 {
 	int r = frame_send(socket_fd, kind, body, len, NULL, 0);
 
-	if (r < 0)
+	if (r < 0 && r != -EPIPE) /* who does not listen any more may have said why */
 		return err_sys(e, -r, "ask the supervisor");
 	return control_wait(socket_fd, ret, e);
 }

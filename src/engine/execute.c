@@ -202,6 +202,8 @@ static char *const login_shell[] = { (char *)"sh", (char *)"-c",
 					     "SHELL; exec \"$SHELL\" -l",
 				     NULL };
 
+static int on_control(void *context, struct err *e);
+
 static int send_command(struct execution *x, unsigned flags, struct err *e)
 {
 	const struct execute_options *o = x->options;
@@ -238,6 +240,8 @@ static int send_command(struct execution *x, unsigned flags, struct err *e)
 	r = frame_send(x->control_fd, CONTROL_EXEC, body.bytes, body.len, fds,
 		       flags & (ORDER_TTY | ORDER_DETACHED) ? 1 : 4);
 	cleanup_closep(&x->reporting_fd);
+	if (r == -EPIPE && on_control(x, e) < 0)
+		return -1;
 	if (r < 0)
 		return err_sys(e, -r, "hand the command to the supervisor");
 	return 0;
@@ -449,9 +453,10 @@ static int start_detached(struct execution *x, uint32_t *ret_id, struct err *e)
 	struct report report;
 	int r;
 
-	if (prepare(x, e) < 0 ||
-	    send_command(x, ORDER_DETACHED | (x->options->tty == STREAMS_TTY_ON ? ORDER_TTY : 0),
-			 e) < 0 ||
+	unsigned flags = ORDER_DETACHED | (x->options->tty == STREAMS_TTY_ON ? ORDER_TTY : 0) |
+			 (x->options->argv ? 0 : ORDER_AWAITED);
+
+	if (prepare(x, e) < 0 || send_command(x, flags, e) < 0 ||
 	    control_wait(x->control_fd, &answer, e) < 0)
 		return -1;
 	if (answer.len != sizeof(*ret_id))

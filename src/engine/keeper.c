@@ -70,6 +70,7 @@ struct keeper {
 	struct rootplan root;
 	struct named_run run;
 	int listen_fd, signal_fd;
+	int spare_fd; /* given up for a moment when there are no more */
 	struct client *clients;
 	unsigned client_count;
 	struct task *tasks;
@@ -711,6 +712,13 @@ static void on_connection(struct keeper *k)
 	int fd = control_accept(k->listen_fd);
 	struct err e = { 0 };
 
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+		/* it would knock for ever: take it in, and send it away */
+		cleanup_closep(&k->spare_fd);
+		fd = control_accept(k->listen_fd);
+		cleanup_closep(&fd);
+		k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	}
 	if (fd < 0)
 		return;
 	if (k->client_count == KEEPER_CLIENTS_MAX) {
@@ -973,6 +981,7 @@ static int hold_signals(struct keeper *k, struct err *e)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
+	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	k->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (k->signal_fd < 0)
 		return err_sys(e, errno, "wait for signals");
@@ -1092,7 +1101,7 @@ static void detach(struct keeper *k, int ready_fd)
 
 static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
 {
-	struct keeper k = { .options = *o, .listen_fd = -1, .signal_fd = -1 };
+	struct keeper k = { .options = *o, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1 };
 	struct err e = { 0 };
 
 	session_init(&k.session);

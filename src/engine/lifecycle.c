@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,6 +140,9 @@ static void clean_up(const struct named *n)
 	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
 	if (named_load_run(n, &run, &ignored) < 0)
 		return;
+	/* a frozen init has not heard that its supervisor died */
+	for (char **path = run.cgroups; path && *path; path++)
+		cgroup_end_path(*path);
 	for (char **path = run.cgroups; path && *path; path++)
 		cgroup_remove_path(*path);
 }
@@ -444,7 +448,12 @@ static int update(char *const *environ_list, const char *name,
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0 ||
+	if (named_open(environ_list, name, &n, e) < 0)
+		return -1;
+	/* one change after the other: its supervisor has the lock, but does not write the policy */
+	if (flock(n.dir_fd, LOCK_EX) < 0)
+		return err_sys(e, errno, "wait for others that change sandbox '%s'", name);
+	if (named_load_policy(&n, &policy, e) < 0 ||
 	    policy_change(&policy, settings, count, e) < 0)
 		return -1;
 	return save_change(&n, &policy, e);

@@ -3,8 +3,9 @@
  * owner - working on files that a sandbox has written.
  *
  * A root caller may do anything with them. An ordinary caller's sandbox may have written files as
- * ids of the caller's range in /etc/subuid: only root of a user namespace with these ids may touch
- * them. Then the work is done by a child in such a namespace.
+ * ids of the caller's range in /etc/subuid, or with modes that keep their own owner out: only root
+ * of a user namespace with these ids may touch them. So the work is done by a child in such a
+ * namespace.
  */
 #include "base/err.h"
 

@@ -42,6 +42,7 @@
 #define VALUE_MAX_BYTES 128u
 #define REMOVE_TRIES 200u
 #define REMOVE_PAUSE_NS 5000000l
+#define PROCS_MAX_BYTES (1u << 20)
 #define NAME_PREFIX "agentkernel-"
 #define FREEZE_TRIES 4000u
 #define FREEZE_PAUSE_NS 500000l
@@ -530,42 +531,54 @@ static void remove_group(int parent_fd, const char *name)
 	}
 }
 
-/* What outlived its supervisor, which should not be; everything in the group is the sandbox's. */
-static void kill_all(int parent_fd, const char *name)
+/* The path was written down by us, but a file can be changed: it must be one of our groups. */
+static const char *find_name(const char *path)
 {
-	cleanup_fd int dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_free char *list = NULL;
+	const char *slash = strrchr(path, '/');
+
+	if (strncmp(path, CGROUP_FS "/", sizeof(CGROUP_FS)) != 0 || strstr(path, "/../") ||
+	    !slash || strncmp(slash + 1, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+		return NULL;
+	return slash + 1;
+}
+
+void cgroup_end_path(const char *path)
+{
+	cleanup_free char *pids = NULL;
+	cleanup_fd int dir_fd = -1;
 	char *rest, *line;
 	size_t len = 0;
 
-	if (dir_fd < 0 || file_write_at(dir_fd, "cgroup.kill", "1") == 0 ||
-	    file_read_at(dir_fd, "cgroup.procs", SELF_MAX_BYTES, &list, &len) < 0)
+	if (!find_name(path))
 		return;
-	rest = list;
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0 ||
+	    file_read_at(dir_fd, "cgroup.procs", PROCS_MAX_BYTES, &pids, &len) < 0)
+		return;
+	rest = pids;
 	while ((line = strsep(&rest, "\n"))) {
-		long pid = strtol(line, NULL, 10);
+		pid_t pid = (pid_t)strtol(line, NULL, 10);
 
-		if (pid > 1)
-			(void)kill((pid_t)pid, SIGKILL);
+		if (pid > 0)
+			(void)kill(pid, SIGKILL);
 	}
+	/* whichever of the two kinds it is; frozen ones die when they thaw */
+	(void)!file_write_at(dir_fd, "freezer.state", "THAWED");
+	(void)!file_write_at(dir_fd, "cgroup.freeze", "0");
 }
 
-/* The path was written down by us, but a file can be changed: it must be one of our groups. */
 void cgroup_remove_path(const char *path)
 {
-	const char *name = strrchr(path, '/');
+	const char *name = find_name(path);
 	cleanup_free char *parent = NULL;
 	cleanup_fd int parent_fd = -1;
 
-	if (strncmp(path, CGROUP_FS "/", sizeof(CGROUP_FS)) != 0 || strstr(path, "/../") || !name ||
-	    strncmp(name + 1, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+	if (!name)
 		return;
-	parent = mem_dup_bytes(path, (size_t)(name - path));
+	parent = mem_dup_bytes(path, (size_t)(name - 1 - path));
 	parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent_fd < 0)
-		return;
-	kill_all(parent_fd, name + 1);
-	remove_group(parent_fd, name + 1);
+	if (parent_fd >= 0)
+		remove_group(parent_fd, name);
 }
 
 void cgroup_remove(struct cgroup *c)

@@ -71,6 +71,8 @@ ERR_CHECKED int cgroup_plan(const struct policy *p, unsigned flags, struct cgrou
 struct buf;
 void cgroup_format_paths(const struct cgroup *c, struct buf *out);
 void cgroup_remove_path(const char *path);
+/* Before that: ends what is left in a group whose owner died, frozen or not. */
+void cgroup_end_path(const char *path);
 
 /* Makes the groups and sets the limits. On failure nothing is left. */
 ERR_CHECKED int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e);

@@ -35,6 +35,7 @@ enum order_flags {
 	ORDER_TTY = 1 << 0,          /* a terminal of its own */
 	ORDER_DETACHED = 1 << 1,     /* nobody waits: output goes to the log */
 	ORDER_CAPABILITIES = 1 << 2, /* as far as the profile has any */
+	ORDER_AWAITED = 1 << 3,      /* detached, but its terminal is attached to next */
 };
 
 /*

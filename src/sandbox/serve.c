@@ -262,6 +262,7 @@ static int start_task(struct server *s, struct frame *f, struct task *t, struct 
 		return -1;
 	t->id = order.id;
 	t->is_detached = order.flags & ORDER_DETACHED;
+	t->is_attached = order.flags & ORDER_AWAITED && order.flags & ORDER_TTY; /* its first words wait */
 	fill_command(s, &order, &texts, &c);
 	if (open_streams(s, t, &order, f, &c, &ends, e) < 0)
 		return -1;

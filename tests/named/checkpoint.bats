@@ -1,0 +1,300 @@
+#!/usr/bin/env bats
+# Checkpoints: all that a sandbox has on disk at one moment, and what is made from it.
+load helpers
+
+prepare_file() {
+	started base --image bb
+}
+
+# checkpoint NAME [options]: its id
+checkpoint() {
+	ak checkpoint create "$@" | grep -o '[0-9a-f]\{12\}' | head -n 1
+}
+
+# A tree with everything that a file system has.
+make_tree='mkdir /tree; cd /tree; echo text >file; ln file hard; ln -s file soft; ln -s /nowhere dangling; mkfifo fifo
+	mkdir -m 1777 sticky; mkdir -m 0 closed; echo x >unreadable; chmod 0 unreadable; head -c 3000000 /dev/urandom >big
+	dd if=/dev/zero of=sparse bs=1 count=1 seek=50000000 2>/dev/null; touch "a name with spaces" "$(printf "new\nline")"
+	mkdir -p deep/er/est; touch -d "2001-02-03 04:05:06" file deep/er; rm /doomed; rm -r /opaque; mkdir /opaque; echo upper >/opaque/upper; sync'
+show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%n %F %a %u:%g %h %s" "$f" 2>/dev/null || echo "$f?"; done
+	find tree -type f ! -name unreadable ! -name "*line*" | sort | xargs -d "\n" sha256sum 2>/dev/null; stat -c %Y tree/file tree/deep/er; readlink tree/soft; readlink tree/dangling'
+
+@test "content, owners, modes, times, links and holes are as they were, in restore, fork and create" {
+	started tree --image bb
+	ak exec tree sh -c "$make_tree"
+	! has_many_ids || ak exec tree sh -c 'echo x >/tree/given; chown app:extra /tree/given; chmod 640 /tree/given'
+	before=$(ak exec tree sh -c "$show_tree" 2>&1)
+	[ "$(wc -l <<<"$before")" -gt 20 ] || { echo "$before"; false; }
+	id=$(checkpoint tree --comment "all of it")
+	ak exec tree sh -c 'rm -rf /tree /opaque; echo other >/doomed; echo new >/new'
+	ak stop tree
+	ak checkpoint restore tree "$id"
+	ak create from --from "$id"
+	ak fork tree forked
+	for name in tree from forked; do
+		[ "$(state "$name")" = running ] || ak start "$name"
+		after=$(ak exec "$name" sh -c "$show_tree" 2>&1)
+		[ "$after" = "$before" ] || { diff <(echo "$before") <(echo "$after"); false; }
+		run ak exec "$name" sh -c 'ls /new /doomed 2>/dev/null; ls /opaque'
+		says upper
+	done
+	run ak checkpoint list tree
+	[[ "$output" == *"$id"*"all of it"* ]]
+}
+
+@test "the host's image has checkpoints, too" {
+	started hosty
+	ak exec hosty sh -c 'echo one >/tmp/file; rm -f /etc/hosts; mkdir /opt-made'
+	id=$(checkpoint hosty)
+	ak exec hosty sh -c 'echo two >/tmp/file'
+	ak stop hosty
+	ak checkpoint restore hosty "$id"
+	ak start hosty
+	run ak exec hosty sh -c 'cat /tmp/file; ls -d /opt-made; ls /usr/bin | wc -l | grep -c -v "^0"'
+	says "one
+/opt-made
+1"
+}
+
+@test "a live checkpoint is of one moment: what is written together is together" {
+	started live
+	ak exec live sh -c 'cd /tmp; for f in 1 2 3 4 5 6; do head -c 3000000 /dev/urandom >ballast.$f; echo 0 >count.$f; done'
+	ak exec -d live sh -c 'cd /tmp; i=0; while :; do i=$((i+1)); for f in 1 2 3 4 5 6; do echo $i >count.$f; done; done'
+	for round in 1 2 3 4 5; do
+		ak checkpoint create live >/dev/null
+	done
+	for id in $(ak checkpoint list live --json | grep -o '"id":"[^"]*"' | cut -d'"' -f4); do
+		layer=$(tr '\0' '\n' <"$STATE/checkpoints/$id/record" | sed -n 's/^layer=//p' | head -n 1)
+		# one after the other: the first ones may be one ahead, and one may be empty, just being written
+		cat "$STATE/layers/$layer"/tmp/count.* | tr '\n' ' ' >"$W/counts"
+		awk '{ for (i = 2; i <= NF; i++) if ($i > $(i - 1)) exit 1; exit NF < 5 || $1 - $NF > 1 }' "$W/counts" || { cat "$W/counts"; false; }
+	done
+	first=$(ak exec live cat /tmp/count.1)
+	moves_on() { [ "$(ak exec live cat /tmp/count.1)" != "$first" ]; }
+	until_true moves_on # it runs on
+}
+
+@test "a checkpoint of a paused sandbox leaves it paused" {
+	started held
+	ak exec held sh -c 'echo x >/tmp/x'
+	ak pause held
+	id=$(checkpoint held)
+	is_state held paused
+	ak resume held
+	ak create held-2 --from "$id"
+	ak start held-2
+	run ak exec held-2 cat /tmp/x
+	says x
+}
+
+@test "forks have all files and nothing else in common" {
+	ak exec base sh -c 'echo shared >/tmp/shared'
+	ak update base --pids 300
+	ak fork base twin --count 3
+	for i in 1 2 3; do
+		is_state "twin-$i" running
+		ak exec "twin-$i" sh -c "cat /tmp/shared; echo $i >/tmp/own; hostname; cat /etc/machine-id" >"$W/$i"
+		[ "$(head -n 2 "$W/$i")" = "shared
+twin-$i" ]
+	done
+	[ "$(tail -q -n 1 "$W"/[123] | sort -u | wc -l)" -eq 3 ]
+	[ "$(ak exec twin-2 cat /tmp/own)" = 2 ]
+	run ak exec base cat /tmp/own
+	[ "$status" -ne 0 ]
+	run ak exec twin-1 sh -c 'ls -d /proc/[0-9]* | wc -l'
+	[ "$output" -le 4 ] # no process has come with it
+	ak info twin-1 | grep -q '^pids  *300'
+	ak info twin-1 | grep -q 'fork of base'
+	ak stop twin-1
+	ak fork twin-1 twin-cold
+	is_state twin-cold created
+	run ak fork base twin-2
+	fails_with 125 "there is a sandbox 'twin-2' already"
+	run ak fork base BAD
+	fails_with 125 "is no name for a sandbox"
+	for count in 0 1001 x; do
+		run ak fork base other --count "$count"
+		fails_with 125 "--count"
+	done
+	[ -z "$(ak list -a -q | grep '^other' || true)" ]
+}
+
+@test "a checkpoint outlives its sandbox, and a sandbox its checkpoint" {
+	started short --image bb
+	ak exec short sh -c 'echo kept >/tmp/kept'
+	id=$(checkpoint short)
+	ak remove -f short
+	ak gc >/dev/null
+	ak create long --from "$id"
+	ak start long
+	ak checkpoint remove "$id"
+	ak gc >/dev/null
+	run ak exec long cat /tmp/kept
+	says kept
+	ak restart long
+	run ak exec long cat /tmp/kept
+	says kept
+	run ak checkpoint remove "$id"
+	fails_with 125 "no checkpoint '$id'"
+	ak remove -f long
+	layers=$(find "$STATE/layers" -mindepth 1 -maxdepth 1 -type d | wc -l)
+	records=$(cat "$STATE"/sandboxes/*/record "$STATE"/checkpoints/*/record 2>/dev/null | tr '\0' '\n' | grep '^layer=' | sort -u | wc -l)
+	[ "$layers" -eq "$records" ] # none that nobody names
+}
+
+# bats test_tags=once
+@test "ten checkpoints on top of each other, each with its own" {
+	ak create chain
+	for i in $(seq 10); do
+		ak start chain
+		ak exec chain sh -c "echo $i >>/tmp/log; echo $i >/tmp/last; rm -f /tmp/only-*; touch /tmp/only-$i"
+		ak stop chain
+		ids[i]=$(checkpoint chain)
+		ak checkpoint restore chain "${ids[i]}"
+	done
+	for i in 10 1; do
+		ak checkpoint restore chain "${ids[i]}"
+		ak start chain
+		run ak exec chain sh -c 'cat /tmp/last; wc -l </tmp/log; ls /tmp'
+		says "$i
+$i
+last
+log
+only-$i"
+		ak stop chain
+	done
+}
+
+@test "more checkpoints below each other than a mount takes are refused in words" {
+	started tower
+	ak checkpoint create tower >/dev/null
+	ak fork tower tower-2
+	ak remove -f tower
+	ak stop tower-2
+	record=$STATE/sandboxes/tower-2/record
+	layer=$(tr '\0' '\n' <"$record" | sed -n 's/^layer=//p')
+	for i in $(seq 10 56); do
+		as cp -a "$STATE/layers/$layer" "$STATE/layers/$(printf %024x "$i")"
+		printf 'layer=%024x\0' "$i" >>"$record"
+	done
+	run ak checkpoint create tower-2
+	fails_with 125 "sandbox 'tower-2' stands on 48 checkpoints already"
+	ak start tower-2
+	ak exec tower-2 true
+}
+
+@test "restore needs a stopped sandbox of the same image, and a checkpoint that is there" {
+	id=$(checkpoint base)
+	run ak checkpoint restore base "$id"
+	fails_with 125 "stop it first"
+	is_state base running
+	ak create plain
+	run ak checkpoint restore plain "$id"
+	fails_with 125 "checkpoint '$id' is of image 'bb', sandbox 'plain' of 'host'"
+	for bad in 000000000000 nosuch ../.. ""; do
+		run ak checkpoint restore plain "$bad"
+		[ "$status" -eq 125 ]
+		[[ "$output" == *"no checkpoint"* || "$output" == *missing* ]] || { echo "$bad: $output"; false; }
+	done
+}
+
+@test "the policy of a checkpoint holds for what is made from it: a restrictive one stays so" {
+	started strict -p restrictive
+	id=$(checkpoint strict)
+	ak create strict-2 --from "$id"
+	ak start strict-2
+	run ak exec strict-2 sh -c 'id -u; grep CapBnd /proc/self/status'
+	says "1000
+CapBnd:	0000000000000000"
+	ak fork strict strict-3
+	run ak exec strict-3 id -u
+	says 1000
+	run ak create strict-4 --from "$id" --profile permissive
+	[ "$status" -eq 125 ] || { ak info strict-4 | grep -q '^profile  *restrictive'; }
+}
+
+@test "a layer that was changed is not restored: the digest tells, and others go on" {
+	ak create intact
+	ak start intact
+	ak exec intact sh -c 'echo original >/tmp/file; echo more >/tmp/second'
+	id=$(checkpoint intact)
+	ak stop intact
+	layer=$STATE/layers/$(tr '\0' '\n' <"$STATE/checkpoints/$id/record" | sed -n 's/^layer=//p' | head -n 1)
+	cp -p "$layer/tmp/file" "$W/file"
+	echo tampered >"$layer/tmp/file"
+	run ak checkpoint restore intact "$id"
+	fails_with 125 "checkpoint '$id'"
+	[[ "$output" == *digest* ]] || { echo "$output"; false; }
+	cp -p "$W/file" "$layer/tmp/file"
+	rm "$layer/tmp/second"
+	run ak checkpoint restore intact "$id"
+	fails_with 125 "checkpoint '$id'"
+	rm -rf "$layer"
+	run ak checkpoint restore intact "$id"
+	fails_with 125 "checkpoint '$id'"
+	ak start intact # as it was
+	run ak exec intact cat /tmp/file
+	says original
+	ak exec base true
+	ak checkpoint remove "$id"
+}
+
+@test "records that are damaged or of a later version: words, a way out, and others untouched" {
+	for kind in garbage empty later missing; do
+		ak create "bad-$kind"
+		record=$STATE/sandboxes/bad-$kind/record
+		case $kind in
+		garbage) head -c 300 /dev/urandom >"$record" ;;
+		empty) : >"$record" ;;
+		later) sed -i 's/^agentkernel sandbox [0-9]*/agentkernel sandbox 999/' "$record" ;;
+		missing) rm "$record" ;;
+		esac
+		for words in "start bad-$kind" "info bad-$kind" "exec bad-$kind true" "remove bad-$kind" "checkpoint create bad-$kind" "fork bad-$kind x"; do
+			# shellcheck disable=SC2086
+			run ak $words
+			fails_with 125 "('agentkernel remove -f bad-$kind' removes it)"
+		done
+		run ak list --all
+		[ "$status" -eq 0 ]
+		[[ "$output" == *"bad-$kind"*damaged* && "$output" == *base*running* ]]
+		ak list --all --json | python3 -c 'import json, sys; json.load(sys.stdin)'
+		ak gc >/dev/null
+		ak exec base true
+		[ -e "$STATE/sandboxes/bad-$kind" ] # for people to judge
+		ak remove -f "bad-$kind"
+		[ ! -e "$STATE/sandboxes/bad-$kind" ]
+	done
+	ak create bad-policy
+	echo x >"$STATE/sandboxes/bad-policy/policy"
+	run ak start bad-policy
+	fails_with 125 "sandbox 'bad-policy'"
+	ak remove bad-policy
+	started bad-run
+	ak stop bad-run
+	echo x >"$STATE/sandboxes/bad-run/run"
+	run ak start bad-run
+	fails_with 125 "sandbox 'bad-run'"
+	ak remove -f bad-run
+}
+
+@test "a checkpoint whose record is damaged is told of and can be removed" {
+	id=$(checkpoint base)
+	echo garbage >"$STATE/checkpoints/$id/record"
+	run ak checkpoint list
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"there are checkpoints whose record cannot be read"* ]]
+	run ak create broken --from "$id"
+	[ "$status" -eq 125 ]
+	ak gc >/dev/null # takes no layer away that it may name
+	ak checkpoint remove "$id"
+	run ak checkpoint list
+	[[ "$output" != *"cannot be read"* ]]
+}
+
+@test "a comment may have any text, and not too much of it" {
+	id=$(checkpoint base --comment $'tab\t"quote" \\ ü')
+	ak checkpoint list --json | python3 -c 'import json, sys
+assert [c for c in json.load(sys.stdin) if c["id"] == sys.argv[1]][0]["comment"] == "tab\t\"quote\" \\ ü"' "$id"
+	run ak checkpoint create base --comment "$(printf 'x%.0s' $(seq 1025))"
+	fails_with 125 "a comment has at most 1024 bytes"
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# What a sandbox leaves on its disk for its own next start. It starts, or fails in words; nothing of
+# the host is shown, changed or waited for.
+load helpers
+
+# The host's side: everyone may write there, so an escape is not stopped by owners.
+make_canary() {
+	mkdir -p "$W/canary/etc" "$W/canary/deep/er"
+	echo secret-of-the-host | tee "$W/canary/secret" "$W/canary/etc/secret" >"$W/canary/hosts"
+	echo 'evil:x:0:0::/:/bin/sh' >"$W/canary/passwd"
+	chmod -R 777 "$W/canary"
+	before=$(canary_state)
+}
+
+canary_state() {
+	find "$W/canary" -printf '%p %m %u %s %T@ %l\n' | sort
+	cat "$W/canary/secret" "$W/canary/hosts"
+}
+
+# Each kind at each place; who has one image more or less to lose is tested with one.
+check_kind() {
+	local image images=(host bb)
+	[ "${AS:-root}" = root ] || images=("${images[CALLER_ID == 12345 ? 0 : 1]}")
+	make_canary
+	mkdir "$W/data"
+	give "$W/data"
+	for image in "${images[@]}"; do
+		as env AK="$AK" python3 "$TOP/tests/named/hostile.py" "$1" "$image" "$W/canary" || return 1
+	done
+	[ "$(canary_state)" = "$before" ]
+}
+
+@test "links to paths of the host lead nowhere" {
+	check_kind link
+}
+
+@test "links with many dots lead nowhere" {
+	check_kind dots
+}
+
+@test "links through /proc lead nowhere" {
+	check_kind proc
+}
+
+@test "links to themselves hold up nothing" {
+	check_kind loop
+}
+
+@test "fifos are not waited for" {
+	check_kind fifo
+}
+
+@test "sockets are no files" {
+	check_kind socket
+}
+
+@test "files where directories belong" {
+	check_kind file
+}
+
+@test "directories where files belong" {
+	check_kind directory
+}
+
+@test "directories that are closed to everyone" {
+	check_kind closed
+}
+
+@test "whiteouts of what a root needs" {
+	check_kind whiteout
+}
+
+@test "a sandbox does it itself, from inside" {
+	make_canary
+	for image in host bb; do
+		name=itself-$image
+		started "$name" --image "$image"
+		ak exec -T "$name" sh -c "cd /; for p in etc/resolv.conf etc/hosts etc/hostname etc/machine-id etc/passwd etc/group; do
+			rm -rf \$p; ln -s ../../../../../..$W/canary/hosts \$p; done
+			for p in home root var run tmp opt srv; do mv \$p \$p.old || rm -rf \$p; ln -s $W/canary \$p; done; true" 2>/dev/null
+		ak stop "$name"
+		run ak start "$name"
+		[ "$status" -eq 0 ] || fails_with 125 "start sandbox '$name': "
+		run ak exec -T "$name" sh -c 'cat /home/secret /etc/hosts /tmp/secret /var/secret; echo x >/tmp/new'
+		[[ "$output" != *secret-of-the-host* ]] || { echo "$output"; false; }
+		run ak exec -T -u evil "$name" true
+		[ "$status" -eq 125 ]
+		ak remove -f "$name"
+	done
+	[ "$(canary_state)" = "$before" ]
+}
+
+@test "a disk whose upper or work directory is a link is refused, and the link's end is left alone" {
+	make_canary
+	started outside
+	ak stop outside
+	for part in upper work; do
+		disk=$STATE/sandboxes/outside/disk.0
+		mv "$disk/$part" "$disk/$part.old"
+		as ln -s "$W/canary" "$disk/$part"
+		run ak start outside
+		[ "$status" -eq 0 ] || fails_with 125 "start sandbox 'outside'"
+		if [ "$status" -eq 0 ]; then
+			run ak exec outside cat /secret
+			[[ "$output" != *secret-of* ]]
+			ak stop outside
+		fi
+		[ "$(canary_state)" = "$before" ]
+		rm "$disk/$part"
+		mv "$disk/$part.old" "$disk/$part"
+	done
+	ak start outside
+}
+
+@test "names that deceive do so to nobody" {
+	started names
+	ak exec names sh -c 'mkdir /tmp/$(printf "a\033[2Jb"); touch "/tmp/-rf" "/tmp/
+newline"; for i in $(seq 60); do mkdir -p d; cd d; done; echo deep >file'
+	ak checkpoint create names >/dev/null
+	ak fork names names-2
+	ak stop names
+	ak remove names
+	run ak exec names-2 sh -c 'ls /tmp | wc -l'
+	says 4
+}
+
+@test "the user database may be anything: exec with a user reads it safely" {
+	started passwd --image bb
+	for text in '' 'root' 'root:x:0:0' 'root:x:99999999999:0::/:/bin/sh' "$(printf 'x%.0s' $(seq 5000))" 'root:x:-1:-1::/:/bin/sh'; do
+		ak exec passwd sh -c 'cat >/etc/passwd' <<<"$text"
+		run ak exec -u root passwd true
+		[ "$status" -eq 125 ] || [ "$status" -eq 0 ]
+		[ "$(wc -l <<<"$output")" -eq 1 ]
+		ak exec -u 0 passwd true
+	done
+	ak exec passwd sh -c 'rm /etc/passwd; mkfifo /etc/passwd'
+	run ak exec -u root passwd true
+	fails_with 125 "/etc/passwd"
+	ak exec passwd sh -c 'rm /etc/passwd; ln -s /dev/zero /etc/passwd'
+	run ak exec -u root passwd true
+	fails_with 125 "/etc/passwd"
+	ak exec passwd sh -c 'rm /etc/passwd; head -c 50000000 /dev/zero >/etc/passwd'
+	run ak exec -u root passwd true
+	fails_with 125 "/etc/passwd"
+	ak exec passwd sh -c 'rm /etc/passwd; echo "mine:x:0:0::/tmp:/bin/sh" >/etc/passwd'
+	run ak exec -u mine passwd sh -c 'id -u; echo $HOME'
+	says "0
+/tmp"
+}
