@@ -60,6 +60,20 @@ int control_listen(int dir_fd, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/*
+ * An ordinary user's sandbox has that user's id, and may see the socket where the state directory
+ * lies in what it is shown. Its user namespace is another one.
+ */
+static bool is_outside(pid_t pid)
+{
+	char path[40];
+	struct stat own, other;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat("/proc/self/ns/user", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 int control_accept(int listen_fd)
 {
 	cleanup_fd int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -69,6 +83,8 @@ int control_accept(int listen_fd)
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return -1;
 	if (peer.uid != geteuid() && peer.uid != 0)
+		return -1;
+	if (peer.uid != 0 && !is_outside(peer.pid))
 		return -1;
 	return take_fd(&fd);
 }

@@ -2,11 +2,15 @@
 #include "engine/hostfiles.h"
 
 #include "base/cleanup.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
 #include "sandbox/idmap.h"
 #include "sandbox/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,14 +49,99 @@ static int open_mapped(struct rootfs_place *place, int source_fd, const struct s
 	return 0;
 }
 
-static int open_checked(const struct rootfs_place *place, int *ret_fd, struct stat *ret_st,
-			struct err *e)
+/* ---- where a name leads ---- */
+
+static int open_source(const char *source, int *ret_fd, struct err *e)
 {
-	cleanup_fd int fd = open(place->source, O_PATH | O_CLOEXEC);
+	int fd = open(source, O_PATH | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND, "'%s' does not exist", place->source);
-	if (fd < 0 || fstat(fd, ret_st) < 0)
+		return err_set(e, ERR_NOT_FOUND, "'%s' does not exist", source);
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", source);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* "SOURCE\nPATH": what was opened, and where it really lies. */
+static int format_note(const char *source, int fd, char **ret, struct err *e)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return err_sys(e, errno, "find out where '%s' lies", source);
+	path[n] = '\0';
+	*ret = mem_format("%s\n%s", source, path);
+	return 0;
+}
+
+static bool is_noted(char *const *places, const char *source)
+{
+	size_t len = strlen(source);
+
+	for (; places && *places; places++)
+		if (strncmp(*places, source, len) == 0 && (*places)[len] == '\n')
+			return true;
+	return false;
+}
+
+static int note_one(const char *source, char ***places, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	cleanup_free char *note = NULL;
+
+	if (!source || is_noted(*places, source))
+		return 0;
+	if (open_source(source, &fd, e) < 0 || format_note(source, fd, &note, e) < 0)
+		return -1;
+	if (!keyrows_list_add(places, note))
+		return err_set(e, ERR_LIMIT, "too many directories are shown");
+	return 0;
+}
+
+int hostfiles_note(const struct policy *p, char ***places, struct err *e)
+{
+	if (note_one(p->home, places, e) < 0)
+		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
+	if (note_one(p->workspace, places, e) < 0)
+		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (note_one(p->mounts[i].source, places, e) < 0)
+			return err_wrap(e, "%s", p->origin[POLICY_MOUNT]);
+	return 0;
+}
+
+/* Does it lead where it led when the sandbox was made? */
+static int check_note(char *const *places, const char *source, int fd, struct err *e)
+{
+	cleanup_free char *note = NULL;
+
+	if (format_note(source, fd, &note, e) < 0)
+		return -1;
+	for (; *places; places++)
+		if (strcmp(*places, note) == 0)
+			return 0;
+	return err_set(e, ERR_DENIED,
+		       "'%s' leads to '%s' now, and did not when the sandbox was created (make a "
+		       "new sandbox if that is meant)",
+		       source, note + strlen(source) + 1);
+}
+
+/* ---- opening ---- */
+
+static int open_checked(const struct rootfs_place *place, char *const *places, int *ret_fd,
+			struct stat *ret_st, struct err *e)
+{
+	cleanup_fd int fd = -1;
+
+	if (open_source(place->source, &fd, e) < 0)
+		return -1;
+	if (places && check_note(places, place->source, fd, e) < 0)
+		return -1;
+	if (fstat(fd, ret_st) < 0)
 		return err_sys(e, errno, "open '%s'", place->source);
 	if (access(place->source, R_OK | (S_ISDIR(ret_st->st_mode) ? X_OK : 0)) < 0)
 		return err_sys(e, errno, "read '%s'", place->source);
@@ -61,15 +150,15 @@ static int open_checked(const struct rootfs_place *place, int *ret_fd, struct st
 }
 
 /* `place` has its source, target and is_read_only; the rest is found out here. */
-static int add_host(struct hostfiles *h, struct rootfs_place place, const struct idmap *map,
-		    struct err *e)
+static int add_host(struct hostfiles *h, struct rootfs_place place, char *const *places,
+		    const struct idmap *map, struct err *e)
 {
 	cleanup_fd int source_fd = -1;
 	struct stat st = { 0 };
 
 	place.kind = ROOTFS_HOST;
 	place.tree_fd = -1;
-	if (open_checked(&place, &source_fd, &st, e) < 0)
+	if (open_checked(&place, places, &source_fd, &st, e) < 0)
 		return -1;
 	place.device = st.st_dev;
 	place.inode = st.st_ino;
@@ -88,9 +177,9 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 					   .is_read_only = true };
 	const struct rootfs_place workspace = { .source = p->workspace, .target = p->workspace };
 
-	if (p->home && add_host(h, home, map, e) < 0)
+	if (p->home && add_host(h, home, p->places, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
-	if (p->workspace && add_host(h, workspace, map, e) < 0)
+	if (p->workspace && add_host(h, workspace, p->places, map, e) < 0)
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
@@ -98,7 +187,7 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 						    .target = m->target,
 						    .is_read_only = m->is_read_only };
 
-		if (add_host(h, mount, map, e) < 0)
+		if (add_host(h, mount, p->places, map, e) < 0)
 			return err_wrap(e, "%s", p->origin[POLICY_MOUNT]);
 	}
 	for (unsigned i = 0; i < p->tmpfs_count; i++)

@@ -21,6 +21,13 @@ struct hostfiles {
 	unsigned count;
 };
 
+/*
+ * Adds to *places where the policy's home, workspace and mounts lead now, unless it says so
+ * already. For a sandbox that starts again later: a part of the way may lie in a directory that a
+ * sandbox writes to, and must not lead elsewhere then. The list goes into the policy.
+ */
+ERR_CHECKED int hostfiles_note(const struct policy *p, char ***places, struct err *e);
+
 /* Names in the policy are borrowed. */
 ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct idmap *map,
 			       struct err *e);

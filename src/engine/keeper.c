@@ -47,6 +47,8 @@
 
 #define STOP_LOOK_MS 20 /* how often it is looked whether all processes have gone */
 #define CPU_INTERVAL_MS 200
+#define ORDER_WAIT_MS 2000u
+#define ORDER_LOOK_MS 20
 #define LOG_NAME_MAX_BYTES 24
 #define EXIT_FAILED 125
 
@@ -104,11 +106,24 @@ static void end(struct keeper *k, const char *reason)
 
 /* ---- init ---- */
 
-/* An init that does not take orders is as good as dead. */
+/*
+ * An init that does not take orders is as good as dead. The socket does not block: what runs inside
+ * can keep init from reading, and must not keep us from stopping it.
+ */
 static void order(struct keeper *k, uint32_t kind, const void *body, size_t len, const int *fds,
 		  unsigned fd_count)
 {
-	if (frame_send(k->session.sandbox.orders_fd, kind, body, len, fds, fd_count) < 0)
+	struct pollfd polled = { .fd = k->session.sandbox.orders_fd, .events = POLLOUT };
+	uint64_t give_up_ms = clock_now_ms() + ORDER_WAIT_MS;
+	int r = k->is_over ? -EPIPE : frame_send(polled.fd, kind, body, len, fds, fd_count);
+
+	while (r == -EAGAIN && clock_now_ms() < give_up_ms) {
+		(void)poll(&polled, 1, ORDER_LOOK_MS);
+		r = frame_send(polled.fd, kind, body, len, fds, fd_count);
+	}
+	if (r == -EAGAIN)
+		end(k, "init takes no orders");
+	else if (r < 0)
 		end(k, "init died");
 }
 
@@ -1034,6 +1049,8 @@ static int build(struct keeper *k, struct err *e)
 	command_init(&none, k->options.policy);
 	if (session_start(&k->session, &none, 0, e) < 0 || await_init(k, e) < 0)
 		return -1;
+	if (fcntl(k->session.sandbox.orders_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+		return err_sys(e, errno, "prepare the socket for orders");
 	k->run.init_pid = (uint64_t)k->session.sandbox.pid;
 	k->run.switches_ids = k->session.idmap.kind != IDMAP_ONE;
 	k->run.host_gid = k->session.idmap.kind == IDMAP_PRIVATE ? k->session.idmap.host_gid : 0;

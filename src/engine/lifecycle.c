@@ -16,6 +16,7 @@
 #include "engine/checkpoint.h"
 #include "engine/control.h"
 #include "engine/gatekeeper.h"
+#include "engine/hostfiles.h"
 #include "engine/images.h"
 #include "engine/keeper.h"
 #include "engine/layerstore.h"
@@ -169,6 +170,21 @@ static void copy_list(char *const *from, char ***to)
 		(void)keyrows_list_add(to, *from);
 }
 
+/* A policy that comes from another sandbox says already where its places led. */
+static int create_noted(const struct lifecycle_request *q, struct named *n, struct err *e)
+{
+	struct policy policy = *q->policy; /* borrows all but the list */
+	int r;
+
+	policy.places = NULL;
+	copy_list(q->policy->places, &policy.places);
+	r = hostfiles_note(&policy, &policy.places, e);
+	if (r == 0)
+		r = named_create(q->environ_list, n, &policy, e);
+	keyrows_list_free(&policy.places);
+	return r;
+}
+
 static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
 {
 	if (check_request(q, e) < 0)
@@ -192,7 +208,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 		if (images_pin(q->environ_list, q->image, n->image_pin, e) < 0)
 			return -1;
 	}
-	if (named_create(q->environ_list, n, q->policy, e) == 0)
+	if (create_noted(q, n, e) == 0)
 		return 0;
 	if (q->image)
 		images_unpin(q->environ_list, n->image_pin);

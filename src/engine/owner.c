@@ -26,8 +26,8 @@ int owner_become(const struct owner_identity *who, struct err *e)
 {
 	if (setns(who->userns_fd, CLONE_NEWUSER) < 0)
 		return err_sys(e, errno, "enter the namespace of the sandbox's files");
-	/* an ordinary user's namespace with one id has no groups to give up */
-	if (geteuid() == 0 && syscall(SYS_setgroups, 0, NULL) < 0 && errno != EPERM)
+	/* an ordinary user's namespace with one id may not give up groups */
+	if (syscall(SYS_setgroups, 0, NULL) < 0 && errno != EPERM)
 		return err_sys(e, errno, "give up groups");
 	/* by number: one thread */
 	if (syscall(SYS_setresgid, who->gid, who->gid, who->gid) < 0 ||

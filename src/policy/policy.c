@@ -478,6 +478,9 @@ void policy_done(struct policy *p)
 	for (char **v = p->image_env; v && *v; v++)
 		free(*v);
 	free(p->image_env);
+	for (char **v = p->places; v && *v; v++)
+		free(*v);
+	free(p->places);
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
 		free(p->owned_origin[i]);
 	*p = (struct policy){ 0 };

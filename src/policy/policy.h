@@ -125,7 +125,9 @@ struct policy {
 	unsigned tmpfs_count;
 	struct egress egress; /* where to, with a network */
 	char **image_env;     /* the image's, NULL-ended; NULL: has none */
-	char **env;           /* "NAME=value", later ones win */
+	char **places; /* where home, workspace and mounts led when a sandbox that stays was made
+			  (engine/hostfiles.h); NULL: not noted */
+	char **env;    /* "NAME=value", later ones win */
 	unsigned env_count;
 
 	/* 0 means no limit */

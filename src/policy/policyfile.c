@@ -47,6 +47,7 @@ static const struct keyrows_row rows[] = {
 	ROW("home-dir", KEYROWS_TEXT, policy.home_dir),
 	ROW("egress", KEYROWS_TEXT, egress),
 	ROW("image-env", KEYROWS_LIST, policy.image_env),
+	ROW("place", KEYROWS_LIST, policy.places),
 	ROW("memory", KEYROWS_NUMBER, policy.memory_bytes),
 	ROW("cpus", KEYROWS_NUMBER, policy.cpus_milli),
 	ROW("pids", KEYROWS_NUMBER, policy.pids_count),

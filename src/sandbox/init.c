@@ -160,7 +160,7 @@ void init_run(const struct init_options *o)
 		goto out;
 	report_fd = KEPT_REPORT_FD;
 	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 ||
-	    open_signals(&all, &signal_fd, &e) < 0)
+	    privs_die_with_parent(&e) < 0 || open_signals(&all, &signal_fd, &e) < 0)
 		goto out;
 	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &watch), 0);
 	_exit(0);

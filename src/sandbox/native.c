@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define INOTIFY_INSTANCES_MAX "64"
+#define PENDING_SIGNALS_MAX 4096u /* of all sandboxes of one caller */
 #define EXIT_SETUP_FAILED 125
 #define PROC_PATH_MAX_BYTES 40
 
@@ -264,26 +265,49 @@ static int explain_clone(int error, struct err *e)
 	return err_sys(e, error, "create the sandbox's namespaces");
 }
 
+/*
+ * What the new namespace's users have queued together counts for the caller's account, up to this
+ * process's limit at the time of its creation.
+ */
+static void bound_pending(struct rlimit *ret_old)
+{
+	struct rlimit bound;
+
+	if (getrlimit(RLIMIT_SIGPENDING, ret_old) < 0) {
+		*ret_old = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+		return;
+	}
+	bound = *ret_old;
+	if (bound.rlim_cur > PENDING_SIGNALS_MAX)
+		bound.rlim_cur = PENDING_SIGNALS_MAX;
+	(void)setrlimit(RLIMIT_SIGPENDING, &bound);
+}
+
 static int clone_child(const struct native_plan *plan, int *ret_pid_fd, pid_t *ret_pid,
 		       struct err *e)
 {
 	int cgroup_fd = cgroup_clone_fd(plan->cgroup);
-	int pid_fd = -1;
+	int pid_fd = -1, error;
 	struct clone_args args = {
 		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			 CLONE_NEWNET | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pid_fd,
 		.exit_signal = SIGCHLD,
 	};
+	struct rlimit pending;
 	long pid;
 
 	if (cgroup_fd >= 0) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
 	}
+	bound_pending(&pending);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
+	error = errno;
+	if (pid != 0)
+		(void)setrlimit(RLIMIT_SIGPENDING, &pending);
 	if (pid < 0)
-		return explain_clone(errno, e);
+		return explain_clone(error, e);
 	*ret_pid = (pid_t)pid;
 	*ret_pid_fd = pid_fd;
 	return 0;

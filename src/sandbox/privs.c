@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -99,5 +100,12 @@ int privs_drop_init(unsigned flags, struct err *e)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up new privileges");
+	return 0;
+}
+
+int privs_die_with_parent(struct err *e)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(e, errno, "bind init to its supervisor");
 	return 0;
 }

@@ -34,3 +34,10 @@ enum privs_init_flags {
 
 /* For init, which otherwise needs no capability at all. */
 ERR_CHECKED int privs_drop_init(unsigned flags, struct err *e);
+
+/*
+ * SIGKILL when the supervisor dies, also while this process waits in the kernel and does not see
+ * its lifeline close: a command that is stopped before its exec keeps vfork() waiting. After the
+ * last change of ids and capabilities, which clears it.
+ */
+ERR_CHECKED int privs_die_with_parent(struct err *e);

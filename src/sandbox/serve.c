@@ -20,6 +20,7 @@
 #include "base/fdpass.h"
 #include "base/frame.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "policy/policy.h"
 #include "sandbox/command.h"
 #include "sandbox/landlock.h"
@@ -46,6 +47,7 @@
 #define EXIT_SERVE_FAILED 125
 #define TASK_OUTPUTS 2
 #define OUTPUT_TURNS 4u /* pieces of one output before others are looked at */
+#define REAP_TURNS 256u /* ended processes before orders and the lifeline are looked at */
 
 struct task {
 	uint32_t id;
@@ -66,6 +68,7 @@ struct server {
 	struct watch_limits watch;
 	struct task *tasks;
 	unsigned count, capacity;
+	bool has_ended_children; /* that reap() has not come to yet */
 };
 
 /* ---- telling the supervisor ---- */
@@ -463,9 +466,12 @@ static void end_task(struct server *s, struct task *t, int status)
 static void reap(struct server *s)
 {
 	int status;
-	pid_t pid;
+	pid_t pid = 0;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	for (unsigned turn = 0; turn < REAP_TURNS; turn++) {
+		pid = waitpid(-1, &status, WNOHANG);
+		if (pid <= 0)
+			break;
 		for (unsigned i = 0; i < s->count; i++) {
 			if (s->tasks[i].pid != pid)
 				continue;
@@ -473,6 +479,7 @@ static void reap(struct server *s)
 			break;
 		}
 	}
+	s->has_ended_children = pid > 0; /* the rest in the next turn */
 }
 
 static void check_deadlines(struct server *s)
@@ -496,7 +503,7 @@ static void check_deadlines(struct server *s)
 
 static int wait_ms(const struct server *s)
 {
-	int longest = watch_interval_ms(&s->watch);
+	int longest = s->has_ended_children ? 0 : watch_interval_ms(&s->watch);
 	uint64_t now_ms = clock_now_ms();
 
 	for (unsigned i = 0; i < s->count; i++) {
@@ -540,7 +547,6 @@ static void turn(struct server *s, struct pollfd *polled)
 	unsigned used = SLOT_FIRST_OUTPUT;
 	struct signalfd_siginfo info;
 	unsigned task_count = s->count;
-	bool has_signal = false;
 
 	polled[SLOT_ORDERS] = (struct pollfd){ .fd = s->orders_fd, .events = POLLIN };
 	polled[SLOT_SIGNAL] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
@@ -558,10 +564,10 @@ static void turn(struct server *s, struct pollfd *polled)
 	for (unsigned i = 0; i < task_count * TASK_OUTPUTS; i++)
 		if (polled[SLOT_FIRST_OUTPUT + i].revents)
 			on_output(&s->tasks[i / TASK_OUTPUTS], (int)(i % TASK_OUTPUTS));
-	/* SIGCHLD; all else that is sent to us is ignored. One may have come since poll. */
-	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		has_signal = true;
-	if (has_signal)
+	/* SIGCHLD: one is pending at most. Whoever sends more of them must not keep us here. */
+	if (polled[SLOT_SIGNAL].revents && read(s->signal_fd, &info, sizeof(info)) > 0)
+		s->has_ended_children = true;
+	if (s->has_ended_children)
 		reap(s);
 	if (polled[SLOT_ORDERS].revents)
 		on_orders(s);
@@ -601,10 +607,17 @@ static int keep_only(struct server *s, struct err *e)
 /* Everything opened before the first command can change what a name leads to. */
 static int prepare(struct server *s, struct err *e)
 {
-	sigset_t all;
+	sigset_t children;
 
-	sigfillset(&all);
-	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0)
+	/*
+	 * All else is not blocked: the kernel throws away what is sent to a pid 1 without handlers,
+	 * but queues what it has blocked, on the caller's account.
+	 */
+	signals_reset();
+	(void)signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &children, NULL) < 0)
 		return err_sys(e, errno, "block signals in init");
 	s->pts_fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -613,18 +626,14 @@ static int prepare(struct server *s, struct err *e)
 	watch_open(&s->watch);
 	if (keep_only(s, e) < 0)
 		return -1;
-	s->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_sys(e, errno, "wait for signals in init");
 	if (privs_drop_init(PRIVS_SERVES | (s->watch.memory_bytes ? PRIVS_WATCHES : 0), e) < 0)
 		return -1;
-	/*
-	 * A second line beside the lifeline. Whoever changes ids after this loses it; we do not. A
-	 * supervisor that is gone by now is seen by the lifeline, before there is any command.
-	 */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_sys(e, errno, "end with the supervisor");
-	return s->template.has_landlock ? landlock_restrict(NULL, LANDLOCK_SCOPES, e) : 0;
+	if (s->template.has_landlock && landlock_restrict(NULL, LANDLOCK_SCOPES, e) < 0)
+		return -1;
+	return privs_die_with_parent(e);
 }
 
 void serve_run(const struct init_options *o)
