@@ -6,10 +6,12 @@
 #include "base/file.h"
 #include "engine/helper.h"
 #include "image/tool.h"
+#include "engine/statedir.h"
 #include "net/gate.h"
 #include "net/netns.h"
 #include "policy/policy.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/disk.h"
 #include "sandbox/idmap.h"
 #include "sandbox/imageroot.h"
 #include "sandbox/landlock.h"
@@ -283,6 +285,32 @@ static void check_ids(struct doctor_finding *f)
 		explain_one_id(f);
 }
 
+/* Not a wall either: --disk of sandboxes that stay. */
+static void check_disk(struct doctor_finding *f)
+{
+	cleanup_free char *path = NULL;
+	cleanup_fd int fd = -1;
+	const char *why = NULL;
+	struct err e = { 0 };
+
+	if (statedir_path(environ, ".", &path, &e) == 0)
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) /* nothing is kept yet */
+		fd = open("/var/lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	switch (disk_find_way(fd, &why)) {
+	case DISK_QUOTA:
+		set(f, DOCTOR_OK, "--disk of named sandboxes: a project quota", "");
+		break;
+	case DISK_FILE:
+		set(f, DOCTOR_OK, "--disk of named sandboxes: a file system in a file", "");
+		break;
+	case DISK_NONE:
+		set(f, DOCTOR_WEAKER, why,
+		    "named sandboxes have no --disk; run's disk is memory and always limited");
+		break;
+	}
+}
+
 size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 {
 	static const struct {
@@ -296,6 +324,7 @@ size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 		{ "network namespace", check_network },
 		{ "network", check_gate },
 		{ "images", check_images },
+		{ "disk limits", check_disk },
 		{ "limits", check_limits },
 		{ "landlock", check_landlock },
 		{ "seccomp", check_seccomp },

@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "engine/statedir.h"
 #include "sandbox/idmap.h"
 #include "sandbox/mount.h"
 
@@ -15,6 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define HIDDEN_BYTES 4096u /* of what is shown instead of our own directory */
 
 /*
  * A detached copy whose owner is the sandbox's user. Files of other owners, and file systems
@@ -63,17 +67,26 @@ static int open_source(const char *source, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* "SOURCE\nPATH": what was opened, and where it really lies. */
-static int format_note(const char *source, int fd, char **ret, struct err *e)
+static int find_real_path(const char *source, int fd, char ret[PATH_MAX], struct err *e)
 {
-	char link[32], path[PATH_MAX];
+	char link[32];
 	ssize_t n;
 
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
+	n = readlink(link, ret, PATH_MAX - 1);
 	if (n < 0)
 		return err_sys(e, errno, "find out where '%s' lies", source);
-	path[n] = '\0';
+	ret[n] = '\0';
+	return 0;
+}
+
+/* "SOURCE\nPATH": what was opened, and where it really lies. */
+static int format_note(const char *source, int fd, char **ret, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (find_real_path(source, fd, path, e) < 0)
+		return -1;
 	*ret = mem_format("%s\n%s", source, path);
 	return 0;
 }
@@ -154,17 +167,21 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 		    const struct idmap *map, struct err *e)
 {
 	cleanup_fd int source_fd = -1;
+	char real_path[PATH_MAX];
 	struct stat st = { 0 };
 
 	place.kind = ROOTFS_HOST;
 	place.tree_fd = -1;
 	if (open_checked(&place, places, &source_fd, &st, e) < 0)
 		return -1;
+	if (find_real_path(place.source, source_fd, real_path, e) < 0)
+		return -1;
 	place.device = st.st_dev;
 	place.inode = st.st_ino;
 	place.is_dir = S_ISDIR(st.st_mode);
 	if (map->kind == IDMAP_PRIVATE && open_mapped(&place, source_fd, &st, map, e) < 0)
 		return -1;
+	place.real_path = mem_dup(real_path);
 	h->places[h->count++] = place;
 	return 0;
 }
@@ -201,17 +218,68 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 	return 0;
 }
 
+/* ---- our own directory ---- */
+
+/* Where the state directory really lies; made now, so that nobody inside can make it first. */
+static int find_state(char *const *environ_list, char ret_path[PATH_MAX], struct err *e)
+{
+	cleanup_free char *path = NULL;
+	cleanup_fd int fd = -1;
+
+	if (statedir_make_path(environ_list, ".", &path, e) < 0 || open_source(path, &fd, e) < 0)
+		return -1;
+	return find_real_path(path, fd, ret_path, e);
+}
+
+/*
+ * Policies, sockets and other sandboxes' disks lie there: what shows it shows it empty, whether it
+ * could be written or only read.
+ */
+static int hide_state(struct hostfiles *h, char *const *environ_list, struct err *e)
+{
+	unsigned count = h->count;
+	char state[PATH_MAX];
+
+	if (count == 0)
+		return 0;
+	if (find_state(environ_list, state, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < count; i++) {
+		const struct rootfs_place *place = &h->places[i];
+
+		if (place->kind != ROOTFS_HOST)
+			continue;
+		if (path_is_within(place->real_path, state))
+			return err_set(e, ERR_DENIED,
+				       "'%s' lies in agentkernel's own directory '%s', which no "
+				       "sandbox may see",
+				       place->source, state);
+		if (!path_is_within(state, place->real_path))
+			continue;
+		h->hidden[h->hidden_count] = mem_format(
+			"%s%s", place->target,
+			state + (strcmp(place->real_path, "/") == 0 ? 0 : strlen(place->real_path)));
+		h->places[h->count++] = (struct rootfs_place){
+			.kind = ROOTFS_TMPFS,
+			.target = h->hidden[h->hidden_count++],
+			.tree_fd = -1,
+			.size_bytes = HIDDEN_BYTES,
+		};
+	}
+	return 0;
+}
+
 static int by_target(const void *a, const void *b)
 {
 	return strcmp(((const struct rootfs_place *)a)->target,
 		      ((const struct rootfs_place *)b)->target);
 }
 
-int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct idmap *map,
-		   struct err *e)
+int hostfiles_open(struct hostfiles *h, const struct policy *p, char *const *environ_list,
+		   const struct idmap *map, struct err *e)
 {
-	h->count = 0;
-	if (add_all(h, p, map, e) < 0)
+	h->count = h->hidden_count = 0;
+	if (add_all(h, p, map, e) < 0 || hide_state(h, environ_list, e) < 0)
 		return -1;
 	/* a parent's name is the beginning of its children's and sorts before them */
 	qsort(h->places, h->count, sizeof(h->places[0]), by_target);
@@ -226,5 +294,9 @@ void hostfiles_done(struct hostfiles *h)
 {
 	for (unsigned i = 0; i < h->count; i++)
 		cleanup_closep(&h->places[i].tree_fd);
-	h->count = 0;
+	for (unsigned i = 0; i < h->hidden_count; i++)
+		free(h->hidden[i]);
+	for (unsigned i = 0; i < h->count; i++)
+		free(h->places[i].real_path);
+	h->count = h->hidden_count = 0;
 }

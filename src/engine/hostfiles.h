@@ -14,11 +14,14 @@
 
 struct idmap;
 
-#define HOSTFILES_MAX (POLICY_MOUNTS_MAX + POLICY_TMPFS_MAX + 2u) /* home and workspace */
+#define HOSTFILES_HOST_MAX (POLICY_MOUNTS_MAX + 2u) /* home and workspace */
+#define HOSTFILES_MAX (2u * HOSTFILES_HOST_MAX + POLICY_TMPFS_MAX)
 
 struct hostfiles {
 	struct rootfs_place places[HOSTFILES_MAX]; /* parents before children */
 	unsigned count;
+	char *hidden[HOSTFILES_HOST_MAX]; /* targets: the state directory, where it would be seen */
+	unsigned hidden_count;
 };
 
 /*
@@ -28,7 +31,7 @@ struct hostfiles {
  */
 ERR_CHECKED int hostfiles_note(const struct policy *p, char ***places, struct err *e);
 
-/* Names in the policy are borrowed. */
-ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct idmap *map,
-			       struct err *e);
+/* Names in the policy are borrowed. Our own state directory is never shown. */
+ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p,
+			       char *const *environ_list, const struct idmap *map, struct err *e);
 void hostfiles_done(struct hostfiles *h);

@@ -457,6 +457,17 @@ static int save_change(struct named *n, const struct policy *p, struct err *e)
 	return control_do(fd, CONTROL_RELOAD, NULL, 0, e);
 }
 
+/* One change after the other: its supervisor has the lock, but does not write the policy. */
+static int open_for_change(char *const *environ_list, const char *name, struct named *n,
+			   struct policy *policy, struct err *e)
+{
+	if (named_open(environ_list, name, n, e) < 0)
+		return -1;
+	if (flock(n->dir_fd, LOCK_EX) < 0)
+		return err_sys(e, errno, "wait for others that change sandbox '%s'", name);
+	return named_load_policy(n, policy, e);
+}
+
 static int update(char *const *environ_list, const char *name,
 		  const struct policy_setting *settings, size_t count, struct err *e)
 {
@@ -464,12 +475,7 @@ static int update(char *const *environ_list, const char *name,
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0)
-		return -1;
-	/* one change after the other: its supervisor has the lock, but does not write the policy */
-	if (flock(n.dir_fd, LOCK_EX) < 0)
-		return err_sys(e, errno, "wait for others that change sandbox '%s'", name);
-	if (named_load_policy(&n, &policy, e) < 0 ||
+	if (open_for_change(environ_list, name, &n, &policy, e) < 0 ||
 	    policy_change(&policy, settings, count, e) < 0)
 		return -1;
 	return save_change(&n, &policy, e);
@@ -483,7 +489,7 @@ static int change_network(char *const *environ_list, const char *name, enum life
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
+	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
 		return -1;
 	if (!policy.has_network)
 		return err_set(e, ERR_INVALID,

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/sweep.h"
 #include "sandbox/idmap.h"
+#include "sandbox/privs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,8 @@ int owner_become(const struct owner_identity *who, struct err *e)
 	if (syscall(SYS_setresgid, who->gid, who->gid, who->gid) < 0 ||
 	    syscall(SYS_setresuid, who->uid, who->uid, who->uid) < 0)
 		return err_sys(e, errno, "become the owner of the sandbox's files");
-	return 0;
+	/* entering gave all capabilities of the namespace, and a change between users keeps them */
+	return who->uid == 0 ? 0 : privs_clear(e);
 }
 
 /* What the child sends home: its error first (code 0: none), then the shared memory. */

@@ -178,7 +178,7 @@ int session_prepare(struct session *s, const struct session_options *o, struct e
 		return -1;
 	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(s), e) < 0)
 		return -1;
-	if (hostfiles_open(&s->files, p, &s->idmap, e) < 0 || open_trees(s, e) < 0)
+	if (hostfiles_open(&s->files, p, o->environ_list, &s->idmap, e) < 0 || open_trees(s, e) < 0)
 		return -1;
 	if (prepare_network(s, e) < 0)
 		return -1;

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/sweep.h"
 #include "policy/policy.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/hostroot.h"
@@ -330,8 +331,9 @@ static int write_etc(int etc_fd, const char *name, const char *text, struct err 
 	if (r == -EEXIST) { /* a file or a link of the image's, whose target is not to be written */
 		if (has_text(etc_fd, name, text))
 			return 0;
-		if (unlinkat(etc_fd, name, 0) < 0)
-			return err_sys(e, errno, "replace the image's /etc/%s", name);
+		/* whatever it is: a sandbox must not keep itself from being started */
+		if (sweep_tree(etc_fd, name, e) < 0)
+			return err_wrap(e, "replace the image's /etc/%s", name);
 		r = file_create_at(etc_fd, name, 0644, text);
 	}
 	if (r < 0)

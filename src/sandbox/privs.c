@@ -109,3 +109,8 @@ int privs_die_with_parent(struct err *e)
 		return err_sys(e, errno, "bind init to its supervisor");
 	return 0;
 }
+
+int privs_clear(struct err *e)
+{
+	return set_capabilities(0, e);
+}

@@ -41,3 +41,6 @@ ERR_CHECKED int privs_drop_init(unsigned flags, struct err *e);
  * last change of ids and capabilities, which clears it.
  */
 ERR_CHECKED int privs_die_with_parent(struct err *e);
+
+/* No capability is left to this process. */
+ERR_CHECKED int privs_clear(struct err *e);

@@ -28,6 +28,7 @@ struct rootfs_place {
 
 	/* ROOTFS_HOST */
 	const char *source; /* host path; borrowed */
+	char *real_path;    /* where that leads; whoever made the place frees it */
 	int tree_fd;        /* detached tree made by a root caller; -1: open `source` here */
 	dev_t device;       /* what `source` was when it was checked; another is refused */
 	ino_t inode;
