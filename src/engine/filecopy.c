@@ -249,6 +249,13 @@ int filecopy_out(struct files *f, const char *path, const char *host_path, unsig
 	cleanup_fd int dir_fd = -1;
 	struct stat st;
 
+	/* it may be one that an earlier copy has brought out */
+	if (lstat(host_path, &st) == 0 && S_ISLNK(st.st_mode))
+		return err_set(
+			e, ERR_INVALID,
+			"'%s' is a symbolic link (remove it, or name the place that it leads "
+			"to)",
+			host_path);
 	if (files_stat(f, path, &entry, e) < 0)
 		return -1;
 	choose_place(path, host_path, stat(host_path, &st) == 0 && S_ISDIR(st.st_mode), &place);
