@@ -148,6 +148,27 @@ is_well() {
 	[ "$(ak exec victim echo back)" = back ]
 }
 
+@test "kill -9 of the supervisor of a paused sandbox leaves nothing frozen behind" {
+	for way in gc start remove; do
+		started frozen
+		ak exec -d frozen sleep 81
+		mapfile -t groups < <(groups_of frozen)
+		init=$(field frozen init)
+		ak pause frozen
+		kill -9 "$(supervisor frozen)"
+		until_true is_state frozen "stopped (supervisor died)"
+		case $way in
+		gc) ak gc >/dev/null ;;
+		start) ak start frozen ;;
+		esac
+		[ "$way" = start ] || ak remove frozen
+		dead() { [ ! -e "/proc/$init/exe" ] && ! pgrep -f '^sleep 81$'; }
+		until_true dead
+		gone "${groups[@]}"
+		ak remove -f frozen
+	done
+}
+
 @test "kill -9 of init: the supervisor takes everything back and says why" {
 	started orphan
 	ak exec -d orphan sleep 80

@@ -1,0 +1,24 @@
+#!/usr/bin/env bats
+# Death at random moments: what was confirmed is there, nothing else is left. tests/named/crash does
+# it as often as one likes, and with the seed that it has printed, again.
+load helpers
+
+# crash COUNT SEED IMAGE: in a state directory of its own
+crash() {
+	mkdir "$W/state"
+	give "$W/state"
+	STATE=$W/state
+	ak image import --quiet bb "$SHARED/import/bb" >/dev/null
+	run as env AK="$AK" /usr/bin/python3 "$TOP/tests/named/crash" "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nothing is lost, nothing is left" ]]
+}
+
+@test "our processes are killed at thirty moments of the lives of sandboxes of the host's image" {
+	crash 30 "${SEED:-$RANDOM}" host
+}
+
+@test "our processes are killed at thirty moments of the lives of sandboxes of an image" {
+	crash 30 "${SEED:-$RANDOM}" bb
+}
