@@ -101,6 +101,7 @@ TIME ?= 60
 PROBE := $(BUILD)/probe
 RESOLVER := $(BUILD)/resolver
 KEEPER := $(BUILD)/keeper
+FILETOOL := $(BUILD)/filetool
 
 # ---- building ----------------------------------------------------------------------------
 
@@ -202,18 +203,20 @@ $(RESOLVER): tests/net/resolver.c $(KERNEL_HEADERS)/.done
 	@echo '  LD   $@'
 	$(Q)$(MUSL_CC) $(COMMON_FLAGS) -isystem $(KERNEL_HEADERS) -O1 -static -o $@ $<
 
-$(KEEPER): tests/net/keeper.c $(OBJECTS)
+$(KEEPER): tests/net/keeper.c
+$(FILETOOL): tests/named/filetool.c
+$(KEEPER) $(FILETOOL): $(OBJECTS)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $< \
-		$(filter-out %/cli/main.o,$(OBJECTS))
+	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ \
+		$(filter %.c,$^) $(filter-out %/cli/main.o,$(OBJECTS))
 
 .PHONY: check
 check: build-packages test-packages
 	@$(MAKE) --no-print-directory check-built SAN=$(SAN)
 
 .PHONY: check-built
-check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER)
+check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER) $(FILETOOL)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
 
 # The walls on another kernel, with cgroup v2 only, in an emulated machine.

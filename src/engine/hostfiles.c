@@ -258,7 +258,8 @@ static int hide_state(struct hostfiles *h, char *const *environ_list, struct err
 			continue;
 		h->hidden[h->hidden_count] = mem_format(
 			"%s%s", place->target,
-			state + (strcmp(place->real_path, "/") == 0 ? 0 : strlen(place->real_path)));
+			state + (strcmp(place->real_path, "/") == 0 ? 0
+								    : strlen(place->real_path)));
 		h->places[h->count++] = (struct rootfs_place){
 			.kind = ROOTFS_TMPFS,
 			.target = h->hidden[h->hidden_count++],

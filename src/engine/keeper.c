@@ -78,7 +78,8 @@ struct keeper {
 	struct task *tasks;
 	unsigned task_count;
 	unsigned audited_denials;
-	unsigned freeze_count; /* by clients, and one for a pause */
+	uint64_t oom_kill_count; /* that are known */
+	unsigned freeze_count;   /* by clients, and one for a pause */
 	bool is_paused, is_stopping, is_over, is_expired;
 	uint64_t stop_at_ms;
 	char *reason; /* why it ended; NULL: it was asked to */
@@ -749,6 +750,20 @@ static void on_connection(struct keeper *k)
 
 /* ---- what init says ---- */
 
+/* The kernel kills inside a group that is at its memory limit, and tells only by a count. */
+static void check_memory(struct keeper *k, int status)
+{
+	struct cgroup_usage usage;
+
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		return;
+	cgroup_get_usage(&k->session.cgroup, &usage);
+	if (usage.oom_kill_count > k->oom_kill_count)
+		lifecycle_audit_limit(k->options.environ_list, k->options.named->name,
+				      "memory limit");
+	k->oom_kill_count = usage.oom_kill_count;
+}
+
 static void on_task_event(struct keeper *k, const struct frame *f)
 {
 	struct order_event event;
@@ -768,6 +783,7 @@ static void on_task_event(struct keeper *k, const struct frame *f)
 	t->shown.wait_status = event.wait_status;
 	t->shown.has_timed_out = event.has_timed_out;
 	t->shown.ended_ms = timestamp_now_ms();
+	check_memory(k, event.wait_status);
 	t->kill_at_ms = 0;
 	forget_ended(k);
 }

@@ -552,8 +552,7 @@ void cgroup_end_path(const char *path)
 	if (!find_name(path))
 		return;
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0 ||
-	    file_read_at(dir_fd, "cgroup.procs", PROCS_MAX_BYTES, &pids, &len) < 0)
+	if (dir_fd < 0 || file_read_at(dir_fd, "cgroup.procs", PROCS_MAX_BYTES, &pids, &len) < 0)
 		return;
 	rest = pids;
 	while ((line = strsep(&rest, "\n"))) {

@@ -3,8 +3,8 @@
  *
  * Theory of operation. One poll loop over the orders, signals (SIGCHLD), the lifeline, and the
  * output of detached commands. A command is a task: its process, where to report its end, and, when
- * detached, its pipes or terminal and its log. Nothing that a command does or does not do makes this
- * process wait.
+ * detached, its pipes or terminal and its log. Nothing that a command does or does not do makes
+ * this process wait.
  *
  * Landlock comes in two parts here. The scopes (signals, abstract sockets) are laid around init and
  * so around all commands together: they may signal each other. The rules for files are each
@@ -265,7 +265,8 @@ static int start_task(struct server *s, struct frame *f, struct task *t, struct 
 		return -1;
 	t->id = order.id;
 	t->is_detached = order.flags & ORDER_DETACHED;
-	t->is_attached = order.flags & ORDER_AWAITED && order.flags & ORDER_TTY; /* its first words wait */
+	t->is_attached =
+		order.flags & ORDER_AWAITED && order.flags & ORDER_TTY; /* its first words wait */
 	fill_command(s, &order, &texts, &c);
 	if (open_streams(s, t, &order, f, &c, &ends, e) < 0)
 		return -1;

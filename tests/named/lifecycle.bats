@@ -130,7 +130,7 @@ otter"
 	ak info words >"$W/short"
 	ak sandbox info words >"$W/long"
 	cmp "$W/short" "$W/long"
-	[ "$(ak list -a)" = "$(ak sandbox list -a)" ]
+	[ "$(ak list -aq)" = "$(ak sandbox list -aq)" ]
 	[ "$(ak gc)" = "$(ak sandbox gc)" ]
 	ak update words --memory 1G
 	ak sandbox update words --memory 1G

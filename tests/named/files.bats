@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# Library calls on a running sandbox's files, through a small tool (filetool.c).
+
+load helpers
+
+prepare_file() {
+	cp "$BUILD/filetool" "$SHARED/"
+	started box
+}
+
+# tool ACTION WORD...: in the sandbox BOX, by default "box"
+tool() {
+	as "$SHARED/filetool" "${BOX:-box}" "$@" 3>&-
+}
+
+@test "files are written, read in parts, appended to and refused where they are" {
+	tool write /tmp/f 'hello world'
+	[ "$(tool read /tmp/f)" = "11:hello world" ]
+	[ "$(tool read /tmp/f 6 3)" = "11:wor" ]
+	tool append /tmp/f '!'
+	[ "$(ak exec box cat /tmp/f)" = 'hello world!' ]
+	tool write /tmp/f short
+	[ "$(ak exec box cat /tmp/f)" = short ]
+	run tool new /tmp/f again
+	[ "$status" -eq 1 ] && [[ $output == *"is there already"* ]]
+	run tool write /tmp/no/such/f x
+	[ "$status" -eq 1 ] && [[ $output == *"no '/tmp/no/such/f'"* ]]
+	tool deep /tmp/no/such/f x
+	[ "$(ak exec box cat /tmp/no/such/f)" = x ]
+}
+
+@test "what is made belongs to the sandbox's own user" {
+	tool write /tmp/mine x
+	[ "$(ak exec box stat -c %u:%a /tmp/mine)" = "$(ak exec box id -u):640" ]
+}
+
+@test "directories are made, listed, renamed and removed" {
+	tool mkdir /tmp/d
+	run tool mkdir /tmp/d
+	[ "$status" -eq 1 ]
+	tool parents /tmp/d/e/f
+	tool parents /tmp/d/e/f
+	tool write /tmp/d/a text
+	ak exec box ln -s a /tmp/d/l
+	[ "$(tool list /tmp/d | cut -d' ' -f1 | tr '\n' ' ')" = "a e l " ]
+	[[ $(tool list /tmp/d) == *"l 120777 "*" -> a"* ]]
+	[[ $(tool stat /tmp/d/a) == *" 100640 "*" 4" ]]
+	tool rename /tmp/d/a /tmp/d/b
+	ak exec box test -f /tmp/d/b
+	run tool remove /tmp/d
+	[ "$status" -eq 1 ]
+	tool remove /tmp/d/b
+	tool tree /tmp/d
+	run ak exec box test -e /tmp/d
+	[ "$status" -eq 1 ]
+}
+
+@test "no link, dot or odd file leads out or hangs" {
+	mkdir "$W/canary"
+	echo outside >"$W/canary/file"
+	ak exec box sh -c "ln -s $W/canary /tmp/l; ln -s /../../../..$W/canary/file /tmp/g; mkfifo /tmp/p; ln -s /proc/1/root /tmp/r"
+	for path in /tmp/l/file /tmp/g "/..$W/canary/file" "/tmp/../..$W/canary/file" /tmp/r/etc/passwd /proc/self/root/etc/passwd; do
+		run tool read "$path"
+		[ "$status" -eq 1 ]
+		[[ $output != *outside* ]]
+	done
+	for path in /tmp/p /dev/zero /tmp; do
+		run as timeout 5 "$SHARED/filetool" box read "$path"
+		[ "$status" -eq 1 ] && [[ $output == *"is not a plain file"* || $output == *"is a directory"* ]]
+		run as timeout 5 "$SHARED/filetool" box write "$path" x
+		[ "$status" -eq 1 ]
+	done
+	run tool write /tmp/g overwritten
+	run tool tree /tmp/l
+	[ "$(cat "$W/canary/file")" = outside ]
+	for path in relative ''; do
+		run tool read "$path"
+		[ "$status" -eq 1 ] && [[ $output == *"not an absolute path"* ]]
+	done
+}
+
+@test "the sandbox's own limits hold: read-only root, another user's files" {
+	BOX=tight
+	started tight -p restrictive
+	run tool write /x text
+	[ "$status" -eq 1 ]
+	tool write /tmp/x text
+	[ "$(ak exec tight stat -c %u /tmp/x)" = "$(ak exec tight id -u)" ]
+	run tool read /proc/1/environ
+	[ "$status" -eq 1 ]
+}
+
+@test "a watch tells what happens inside" {
+	local pid
+	mkfifo "$W/in"
+	tool watch /tmp <"$W/in" >"$W/events" &
+	pid=$!
+	exec 9>"$W/in"
+	until_true grep -q watching "$W/events"
+	ak exec box touch /tmp/seen
+	until_true grep -q '^100 seen$' "$W/events"
+	exec 9>&-
+	wait "$pid"
+}
+
+@test "a sandbox that does not run has no files to look at, and says so" {
+	BOX=still
+	ak create still
+	run tool read /etc/hosts
+	[ "$status" -eq 1 ] && [[ $output == *"does not run"* ]]
+}
+
+@test "every change from outside is in the audit log" {
+	tool write /tmp/f x
+	tool mkdir /tmp/d
+	run tool write /nosuch/f x
+	ak audit --type file --json >"$W/log"
+	grep -q '"what":"write /tmp/f","result":"ok"' "$W/log"
+	grep -q '"what":"mkdir /tmp/d"' "$W/log"
+	grep -q '"what":"write /nosuch/f","result":"no' "$W/log"
+}
