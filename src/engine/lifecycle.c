@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
+#define LOCK_LOOK_MS 50u     /* how often its state is looked at meanwhile */
 #define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
 
 enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
@@ -264,15 +266,28 @@ static int check_expiry(const struct named *n, struct err *e)
 	return 0;
 }
 
+/* Whoever has the lock may be starting it: then it is no use to wait. */
+static int lock_to_start(struct named *n, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		if (check_move(n, ACT_START, e) < 0)
+			return -1;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+			return 0;
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
 static int start(char *const *environ_list, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
 	if (named_open(environ_list, name, &n, e) < 0 || check_expiry(&n, e) < 0 ||
-	    check_move(&n, ACT_START, e) < 0)
-		return -1;
-	if (named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+	    lock_to_start(&n, e) < 0)
 		return -1;
 	/* with the lock, what was true before may not be any more */
 	if (check_move(&n, ACT_START, e) < 0)
@@ -395,13 +410,40 @@ static int open_damaged(char *const *environ_list, const char *name, struct name
 	return 0;
 }
 
+/* Stops it where that is asked for, also one that is just being started. */
+static int make_removable(struct named *n, bool is_forced, struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state = NAMED_STOPPED;
+	struct err damage = { 0 };
+
+	if (!is_forced)
+		return check_move(n, ACT_REMOVE, e);
+	if (load_state(n, &run, &state, &damage) < 0 || !(moves[ACT_STOP].from & 1u << state) ||
+	    stop_open(n, 0, &damage) == 0 || damage.code == ERR_NOT_FOUND)
+		return 0;
+	*e = damage;
+	return -1;
+}
+
+static int lock_to_remove(struct named *n, bool is_forced, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		if (make_removable(n, is_forced, e) < 0)
+			return -1;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+			return 0;
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
 static int remove_it(char *const *environ_list, const char *name, unsigned flags, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	CLEANUP(named_run_done) struct named_run run = { 0 };
-	enum named_state state = NAMED_STOPPED;
 	bool is_forced = flags & LIFECYCLE_FORCE;
-	struct err damage = { 0 };
 
 	named_init(&n);
 	if (named_open(environ_list, name, &n, e) < 0) {
@@ -412,15 +454,7 @@ static int remove_it(char *const *environ_list, const char *name, unsigned flags
 		if (open_damaged(environ_list, name, &n, e) < 0)
 			return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
-	if (!is_forced && check_move(&n, ACT_REMOVE, e) < 0)
-		return -1;
-	if (is_forced && load_state(&n, &run, &state, &damage) == 0 &&
-	    moves[ACT_STOP].from & 1u << state && stop_open(&n, 0, &damage) < 0 &&
-	    damage.code != ERR_NOT_FOUND) {
-		*e = damage;
-		return -1;
-	}
-	if (named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+	if (lock_to_remove(&n, is_forced, e) < 0)
 		return e->code == ERR_NOT_FOUND ? 0 : -1; /* another has removed it meanwhile */
 	return remove_locked(environ_list, &n, e);
 }

@@ -186,6 +186,30 @@ assert o["policy"]["profile"] == "moderate", o'
 	done
 }
 
+@test "a start or removal that meets another start does not wait for its lock" {
+	# what has the lock and has not said yet that it runs
+	ak create meets
+	ak start meets
+	cp "$STATE/sandboxes/meets/run" "$W/run"
+	ak stop meets
+	for words in "start meets" "remove meets"; do
+		run as python3 - "$AK" "$STATE/sandboxes/meets" "$W/run" $words <<-'PY'
+		import fcntl, os, struct, subprocess, sys, time
+		ak, sandbox, run = sys.argv[1:4]
+		lock = os.open(sandbox + "/lock", os.O_RDWR)
+		fcntl.fcntl(lock, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0)) # F_OFD_SETLK
+		begin = time.time()
+		waiting = subprocess.Popen([ak] + sys.argv[4:], stderr=subprocess.PIPE, text=True)
+		time.sleep(0.3)
+		old = open(sandbox + "/run").read()
+		open(sandbox + "/run", "w").write(open(run).read())
+		print(waiting.wait(), "is running, so it cannot" in waiting.stderr.read(), time.time() - begin < 3)
+		open(sandbox + "/run", "w").write(old)
+		PY
+		says "125 True True"
+	done
+}
+
 @test "a removal that waited for another never takes a new one of the same name" {
 	# the first died between the move to the trash and the sweep; the second waited for its lock
 	ak create heir
