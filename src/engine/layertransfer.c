@@ -31,21 +31,32 @@ static uint64_t find_number(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
+/* The value of "key=" at the beginning of a line; "" when there is none. */
+static void find_text(const char *text, const char *key, char ret[LAYERTRANSFER_DIGEST_MAX_BYTES])
+{
+	size_t len = strlen(key);
+
+	ret[0] = '\0';
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) != 0)
+			continue;
+		(void)snprintf(ret, LAYERTRANSFER_DIGEST_MAX_BYTES, "%.*s",
+			       (int)strcspn(line + len, "\n"), line + len);
+		return;
+	}
+}
+
 static int take_answer(int fd, struct layertransfer_result *ret, struct err *e)
 {
 	cleanup_free char *text = NULL;
-	const char *digest;
 	size_t len = 0;
 	int r = file_read_fd(fd, ANSWER_MAX_BYTES, &text, &len);
 
 	if (r < 0)
 		return err_sys(e, -r, "read the image helper's answer");
-	digest = strstr(text, "\ndigest=");
-	if (digest) {
-		digest += sizeof("\ndigest=") - 1;
-		(void)snprintf(ret->digest, sizeof(ret->digest), "%.*s", (int)strcspn(digest, "\n"),
-			       digest);
-	}
+	find_text(text, "digest=", ret->digest);
+	find_text(text, "diff-id=", ret->content);
 	ret->entries = find_number(text, "entries=");
 	ret->file_bytes = find_number(text, "file-bytes=");
 	return 0;
@@ -76,9 +87,25 @@ static int do_work(void *context, struct err *e)
 	if (r == 0 && take_answer(read_fd, &w->result, e) == 0)
 		r = imagehelper_wait(&job, e);
 	imagehelper_job_done(&job);
-	if (r == 0 && !w->result.digest[0])
+	if (r == 0 && !w->result.content[0])
 		return err_set(e, ERR_REMOTE, "the image helper gave no digest");
 	return r;
+}
+
+typedef int run_fn(owner_fn *fn, void *context, void *shared, size_t size, struct err *e);
+
+/* As the owner of the files; what reads a stranger's archive is root of nothing else. */
+static int run_work(struct work *w, run_fn *run_as, struct layertransfer_result *ret, struct err *e)
+{
+	cleanup_free char *program = NULL;
+
+	if (helper_find(TOOL_PROGRAM, &program, e) < 0)
+		return -1;
+	w->program = program;
+	if (run_as(do_work, w, &w->result, sizeof(w->result), e) < 0)
+		return -1;
+	*ret = w->result;
+	return 0;
 }
 
 int layertransfer_pack(int dir_fd, int out_fd, struct layertransfer_result *ret, struct err *e)
@@ -89,15 +116,8 @@ int layertransfer_pack(int dir_fd, int out_fd, struct layertransfer_result *ret,
 			  .dir_fd = dir_fd,
 			  .in_fd = -1,
 			  .out_fd = out_fd };
-	cleanup_free char *program = NULL;
 
-	if (helper_find(TOOL_PROGRAM, &program, e) < 0)
-		return -1;
-	w.program = program;
-	if (owner_run(do_work, &w, &w.result, sizeof(w.result), e) < 0)
-		return -1;
-	*ret = w.result;
-	return 0;
+	return run_work(&w, owner_run, ret, e);
 }
 
 int layertransfer_unpack(int in_fd, int dir_fd, struct layertransfer_result *ret, struct err *e)
@@ -109,13 +129,18 @@ int layertransfer_unpack(int in_fd, int dir_fd, struct layertransfer_result *ret
 			  .dir_fd = dir_fd,
 			  .in_fd = in_fd,
 			  .out_fd = -1 };
-	cleanup_free char *program = NULL;
 
-	if (helper_find(TOOL_PROGRAM, &program, e) < 0)
-		return -1;
-	w.program = program;
-	if (owner_run_apart(do_work, &w, &w.result, sizeof(w.result), e) < 0)
-		return -1;
-	*ret = w.result;
-	return 0;
+	return run_work(&w, owner_run_apart, ret, e);
+}
+
+int layertransfer_digest(int dir_fd, struct layertransfer_result *ret, struct err *e)
+{
+	static const char *const words[] = { "raw=yes", NULL };
+	struct work w = { .operation = "layer-digest",
+			  .words = words,
+			  .dir_fd = dir_fd,
+			  .in_fd = -1,
+			  .out_fd = -1 };
+
+	return run_work(&w, owner_run, ret, e);
 }

@@ -1,5 +1,6 @@
 #pragma once
-/* layertransfer - layers of checkpoints as archives, through the image helper. */
+/* layertransfer - layers of checkpoints as archives, and their digests, through the image helper.
+ */
 #include "base/err.h"
 
 #include <stdint.h>
@@ -7,7 +8,8 @@
 #define LAYERTRANSFER_DIGEST_MAX_BYTES 80u
 
 struct layertransfer_result {
-	char digest[LAYERTRANSFER_DIGEST_MAX_BYTES]; /* of the archive's bytes as they are */
+	char digest[LAYERTRANSFER_DIGEST_MAX_BYTES];  /* of the archive's bytes as they are */
+	char content[LAYERTRANSFER_DIGEST_MAX_BYTES]; /* of the archive uncompressed */
 	uint64_t entries, file_bytes;
 };
 
@@ -17,3 +19,5 @@ ERR_CHECKED int layertransfer_pack(int dir_fd, int out_fd, struct layertransfer_
 /* Back: in_fd's archive, which is hostile, into an empty directory. */
 ERR_CHECKED int layertransfer_unpack(int in_fd, int dir_fd, struct layertransfer_result *ret,
 				     struct err *e);
+/* Only `content`: of the tree as it is, for comparing it with itself. */
+ERR_CHECKED int layertransfer_digest(int dir_fd, struct layertransfer_result *ret, struct err *e);
