@@ -65,7 +65,7 @@ const struct cli_command *const cli_commands[] = {
 	NULL,
 };
 
-#define COMMANDS_MAX 64
+#define COMMANDS_MAX 128
 
 /* Only faces turn codes into statuses. */
 static const int exit_status[] = {
@@ -130,14 +130,17 @@ static int match_name(const struct cli_command *c, char **argv)
 	return words;
 }
 
-/* "start otter" is "sandbox start otter". */
-static const struct cli_command *find_short(const char *word)
+const char *cli_short_name(const struct cli_command *c)
 {
 	static const char group[] = "sandbox ";
 
+	return strncmp(c->name, group, sizeof(group) - 1) == 0 ? c->name + sizeof(group) - 1 : NULL;
+}
+
+static const struct cli_command *find_short(const char *word)
+{
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
-		if (strncmp((*c)->name, group, sizeof(group) - 1) == 0 &&
-		    strcmp((*c)->name + sizeof(group) - 1, word) == 0)
+		if (cli_short_name(*c) && strcmp(cli_short_name(*c), word) == 0)
 			return *c;
 	return NULL;
 }
@@ -179,7 +182,7 @@ static bool format_group(char **argv, struct buf *out)
 	buf_addf(out, "Commands of agentkernel %s:\n", argv[0]);
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		if (strncmp((*c)->name, argv[0], len) == 0 && (*c)->name[len] == ' ')
-			buf_addf(out, "  %-15s %s\n", (*c)->name, (*c)->summary);
+			buf_addf(out, "  %-18s %s\n", (*c)->name, (*c)->summary);
 	buf_addf(out, "\nMore about one of them: agentkernel help %s\n", rest_of_group(argv[0]));
 	return true;
 }
@@ -190,8 +193,11 @@ static int unknown_command(char **argv, struct err *e)
 	const char *nearest = rest_of_group(argv[0]);
 	size_t count = 0;
 
-	for (const struct cli_command *const *c = cli_commands; *c; c++)
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
 		names[count++] = (*c)->name;
+		if (cli_short_name(*c))
+			names[count++] = cli_short_name(*c);
+	}
 	if (nearest && argv[1]) {
 		cleanup_free char *typed = mem_format("%s %s", argv[0], argv[1]);
 		const char *better = suggest_nearest(typed, names, count);

@@ -36,6 +36,9 @@ int cli_main(char **argv, char **environ_list);
 /* All commands, ended by NULL; for help, man page and completion. */
 extern const struct cli_command *const cli_commands[];
 
+/* "start" for "sandbox start": the group may be left out. NULL: it has no such form. */
+const char *cli_short_name(const struct cli_command *c);
+
 void cli_format_help(const struct cli_command *c, struct buf *out);
 
 /* The command's output, to stdout; a full disk or a closed pipe is a failure like any other. */

@@ -15,26 +15,60 @@ static const char *const examples[] = {
 	NULL,
 };
 
+/* Is it the first command of its group, or of no group? */
+static bool is_first_of_group(const struct cli_command *const *c)
+{
+	size_t len = strcspn((*c)->name, " ");
+
+	for (const struct cli_command *const *earlier = cli_commands; earlier < c; earlier++)
+		if (strncmp((*earlier)->name, (*c)->name, len) == 0 &&
+		    strcspn((*earlier)->name, " ") == len)
+			return false;
+	return true;
+}
+
+/* Short forms too: "start" for "sandbox start". */
 static void add_first_words(struct buf *out)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
-		buf_add(out, (*c)->name, strcspn((*c)->name, " "));
-		buf_add_text(out, " ");
+		const char *own = cli_short_name(*c);
+
+		if (is_first_of_group(c)) {
+			buf_add(out, (*c)->name, strcspn((*c)->name, " "));
+			buf_add_text(out, " ");
+		}
+		if (own)
+			buf_addf(out, "%s ", own);
 	}
 }
 
-/* Commands of two words: the first has only the second to follow. */
+/* Commands of two words: the first has only these to follow. */
 static void add_second_words(struct buf *out)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
-		const char *second = strchr((*c)->name, ' ');
+		size_t len = strcspn((*c)->name, " ");
 
-		if (second)
-			buf_addf(out,
-				 "\t\t%.*s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return "
-				 ";;\n",
-				 (int)(second - (*c)->name), (*c)->name, second + 1);
+		if ((*c)->name[len] == '\0' || !is_first_of_group(c))
+			continue;
+		buf_addf(out, "\t\t%.*s) COMPREPLY=($(compgen -W '", (int)len, (*c)->name);
+		for (const struct cli_command *const *other = c; *other; other++)
+			if (strncmp((*other)->name, (*c)->name, len + 1) == 0)
+				buf_addf(out, "%s ", (*other)->name + len + 1);
+		buf_add_text(out, "' -- \"$word\")); return ;;\n");
 	}
+}
+
+static void add_case(const struct cli_command *c, struct buf *out)
+{
+	const char *own = cli_short_name(c);
+
+	buf_addf(out, "\t'%s'%s", c->name, strchr(c->name, ' ') ? "*" : "\\ *");
+	if (own)
+		buf_addf(out, " | '%s'\\ *", own);
+	buf_add_text(out, ") options='");
+	for (size_t i = 0; c->options && i < c->options->count; i++)
+		buf_addf(out, "--%s ", c->options->rows[i].name);
+	buf_add_text(out, "--help' ;;\n");
 }
 
 static void format_bash(struct buf *out)
@@ -49,18 +83,14 @@ static void format_bash(struct buf *out)
 	add_second_words(out);
 	buf_add_text(out, "\t\tesac\n\tfi\n"
 			  "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n");
-	for (const struct cli_command *const *c = cli_commands; *c; c++) {
-		buf_addf(out, "\t'%s'%s) options='", (*c)->name,
-			 strchr((*c)->name, ' ') ? "*" : "\\ *");
-		for (size_t i = 0; (*c)->options && i < (*c)->options->count; i++)
-			buf_addf(out, "--%s ", (*c)->options->rows[i].name);
-		buf_add_text(out, "--help' ;;\n");
-	}
-	buf_add_text(out,
-		     "\tesac\n\tcase \"$word\" in\n"
-		     "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-		     "\t*) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
-		     "\tesac\n}\ncomplete -F _agentkernel agentkernel\n");
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		add_case(*c, out);
+	buf_add_text(out, "\tesac\n\tcase \"$word\" in\n"
+			  "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
+			  "\t*) COMPREPLY=($(compgen -W \"$(agentkernel list -aq 2>/dev/null)\" -- "
+			  "\"$word\")\n"
+			  "\t\t$(compgen -c -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
+			  "\tesac\n}\ncomplete -F _agentkernel agentkernel\n");
 }
 
 /* Help texts go between single quotes. */
@@ -78,7 +108,10 @@ static void add_quoted(struct buf *out, const char *text)
 
 static void format_zsh_command(const struct cli_command *c, struct buf *out)
 {
-	buf_addf(out, "\t'%s'*)\n\t\t_arguments '--help[show help]'", c->name);
+	buf_addf(out, "\t'%s'*", c->name);
+	if (cli_short_name(c))
+		buf_addf(out, " | '%s '*", cli_short_name(c));
+	buf_add_text(out, ")\n\t\t_arguments '--help[show help]'");
 	for (size_t i = 0; c->options && i < c->options->count; i++) {
 		const struct opt *o = &c->options->rows[i];
 
@@ -109,6 +142,9 @@ static void format_fish(struct buf *out)
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
 		size_t first = strcspn((*c)->name, " ");
 
+		if (cli_short_name(*c))
+			buf_addf(out, "complete -c agentkernel -n __fish_use_subcommand -a %s\n",
+				 cli_short_name(*c));
 		buf_addf(out, "complete -c agentkernel -n __fish_use_subcommand -a %.*s -d '",
 			 (int)first, (*c)->name);
 		add_quoted(out, (*c)->summary);

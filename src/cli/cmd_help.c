@@ -20,8 +20,9 @@ static void format_overview(struct buf *out)
 	buf_add_text(out, "agentkernel - run any command in a sandbox\n\n"
 			  "Usage: agentkernel COMMAND [options]\n\nCommands:\n");
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
-		buf_addf(out, "  %-14s %s\n", (*c)->name, (*c)->summary);
-	buf_add_text(out, "\nTry: agentkernel run python3 -c 'print(6*7)'\n"
+		buf_addf(out, "  %-18s %s\n", (*c)->name, (*c)->summary);
+	buf_add_text(out, "\nThe word sandbox may be left out: agentkernel start NAME.\n"
+			  "\nTry: agentkernel run python3 -c 'print(6*7)'\n"
 			  "     agentkernel help run\n");
 }
 
@@ -100,13 +101,14 @@ static void format_man(struct buf *out)
 		format_man_command(*c, out);
 }
 
-/* "policy show" may come as one word or as two. */
+/* "policy show" may come as one word or as two, "sandbox start" as "start". */
 static const struct cli_command *find(char **words)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
 		size_t len = strlen(words[0]);
 
-		if (strcmp((*c)->name, words[0]) == 0)
+		if (strcmp((*c)->name, words[0]) == 0 ||
+		    (cli_short_name(*c) && strcmp(cli_short_name(*c), words[0]) == 0))
 			return *c;
 		if (strncmp((*c)->name, words[0], len) == 0 && (*c)->name[len] == ' ' &&
 		    (!words[1] || strcmp((*c)->name + len + 1, words[1]) == 0))
