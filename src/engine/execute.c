@@ -412,6 +412,19 @@ static void note(const struct execute_options *o, enum auditline_type type, cons
 	(void)audit_write(o->caller->environ_list, &event);
 }
 
+/*
+ * Where packages may bring set-id files, and the owner inside is the caller: a command of another
+ * exec, which may set such modes, can be given this one's descriptors, and a file of the host's
+ * would get the mode.
+ */
+static unsigned choose_streams(const struct execution *x)
+{
+	bool may_set_ids = !x->run.host_gid && strcmp(x->policy.image, POLICY_HOST_IMAGE) != 0;
+
+	return (x->options->is_captured ? STREAMS_CAPTURED : 0) |
+	       (may_set_ids ? STREAMS_NO_FILES : 0);
+}
+
 static int run_attached(struct execution *x, struct run_result *ret, struct err *e)
 {
 	const struct execute_options *o = x->options;
@@ -419,7 +432,7 @@ static int run_attached(struct execution *x, struct run_result *ret, struct err 
 	uint64_t started_us = clock_now_us();
 
 	if (supervise_hold_signals(&x->signal_fd, e) < 0 || prepare(x, e) < 0 ||
-	    streams_open(&x->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
+	    streams_open(&x->streams, o->tty, choose_streams(x), e) < 0)
 		return -1;
 	if (x->run.host_gid)
 		streams_lend_pipes(&x->streams, x->run.host_gid + x->policy.gid);

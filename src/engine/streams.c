@@ -100,6 +100,13 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool is_plain_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct err *e)
 {
 	bool is_captured = flags & STREAMS_CAPTURED;
@@ -116,6 +123,8 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 		     (tty == STREAMS_TTY_AUTO && is_terminal[0] && is_terminal[1] && !is_captured);
 	if (s->has_tty)
 		return 0;
+	for (int stream = 0; stream < 3 && flags & STREAMS_NO_FILES; stream++)
+		is_terminal[stream] = is_terminal[stream] || is_plain_file(stream);
 	if (is_terminal[0] && open_input_pipe(s, e) < 0)
 		return -1;
 	for (int stream = 1; stream < 3; stream++) {

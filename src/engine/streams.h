@@ -53,6 +53,7 @@ struct streams {
 enum streams_flags {
 	STREAMS_CAPTURED = 1 << 0,  /* output into buffers */
 	STREAMS_CAN_LEAVE = 1 << 1, /* a key leaves the terminal: pump.h's PUMP_STOP */
+	STREAMS_NO_FILES = 1 << 2,  /* a plain file is not handed in, its bytes are */
 };
 
 void streams_init(struct streams *s); /* "nothing opened" */
