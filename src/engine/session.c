@@ -118,7 +118,8 @@ static bool has_image(const struct session *s)
 /*
  * Packages bring set-id files, which mean nothing inside. They would count outside where the
  * sandbox's owner is a user of this machine: in a writable directory of the host, in a stream that
- * is a file, or on the disk of a sandbox that stays. Nothing in the host image needs them.
+ * is a file. (A named sandbox's disk lies below directories that nobody else may enter.) Nothing in
+ * the host image needs them.
  */
 static bool may_set_ids(const struct session *s, unsigned streams)
 {
