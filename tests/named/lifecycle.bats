@@ -191,6 +191,7 @@ assert o["policy"]["profile"] == "moderate", o'
 	ak create meets
 	ak start meets
 	cp "$STATE/sandboxes/meets/run" "$W/run"
+	chmod 644 "$W/run"
 	ak stop meets
 	for words in "start meets" "remove meets"; do
 		run as python3 - "$AK" "$STATE/sandboxes/meets" "$W/run" $words <<-'PY'
@@ -202,7 +203,8 @@ assert o["policy"]["profile"] == "moderate", o'
 		waiting = subprocess.Popen([ak] + sys.argv[4:], stderr=subprocess.PIPE, text=True)
 		time.sleep(0.3)
 		old = open(sandbox + "/run").read()
-		open(sandbox + "/run", "w").write(open(run).read())
+		open(sandbox + "/new", "w").write(open(run).read())
+		os.rename(sandbox + "/new", sandbox + "/run")
 		print(waiting.wait(), "is running, so it cannot" in waiting.stderr.read(), time.time() - begin < 3)
 		open(sandbox + "/run", "w").write(old)
 		PY
