@@ -274,8 +274,8 @@ static int import_layer(int in_fd, off_t *at, const char *part, int store_fd, st
 }
 
 /*
- * The same image, by its digest, or there is nothing to lay the layers on. It has to be here: what a
- * stranger's file names is not fetched.
+ * The same image, by its digest, or there is nothing to lay the layers on. It has to be here: what
+ * a stranger's file names is not fetched.
  */
 static int find_image(char *const *environ_list, const struct header *h, struct checkpoint *c,
 		      struct err *e)
@@ -294,10 +294,11 @@ static int find_image(char *const *environ_list, const struct header *h, struct 
 			       "stands on",
 			       h->image);
 	if (images_open(&q, &image, e) < 0)
-		return err_set(e, ERR_NOT_FOUND,
-			       "the checkpoint stands on image '%s', which is not here ('agentkernel "
-			       "image pull %s', if you trust it)",
-			       h->image, h->image);
+		return err_set(
+			e, ERR_NOT_FOUND,
+			"the checkpoint stands on image '%s', which is not here ('agentkernel "
+			"image pull %s', if you trust it)",
+			h->image, h->image);
 	if (strcmp(image.record.digest, h->image_digest) != 0)
 		return err_set(
 			e, ERR_NOT_FOUND,

@@ -675,6 +675,29 @@ static void daemonize(char **argv)
 		sleep((unsigned)number(argv, 1));
 }
 
+/* Stops every process it may, for ever: also one that is just being started. */
+static void stop_all(char **argv)
+{
+	(void)argv;
+	(void)setsid();
+	for (;;)
+		(void)kill(-1, SIGSTOP);
+}
+
+/* Six processes that send pid 1 all the signals they can. */
+static void flood_init(char **argv)
+{
+	const union sigval value = { 0 };
+
+	(void)argv;
+	for (int i = 0; i < 6 && fork() == 0; i++)
+		continue;
+	for (;;) {
+		(void)sigqueue(1, SIGRTMIN + 2, value);
+		(void)kill(1, SIGUSR1);
+	}
+}
+
 static void ignore_signals(char **argv)
 {
 	for (int s = 1; s < 65; s++)
@@ -742,6 +765,8 @@ static const struct {
 	{ "burn", burn },
 	{ "burn-unseen", burn_unseen },
 	{ "daemonize", daemonize },
+	{ "stop-all", stop_all },
+	{ "flood-init", flood_init },
 	{ "ignore-signals", ignore_signals },
 	{ "die", die },
 };
