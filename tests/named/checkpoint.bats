@@ -165,6 +165,7 @@ only-$i"
 	done
 }
 
+# bats test_tags=once
 @test "more checkpoints below each other than a mount takes are refused in words" {
 	started tower
 	ak checkpoint create tower >/dev/null
@@ -239,6 +240,7 @@ CapBnd:	0000000000000000"
 	ak checkpoint remove "$id"
 }
 
+# bats test_tags=once
 @test "records that are damaged or of a later version: words, a way out, and others untouched" {
 	for kind in garbage empty later missing; do
 		ak create "bad-$kind"
@@ -277,6 +279,7 @@ CapBnd:	0000000000000000"
 	ak remove -f bad-run
 }
 
+# bats test_tags=once
 @test "a checkpoint whose record is damaged is told of and can be removed" {
 	id=$(checkpoint base)
 	echo garbage >"$STATE/checkpoints/$id/record"
@@ -291,6 +294,7 @@ CapBnd:	0000000000000000"
 	[[ "$output" != *"cannot be read"* ]]
 }
 
+# bats test_tags=once
 @test "a comment may have any text, and not too much of it" {
 	id=$(checkpoint base --comment $'tab\t"quote" \\ ü')
 	ak checkpoint list --json | python3 -c 'import json, sys

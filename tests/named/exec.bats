@@ -166,6 +166,7 @@ not_inside() {
 	fails_with 125 "no signal 'NOSUCH'"
 }
 
+# bats test_tags=once
 @test "logs without an id are the latest command's, and -f goes on to its end" {
 	ak exec -d e echo earlier
 	id=$(ak exec -d e sh -c 'for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done; exit 3')
@@ -182,6 +183,7 @@ line 5"
 	fails_with 125 "no log of command 00000001"
 }
 
+# bats test_tags=once
 @test "ten megabytes of output leave the last of it, in bounded room" {
 	id=$(ak exec -d e sh -c 'seq 800000; echo the end') # 10.9 MB
 	ak logs -f e "$id" >/dev/null 2>&1
@@ -222,6 +224,7 @@ line 5"
 	until_true over
 }
 
+# bats test_tags=once
 @test "only so many ended commands and their logs are kept" {
 	started many
 	as bash -c "for i in \$(seq 45); do $AK exec -d many true >/dev/null; done"
@@ -260,6 +263,7 @@ line 5"
 	wait "$CLIENT" || true
 }
 
+# bats test_tags=once
 @test "many and long arguments: a hundred kilobytes, three megabytes, and too much in words" {
 	run as bash -c "$AK exec -T e sh -c 'echo \$# \${#1}' x \$(seq -f %0100.0f 1000)"
 	says "1000 100"
@@ -275,6 +279,7 @@ line 5"
 	ak exec e true # and it lives
 }
 
+# bats test_tags=once
 @test "exec into one that is not running or does not exist says what to do" {
 	ak create idle
 	run ak exec idle true
@@ -292,6 +297,7 @@ line 5"
 	[ "$status" -eq 125 ]
 }
 
+# bats test_tags=once
 @test "--json tells all about one command" {
 	run ak exec --json e sh -c 'echo out; echo err >&2; exit 4'
 	python3 -c 'import json, sys

@@ -95,6 +95,7 @@ check_kind() {
 	[ "$(canary_state)" = "$before" ]
 }
 
+# bats test_tags=once
 @test "a disk whose upper or work directory is a link is refused, and the link's end is left alone" {
 	make_canary
 	started outside
@@ -117,6 +118,7 @@ check_kind() {
 	ak start outside
 }
 
+# bats test_tags=once
 @test "names that deceive do so to nobody" {
 	started names
 	ak exec names sh -c 'mkdir /tmp/$(printf "a\033[2Jb"); touch "/tmp/-rf" "/tmp/

@@ -49,6 +49,7 @@ eventually_usable() {
 	ak kill cpus "$id" --signal KILL
 }
 
+# bats test_tags=once
 @test "limits stay over a restart, and what is no limit is refused" {
 	started again --memory 300M
 	ak update again --memory 200M --pids 77

@@ -27,6 +27,7 @@ is_well() {
 	[ "$(find "/proc/$pid/fd" -mindepth 1 | wc -l)" -le "$open_before" ] # no descriptor has stayed
 }
 
+# bats test_tags=once
 @test "half a frame is an error in words, or the end of the connection" {
 	pid=$(supervisor s)
 	run speak half
@@ -38,12 +39,14 @@ is_well() {
 	is_well "$pid"
 }
 
+# bats test_tags=once
 @test "another version is told what to do" {
 	run speak version
 	[[ "$output" == *"of another version (restart the sandbox)"* ]]
 	is_well "$(supervisor s)"
 }
 
+# bats test_tags=once
 @test "six hundred idle connections: those too many are refused, the others served afterwards" {
 	pid=$(supervisor s)
 	mkfifo "$W/end"
@@ -63,6 +66,7 @@ is_well() {
 	until_true is_well "$pid"
 }
 
+# bats test_tags=once
 @test "fewer descriptors than clients: it neither dies nor spins" {
 	ak create few
 	as bash -c "ulimit -n 128; exec $AK start few"
@@ -83,6 +87,7 @@ is_well() {
 	until_true works
 }
 
+# bats test_tags=once
 @test "one that asks and never reads is no one else's trouble" {
 	pid=$(supervisor s)
 	speak unread >"$W/out" 3>&- &
@@ -206,6 +211,7 @@ is_well() {
 	[ "$(ps -o pid= -o sid= -p "$pid" | awk '{ print ($1 == $2) }')" = 1 ]
 }
 
+# bats test_tags=once
 @test "changes from many sides at once leave a policy that can be read" {
 	started changed
 	as bash -c "for i in \$(seq 30); do $AK update changed --memory \$((512 + i))M --pids \$((100 + i)) & done; wait" >"$W/out" 2>&1 || true

@@ -58,6 +58,7 @@ wait_for() {
 	wait_for "status 130"
 }
 
+# bats test_tags=once
 @test "the terminal is left as it was" {
 	start_tmux
 	type_keys "stty -a | md5sum >$W/before; $AK exec t sh -c 'stty raw -echo'; stty -a | md5sum >$W/after; echo com''pared" Enter
@@ -84,6 +85,7 @@ wait_for() {
 	wait_for "status 5"
 }
 
+# bats test_tags=once
 @test "a second attach takes the terminal over, and the first says so" {
 	start_tmux
 	type_keys "$AK attach t; echo first is ov''er" Enter
@@ -118,6 +120,7 @@ wait_for() {
 	type_keys "exit" Enter
 }
 
+# bats test_tags=once
 @test "attach to the terminal of a detached command; without one it is refused" {
 	start_tmux
 	id=$(ak exec -d -t t sh -c 'read line; echo "read <$line>"; sleep 5')
@@ -134,6 +137,7 @@ wait_for() {
 	fails_with 125 "attach needs a terminal"
 }
 
+# bats test_tags=once
 @test "all output of a terminal arrives" {
 	count=$(ak exec -t t sh -c 'seq 20000' </dev/null | tr -d '\r' | wc -c)
 	[ "$count" -eq "$(seq 20000 | wc -c)" ]
