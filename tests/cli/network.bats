@@ -32,8 +32,10 @@ check() {
 	check 1 "denied  [2606:4700::1]:443  no rule names it, and the default is deny (--network-policy)" '[2606:4700::1]:443' $DENY
 	run ak network check
 	fails_with 125 "no host to check"
+	run ak network check a b c
+	fails_with 125 "one word too many: 'c'"
 	run ak network check a b
-	fails_with 125 "one word too many: 'b'"
+	fails_with 125 "no sandbox 'a'"
 	run ak network check 'http://example.org'
 	fails_with 125 "leave out the scheme"
 }

@@ -221,7 +221,8 @@ tree() {
 		ln -s '/r2/$name/work/$(basename "$W")/.git/../../../../..' tmp"
 	run ak run --no-network -i odd --workspace --workdir / \
 		sh -c "touch '/r2/$name/work/$(basename "$W")/.git/hooks/pre-commit'"
-	fails_with 125 "the image's links lead '$W' elsewhere"
+	# (the state directory lies in this workspace, and is looked for first, to hide it)
+	fails_with 125 "'$W"
 	[ -z "$(ls "$W/.git/hooks")" ]
 	tree 'true' # and without such links all is as usual
 	run ak run -p permissive --no-network -i odd sh -c "cat '$SHARED/home/.ssh/id_rsa'; touch .git/hooks/pre-commit; touch fine && echo fine"
