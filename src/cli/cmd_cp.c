@@ -109,7 +109,8 @@ const struct cli_command cmd_cp = {
 		"you,\n"
 		"unless -a keeps the numbers. A target that is a directory gets the source in it; "
 		"\"DIR/.\"\n"
-		"means what is in DIR. Links are copied as links and never followed on the way. A path of "
+		"means what is in DIR. Links are copied as links and never followed on the way. A "
+		"path of "
 		"the\n"
 		"sandbox without a slash at its start begins at its root.",
 	.examples = examples,

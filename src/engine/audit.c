@@ -25,17 +25,19 @@
 #define OPEN_TRIES 8
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
-#define PROGRAM_MAX_BYTES 32 /* the kernel's names have 15 */
 
-/* The program that has started us: a shell, an agent, a service. */
-static void find_caller(struct audit_actor *ret, char program[PROGRAM_MAX_BYTES])
+/* A shell, an agent, a service. */
+void audit_find_caller(struct audit_caller *ret)
 {
+	struct audit_actor *actor = &ret->actor;
 	char path[32];
 
-	*ret = (struct audit_actor){ .uid = getuid(), .pid = (uint32_t)getppid(), .program = "?" };
-	(void)snprintf(path, sizeof(path), "/proc/%u/comm", ret->pid);
-	if (ret->pid > 0 && file_read_line(AT_FDCWD, path, program, PROGRAM_MAX_BYTES) >= 0)
-		ret->program = program;
+	*actor =
+		(struct audit_actor){ .uid = getuid(), .pid = (uint32_t)getppid(), .program = "?" };
+	(void)snprintf(path, sizeof(path), "/proc/%u/comm", actor->pid);
+	if (actor->pid > 0 &&
+	    file_read_line(AT_FDCWD, path, ret->program, sizeof(ret->program)) >= 0)
+		actor->program = ret->program;
 }
 
 /* Who holds a lock does so for microseconds, or is stopped. */
@@ -114,14 +116,13 @@ static int append(char *const *environ_list, const struct buf *line)
 
 int audit_write(char *const *environ_list, const struct audit_event *event)
 {
-	struct audit_actor caller;
 	const struct audit_actor *actor = event->actor;
-	char program[PROGRAM_MAX_BYTES];
+	struct audit_caller caller;
 	cleanup_buf struct buf line;
 
 	if (!actor) {
-		find_caller(&caller, program);
-		actor = &caller;
+		audit_find_caller(&caller);
+		actor = &caller.actor;
 	}
 	buf_init(&line, AUDITLINE_MAX_BYTES);
 	auditline_format(

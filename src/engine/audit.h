@@ -20,6 +20,14 @@ struct audit_actor {
 	const char *program;
 };
 
+/* The program that has started this process, looked up ahead of time. */
+#define AUDIT_PROGRAM_MAX_BYTES 32 /* the kernel's names have 15 */
+struct audit_caller {
+	struct audit_actor actor; /* borrows from the next */
+	char program[AUDIT_PROGRAM_MAX_BYTES];
+};
+void audit_find_caller(struct audit_caller *ret);
+
 struct audit_event {
 	enum auditline_type type;
 	const struct audit_actor *actor;

@@ -46,6 +46,7 @@ struct execution {
 	int master_fd;
 	int signal_fd;
 	struct streams streams;
+	struct audit_caller caller; /* looked up while the command starts */
 };
 
 static void execution_init(struct execution *x, const struct execute_options *o)
@@ -80,7 +81,8 @@ static int open_sandbox(struct execution *x, struct err *e)
 	const struct execute_options *o = x->options;
 	int ends[2];
 
-	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0 ||
+	/* of its record nothing is needed */
+	if (named_open_damaged(o->caller->environ_list, o->name, &x->named, e) < 0 ||
 	    control_connect(x->named.dir_fd, o->name, &x->control_fd, e) < 0 ||
 	    named_load_policy(&x->named, &x->policy, e) < 0 ||
 	    named_load_run(&x->named, &x->run, e) < 0)
@@ -399,10 +401,12 @@ static void finish(struct execution *x, const struct supervise_outcome *outcome,
 	}
 }
 
-static void note(const struct execute_options *o, enum auditline_type type, const struct err *why)
+static void note(const struct execution *x, enum auditline_type type, const struct err *why)
 {
+	const struct execute_options *o = x->options;
 	const struct audit_event event = {
 		.type = type,
+		.actor = x->caller.actor.program ? &x->caller.actor : NULL,
 		.sandbox = o->name,
 		.argv = o->argv,
 		.what = o->argv ? NULL : "login shell",
@@ -441,6 +445,7 @@ static int run_attached(struct execution *x, struct run_result *ret, struct err 
 	if (x->streams.has_tty && await_terminal(x, e) < 0)
 		return -1;
 	streams_started(&x->streams, x->master_fd);
+	audit_find_caller(&x->caller);
 	if (wait_for_end(x, &outcome, e) < 0)
 		return -1;
 	finish(x, &outcome, started_us, ret);
@@ -454,7 +459,7 @@ int execute_command(const struct execute_options *o, struct run_result *ret, str
 
 	execution_init(&x, o);
 	r = run_attached(&x, ret, e);
-	note(o, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	note(&x, AUDITLINE_EXEC, r < 0 ? e : NULL);
 	return r;
 }
 
@@ -493,7 +498,7 @@ int execute_detached(const struct execute_options *o, uint32_t *ret_id, struct e
 
 	execution_init(&x, o);
 	r = start_detached(&x, ret_id, e);
-	note(o, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	note(&x, AUDITLINE_EXEC, r < 0 ? e : NULL);
 	return r;
 }
 
@@ -559,6 +564,6 @@ int execute_attach(const struct execute_options *o, uint32_t id, struct run_resu
 	*ret = (struct run_result){ 0 };
 	execution_init(&x, o);
 	r = run_at_terminal(&x, id, ret, ret_has_left, e);
-	note(o, AUDITLINE_ATTACH, r < 0 ? e : NULL);
+	note(&x, AUDITLINE_ATTACH, r < 0 ? e : NULL);
 	return r;
 }
