@@ -81,8 +81,7 @@ static int open_sandbox(struct execution *x, struct err *e)
 	const struct execute_options *o = x->options;
 	int ends[2];
 
-	/* of its record nothing is needed */
-	if (named_open_damaged(o->caller->environ_list, o->name, &x->named, e) < 0 ||
+	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0 ||
 	    control_connect(x->named.dir_fd, o->name, &x->control_fd, e) < 0 ||
 	    named_load_policy(&x->named, &x->policy, e) < 0 ||
 	    named_load_run(&x->named, &x->run, e) < 0)
