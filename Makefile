@@ -213,7 +213,7 @@ $(KEEPER) $(FILETOOL): $(OBJECTS)
 
 .PHONY: check
 check: build-packages test-packages
-	@$(MAKE) --no-print-directory check-built SAN=$(SAN)
+	@$(MAKE) --no-print-directory -j$$(nproc) check-built SAN=$(SAN)
 
 .PHONY: check-built
 check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER) $(FILETOOL)
