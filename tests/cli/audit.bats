@@ -16,6 +16,12 @@ audit() {
 	as env AGENTKERNEL_HOME="$W/state" "$AK" audit "$@"
 }
 
+# The program itself, not only the shell that waits for it.
+stop_follower() {
+	pkill -P "$follower"
+	wait "$follower" || true
+}
+
 # event TIME SANDBOX TYPE SUBJECT [RESULT]: one line
 event() {
 	printf '{"time":"%s","uid":4242,"pid":7,"program":"bash","sandbox":"%s","type":"%s",%s,"result":"%s"}\n' \
@@ -127,7 +133,7 @@ some_events() {
 
 @test "audit -f: events as they happen, through rotation" {
 	some_events
-	audit -f >"$W/out" 2>&1 3>&- &
+	audit -f >"$W/out" 2>"$W/err" 3>&- &
 	follower=$!
 	sleep 0.5
 	event 2025-03-04T00:00:00.000Z otter start '"what":"one"' >>"$LOG"
@@ -136,18 +142,18 @@ some_events() {
 	mv "$LOG" "$LOG.1"
 	event 2025-03-04T00:00:02.000Z otter start '"what":"three"' >"$LOG"
 	for _ in $(seq 50); do grep -q three "$W/out" && break; sleep 0.1; done
-	kill "$follower"
+	stop_follower
 	[ "$(awk '{ print $6 }' "$W/out" | tr '\n' ' ')" = "one two three " ] || { cat "$W/out"; return 1; }
 }
 
 @test "audit -f --since: what was before comes first; and it ends with its reader" {
 	some_events
-	audit -f --since 2025-03-02 >"$W/out" 2>&1 3>&- &
+	audit -f --since 2025-03-02 >"$W/out" 2>"$W/err" 3>&- &
 	follower=$!
 	for _ in $(seq 50); do [ "$(wc -l <"$W/out")" -eq 2 ] && break; sleep 0.1; done
 	event "$(date -u +%Y-%m-%dT%H:%M:%S.000Z)" otter start '"what":"one"' >>"$LOG"
 	for _ in $(seq 50); do grep -q one "$W/out" && break; sleep 0.1; done
-	kill "$follower"
+	stop_follower
 	[ "$(wc -l <"$W/out")" -eq 3 ]
 	run timeout 10 bash -c "$(declare -f as); export AS=$AS SHARED=$SHARED; as env AGENTKERNEL_HOME='$W/state' '$AK' audit -f --since 2025-03-01 | head -1"
 	[ "$status" -eq 0 ]
