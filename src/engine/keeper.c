@@ -73,6 +73,7 @@ struct keeper {
 	struct named_run run;
 	int listen_fd, signal_fd;
 	int spare_fd; /* given up for a moment when there are no more */
+	int root_fd;  /* once it is over: see take_back() */
 	struct client *clients;
 	unsigned client_count;
 	struct task *tasks;
@@ -1072,12 +1073,20 @@ static int build(struct keeper *k, struct err *e)
 	k->run.host_gid = k->session.idmap.kind == IDMAP_PRIVATE ? k->session.idmap.host_gid : 0;
 	if (control_listen(n->dir_fd, &k->listen_fd, e) < 0)
 		return -1;
-	return named_save_run(n, &k->run, e);
+	return named_add_processes(n, &k->run, e);
 }
 
-/* Processes, gate, cgroups; then the file says so, then nobody can connect any more. */
+/*
+ * Processes, gate, cgroups; then the file says so, then nobody can connect any more.
+ *
+ * The last descriptor of the root is what keeps it mounted, and the kernel writes out the whole
+ * file system below when that is closed. Where the disk is a directory nobody has to wait for it:
+ * it stays open until we exit. A disk of its own has to be free before it can be mounted again.
+ */
 static void take_back(struct keeper *k)
 {
+	if (!k->options.named->has_disk_limit)
+		k->root_fd = take_fd(&k->session.sandbox.root_fd);
 	session_done(&k->session);
 	rootplan_done(&k->root);
 	k->run.state = NAMED_STOPPED;
@@ -1088,6 +1097,14 @@ static void take_back(struct keeper *k)
 	k->run.reason = k->reason;
 	save_run(k);
 	(void)unlinkat(k->options.named->dir_fd, CONTROL_SOCKET, 0);
+}
+
+/* Clients that wait for the end see it now; the lock is free by then. */
+static void let_go(struct keeper *k)
+{
+	named_unlock(k->options.named);
+	while (k->client_count > 0)
+		(void)close(k->clients[--k->client_count].fd);
 }
 
 static int by_number(const void *a, const void *b)
@@ -1134,7 +1151,13 @@ static void detach(struct keeper *k, int ready_fd)
 
 static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
 {
-	struct keeper k = { .options = *o, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1 };
+	struct keeper k = {
+		.options = *o,
+		.listen_fd = -1,
+		.signal_fd = -1,
+		.spare_fd = -1,
+		.root_fd = -1,
+	};
 	struct err e = { 0 };
 
 	session_init(&k.session);
@@ -1152,7 +1175,8 @@ static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
 	take_back(&k);
 	if (k.is_expired)
 		lifecycle_remove_expired(o->environ_list, o->named);
-	_exit(0); /* clients that wait for the end see it now */
+	let_go(&k);
+	_exit(0);
 }
 
 int keeper_start(const struct keeper_options *o, struct err *e)

@@ -46,6 +46,7 @@
 #define LOCK_PAUSE_NS 2000000l
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
+#define RENAME_EXCHANGE 2
 #endif
 
 #define ROW(key, kind, member) KEYROWS_ROW(struct named, key, kind, member)
@@ -163,8 +164,25 @@ void named_random_id(char out[NAMED_ID_BYTES + 1])
 
 /* ---- files ---- */
 
+/*
+ * A file that only has to outlive processes, not a power cut, swaps places with its successor: a
+ * rename on top of a file makes ext4 write the new one out at once, and somebody waits for that.
+ */
+static int swap_files(int dir_fd, const char *temporary, const char *name)
+{
+	if (syscall(SYS_renameat2, dir_fd, temporary, dir_fd, name, RENAME_EXCHANGE) < 0)
+		return renameat(dir_fd, temporary, dir_fd, name) < 0 ? -errno : 0;
+	(void)unlinkat(dir_fd, temporary, 0);
+	return 0;
+}
+
+enum replace_flags {
+	REPLACE_BY_SWAP = 1 << 0,
+};
+
 /* Whole or not at all, also when the disk is full. */
-static int replace_file(int dir_fd, const char *name, const struct buf *bytes, struct err *e)
+static int replace_file(int dir_fd, const char *name, const struct buf *bytes, unsigned flags,
+			struct err *e)
 {
 	cleanup_free char *temporary = mem_format(".%s.new", name);
 	cleanup_fd int fd = -1;
@@ -177,7 +195,9 @@ static int replace_file(int dir_fd, const char *name, const struct buf *bytes, s
 	if (fd < 0)
 		return err_sys(e, errno, "write '%s'", name);
 	r = file_write_all(fd, bytes->bytes, bytes->len);
-	if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
+	if (r == 0 && flags & REPLACE_BY_SWAP)
+		r = swap_files(dir_fd, temporary, name);
+	else if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
 		r = -errno;
 	if (r < 0) {
 		(void)unlinkat(dir_fd, temporary, 0);
@@ -192,7 +212,7 @@ int named_save(const struct named *n, struct err *e)
 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&record_format, n, &bytes);
-	return replace_file(n->dir_fd, RECORD_FILE, &bytes, e);
+	return replace_file(n->dir_fd, RECORD_FILE, &bytes, 0, e);
 }
 
 int named_save_policy(const struct named *n, const struct policy *p, struct err *e)
@@ -201,7 +221,7 @@ int named_save_policy(const struct named *n, const struct policy *p, struct err 
 
 	buf_init(&bytes, POLICYFILE_MAX_BYTES);
 	policyfile_format(p, &bytes);
-	return replace_file(n->dir_fd, POLICY_FILE, &bytes, e);
+	return replace_file(n->dir_fd, POLICY_FILE, &bytes, 0, e);
 }
 
 int named_save_run(const struct named *n, const struct named_run *r, struct err *e)
@@ -210,7 +230,33 @@ int named_save_run(const struct named *n, const struct named_run *r, struct err 
 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, r, &bytes);
-	return replace_file(n->dir_fd, RUN_FILE, &bytes, e);
+	return replace_file(n->dir_fd, RUN_FILE, &bytes, REPLACE_BY_SWAP, e);
+}
+
+int named_add_processes(const struct named *n, const struct named_run *r, struct err *e)
+{
+	const struct named_run added = {
+		.init_pid = r->init_pid,
+		.host_gid = r->host_gid,
+		.switches_ids = r->switches_ids,
+	};
+	cleanup_buf struct buf bytes;
+	cleanup_fd int fd = openat(n->dir_fd, RUN_FILE, O_WRONLY | O_APPEND | O_CLOEXEC);
+	struct stat before;
+	size_t heading;
+	int failed;
+
+	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
+	keyrows_format(&run_format, &added, &bytes);
+	heading = strlen(bytes.bytes) + 1; /* which the file has */
+	if (fd < 0 || fstat(fd, &before) < 0)
+		return err_sys(e, errno, "write '%s'", RUN_FILE);
+	failed = file_write_all(fd, bytes.bytes + heading, bytes.len - heading);
+	if (failed < 0) {
+		(void)!ftruncate(fd, before.st_size); /* half a row would spoil the others */
+		return err_sys(e, -failed, "write '%s'", RUN_FILE);
+	}
+	return 0;
 }
 
 int named_keep_rules(const struct named *n, const struct egress *rules, struct err *e)
@@ -221,7 +267,7 @@ int named_keep_rules(const struct named *n, const struct egress *rules, struct e
 	if (faccessat(n->dir_fd, RULES_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	egress_save(rules, &text);
-	return replace_file(n->dir_fd, RULES_FILE, &text, e);
+	return replace_file(n->dir_fd, RULES_FILE, &text, 0, e);
 }
 
 int named_restore_rules(const struct named *n, struct egress *rules, struct err *e)
@@ -281,6 +327,10 @@ int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "sandbox '%s' was never started", n->name);
 	if (r < 0)
 		return err_sys(e, -r, "read what sandbox '%s' runs", n->name);
+	if (len == 0) { /* the machine went down before the file was on its disk */
+		ret->state = NAMED_RUNNING;
+		return 0;
+	}
 	if (keyrows_parse(&run_format, bytes, len, &found, e) < 0)
 		return err_wrap(e, "sandbox '%s'", n->name);
 	if (found.state >= NAMED_STATE_COUNT)

@@ -130,6 +130,9 @@ bool named_is_locked(const struct named *n); /* by anyone, us included */
 /* ERR_NOT_FOUND: never started. */
 ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);
 ERR_CHECKED int named_save_run(const struct named *n, const struct named_run *r, struct err *e);
+/* The processes of that run, once they are known: only these are added to the file. */
+ERR_CHECKED int named_add_processes(const struct named *n, const struct named_run *r,
+				    struct err *e);
 
 /* What it is now: the lock knows better than the file. *ret_reason is r's or static; may be NULL.
  */

@@ -13,7 +13,9 @@
  * of the map already.
  *
  * "userxattr": in a user namespace overlay may not use trusted.* attributes, so opaque directories
- * are marked with user.overlay.opaque, by image/layer below and by the kernel above.
+ * are marked with user.overlay.opaque, by image/layer below and by the kernel above. "index=off":
+ * a sandbox that is started again at once may find the mount of its last run, which nobody uses,
+ * still being taken down.
  *
  * Hostile: all that lies in the layers and on the disk, which a sandbox has written before.
  */
@@ -147,7 +149,7 @@ static int add_layer(struct options *o, int staging_fd, const char *target, stru
 	if (symlinkat(target, staging_fd, name) < 0)
 		return err_sys(e, errno, "name a layer");
 	o->len += (size_t)snprintf(o->text + o->len, sizeof(o->text) - o->len, "%s%s",
-				   o->layer_count ? ":" : "userxattr,lowerdir=", name);
+				   o->layer_count ? ":" : "index=off,userxattr,lowerdir=", name);
 	o->layer_count++;
 	return 0;
 }
