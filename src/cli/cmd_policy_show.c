@@ -7,11 +7,33 @@
 #include "cli/request.h"
 #include "engine/run.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#define VALUE_SHOWN_MAX_BYTES 80
+#define CUT_NOTE " ... (--json has all)"
+
 static const char *const examples[] = {
 	"agentkernel policy show -p restrictive --memory 1G",
 	"every value of that policy, and who set it",
 	NULL,
 };
+
+/* An agent's domains would make every row of the table as long as theirs. */
+static void add_value(struct table *t, const char *name, const char *value, const char *origin)
+{
+	char shown[VALUE_SHOWN_MAX_BYTES + sizeof(CUT_NOTE)];
+	size_t len = strlen(value);
+
+	if (len > VALUE_SHOWN_MAX_BYTES) {
+		len = VALUE_SHOWN_MAX_BYTES;
+		while (len > 0 && value[len - 1] != ',')
+			len--;
+		(void)snprintf(shown, sizeof(shown), "%.*s" CUT_NOTE, (int)len, value);
+		value = shown;
+	}
+	table_add_row(t, (const char *const[]){ name, value, origin });
+}
 
 static void format_table(const struct policy *p, struct buf *out)
 {
@@ -23,8 +45,7 @@ static void format_table(const struct policy *p, struct buf *out)
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
 		policy_format_field(p, field, &value);
-		table_add_row(t, (const char *const[]){ policy_field_name(field), buf_text(&value),
-							p->origin[field] });
+		add_value(t, policy_field_name(field), buf_text(&value), p->origin[field]);
 	}
 	table_format(t, out);
 	buf_addf(out, "\nLimits are enforced by: %s\n", run_limits_by(p));

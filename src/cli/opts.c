@@ -191,6 +191,8 @@ static int apply(struct parser *p, const struct opt *o, const char *attached, st
 	case OPT_LIST:
 		return add_to_list((struct opts_list *)(void *)((char *)p->out + o->offset), o,
 				   value, e);
+	case OPT_SETTING_OFF:
+		return add_setting(p->settings, o, NULL, e);
 	case OPT_SETTING_FILE:
 		return add_settings_file(p->settings, o, value, e);
 	case OPT_SETTING:

@@ -19,6 +19,7 @@ enum opt_kind {
 	OPT_SETTING,      /* adds a policy setting for .field */
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
 	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is a directory */
+	OPT_SETTING_OFF,  /* adds a policy setting without a text */
 };
 
 struct opt {

@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "engine/named.h"
 #include "engine/project.h"
+#include "policy/ceiling.h"
 #include "policy/environment.h"
 
 #include <unistd.h>
@@ -23,6 +24,13 @@
 	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, entrypoint) }, \
 	{ NULL, "profile", 'p', "NAME", "restrictive, moderate (default) or permissive", \
 	  SETTING(POLICY_PROFILE) }, \
+	{ NULL, "compatibility-mode", 'm', "MODE", \
+	  "what an agent needs: native, claude, codex or gemini", SETTING(POLICY_MODE) }, \
+	{ NULL, "mode", 0, "MODE", "the same in short", SETTING(POLICY_MODE) }, \
+	{ NULL, "config", 'c', "FILE", "instead of the agentkernel.toml that is found", \
+	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, config) }, \
+	{ NULL, "no-config", 0, NULL, "no configuration file at all", \
+	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, has_no_config) }, \
 	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: a name the image knows, or a number", \
 	  SETTING(POLICY_USER) }, \
 	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside", \
@@ -39,6 +47,20 @@
 	{ NULL, "workspace", 0, "DIR", \
 	  "the directory (default: this one) at its own path, writable, and start there", \
 	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE }, \
+	{ NULL, "no-workspace", 0, NULL, "no workspace, whatever the profile or mode says", \
+	  .kind = OPT_SETTING_OFF, .field = POLICY_WORKSPACE }, \
+	{ NULL, "protect", 0, "PATH", "read-only in the workspace, besides what always is", \
+	  SETTING(POLICY_PROTECT) }, \
+	{ NULL, "unprotect", 0, "PATH", "of what always is, this is writable: .vscode", \
+	  SETTING(POLICY_UNPROTECT) }, \
+	{ NULL, "mask", 0, "PATTERN", "appears empty in the workspace: .env*, **/secrets", \
+	  SETTING(POLICY_MASK) }, \
+	{ NULL, "home", 0, NULL, "your home directory, read-only, less what holds keys", \
+	  SETTING(POLICY_HOME), .fixed = "true" }, \
+	{ NULL, "no-home", 0, NULL, "no home, whatever the profile says", \
+	  SETTING(POLICY_HOME), .fixed = "false" }, \
+	{ NULL, "unmask", 0, "PATH", "show this of the home, although it may hold keys: .npmrc", \
+	  SETTING(POLICY_UNMASK) }, \
 	{ NULL, "read-only", 0, NULL, "read-only root; /tmp and the home stay writable", \
 	  SETTING(POLICY_READ_ONLY), .fixed = "true" }, \
 	{ "Network", "network", 0, NULL, "the public internet, whatever the profile says", \
@@ -135,15 +157,30 @@ static bool has_setting(const struct opts_settings *s, enum policy_field field)
 	return false;
 }
 
-/* --image, else $AGENTKERNEL_IMAGE, else what the command or the project's files ask for. */
+static bool has_configured(const struct config *c, enum policy_field field)
+{
+	for (size_t i = 0; i < c->setting_count; i++)
+		if (c->settings[i].field == field)
+			return true;
+	return false;
+}
+
+/*
+ * --image, else $AGENTKERNEL_IMAGE, else the configuration's, else what the command or the
+ * project's files ask for.
+ */
 static int choose_image(struct request *r, const char *command, struct err *e)
 {
 	const char *asked = environment_get(r->caller.environ_list, "AGENTKERNEL_IMAGE");
-	struct policy_setting setting = { POLICY_IMAGE, asked, "AGENTKERNEL_IMAGE" };
+	struct policy_setting setting = { POLICY_IMAGE, asked, "AGENTKERNEL_IMAGE",
+					  POLICY_BY_COMMAND_LINE };
 
 	if (has_setting(&r->settings, POLICY_IMAGE))
 		return 0;
 	if (!asked || !asked[0]) {
+		if (has_configured(&r->config.user, POLICY_IMAGE) ||
+		    has_configured(&r->config.project, POLICY_IMAGE))
+			return 0;
 		setting.text = project_detect(r->caller.cwd, command, r->origin, sizeof(r->origin));
 		setting.origin = r->origin;
 		r->is_image_detected = setting.text != NULL;
@@ -151,11 +188,53 @@ static int choose_image(struct request *r, const char *command, struct err *e)
 	return setting.text ? opts_settings_add(&r->settings, &setting, e) : 0;
 }
 
+static int load_config(struct request *r, struct err *e)
+{
+	if (r->flags.config && r->flags.has_no_config)
+		return err_set(e, ERR_INVALID, "--config and --no-config exclude each other");
+	if (r->flags.has_no_config)
+		return 0;
+	return configfile_load(&r->caller, r->flags.config, &r->config, e);
+}
+
+static int add_config(struct request *r, const struct config *c, struct err *e)
+{
+	for (size_t i = 0; i < c->setting_count; i++)
+		if (opts_settings_add(&r->settings, &c->settings[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static int resolve(struct request *r, struct policy *ret, struct err *e)
+{
+	return policy_resolve(r->settings.list, r->settings.count, &r->caller, ret, e);
+}
+
+/* What the user's own words allow is the ceiling for a project's that are not trusted. */
+static int resolve_below_ceiling(struct request *r, struct err *e)
+{
+	CLEANUP(policy_done) struct policy ceiling = { 0 };
+
+	if (r->config.is_trusted || r->config.project.setting_count == 0) {
+		if (add_config(r, &r->config.project, e) < 0)
+			return -1;
+		return resolve(r, &r->policy, e);
+	}
+	if (resolve(r, &ceiling, e) < 0 || add_config(r, &r->config.project, e) < 0 ||
+	    resolve(r, &r->policy, e) < 0)
+		return -1;
+	return ceiling_check(&r->policy, &ceiling,
+			     "a project's file can only take away; read it, then allow it with "
+			     "'agentkernel config trust', or leave it out with --no-config",
+			     NULL, e);
+}
+
 int request_resolve(struct request *r, const char *command, struct err *e)
 {
-	if (choose_image(r, command, e) < 0)
+	if (load_config(r, e) < 0 || choose_image(r, command, e) < 0 ||
+	    add_config(r, &r->config.user, e) < 0)
 		return -1;
-	return policy_resolve(r->settings.list, r->settings.count, &r->caller, &r->policy, e);
+	return resolve_below_ceiling(r, e);
 }
 
 int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
@@ -210,4 +289,5 @@ void request_done(struct request *r)
 {
 	policy_done(&r->policy);
 	opts_settings_done(&r->settings);
+	configfile_done(&r->config);
 }

@@ -3,11 +3,14 @@
  * request - the options that `run` and every command like it share, and the policy they make.
  */
 #include "cli/opts.h"
+#include "engine/configfile.h"
 #include "policy/policy.h"
 
 struct request_flags {
 	const char *entrypoint; /* NULL: the image's own */
 	const char *pull;       /* NULL: missing */
+	const char *config;     /* NULL: what is found */
+	bool has_no_config;
 	bool has_tty;
 	bool has_no_tty;
 	bool is_json;
@@ -30,6 +33,7 @@ struct request {
 	struct request_flags flags;
 	struct opts_settings settings;
 	struct policy_caller caller; /* borrows from .cwd and the environment */
+	struct configfile config;
 	struct policy policy;
 	bool is_image_detected;
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
@@ -37,7 +41,10 @@ struct request {
 	char cwd[REQUEST_PATH_MAX_BYTES];
 };
 
-/* Options -> settings -> policy. Nothing has touched the system when this fails. */
+/*
+ * Options and configuration files -> settings -> policy. Nothing has touched the system when this
+ * fails, which it also does where a project's file that is not trusted asks for too much.
+ */
 ERR_CHECKED int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
 			     struct request *r, struct err *e);
 /*

@@ -117,6 +117,8 @@ static int note_one(const char *source, char ***places, struct err *e)
 
 int hostfiles_note(const struct policy *p, char ***places, struct err *e)
 {
+	if (p->workspace && workspace_check(p->workspace, e) < 0)
+		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	if (note_one(p->home, places, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
 	if (note_one(p->workspace, places, e) < 0)
@@ -186,6 +188,15 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 	return 0;
 }
 
+/* The repository that a worktree belongs to, without which git does not work in it. */
+static int add_git_dir(struct hostfiles *h, const struct idmap *map, struct err *e)
+{
+	const char *path = h->workspace.git_dir;
+	const struct rootfs_place place = { .source = path, .target = path };
+
+	return path ? add_host(h, place, NULL, map, e) : 0;
+}
+
 static int add_all(struct hostfiles *h, const struct policy *p, const struct idmap *map,
 		   struct err *e)
 {
@@ -196,7 +207,9 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 
 	if (p->home && add_host(h, home, p->places, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
-	if (p->workspace && add_host(h, workspace, p->places, map, e) < 0)
+	if (p->workspace &&
+	    (workspace_open(&h->workspace, p, e) < 0 ||
+	     add_host(h, workspace, p->places, map, e) < 0 || add_git_dir(h, map, e) < 0))
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
@@ -280,6 +293,7 @@ int hostfiles_open(struct hostfiles *h, const struct policy *p, char *const *env
 		   const struct idmap *map, struct err *e)
 {
 	h->count = h->hidden_count = 0;
+	h->workspace = (struct workspace){ 0 };
 	if (add_all(h, p, map, e) < 0 || hide_state(h, environ_list, e) < 0)
 		return -1;
 	/* a parent's name is the beginning of its children's and sorts before them */
@@ -299,5 +313,6 @@ void hostfiles_done(struct hostfiles *h)
 		free(h->hidden[i]);
 	for (unsigned i = 0; i < h->count; i++)
 		free(h->places[i].real_path);
+	workspace_done(&h->workspace);
 	h->count = h->hidden_count = 0;
 }

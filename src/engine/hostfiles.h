@@ -9,12 +9,13 @@
  * compares what it finds with what was checked here.
  */
 #include "base/err.h"
+#include "engine/workspace.h"
 #include "policy/policy.h"
 #include "sandbox/rootfs.h"
 
 struct idmap;
 
-#define HOSTFILES_HOST_MAX (POLICY_MOUNTS_MAX + 2u) /* home and workspace */
+#define HOSTFILES_HOST_MAX (POLICY_MOUNTS_MAX + 3u) /* home, workspace and its git directory */
 #define HOSTFILES_MAX (2u * HOSTFILES_HOST_MAX + POLICY_TMPFS_MAX)
 
 struct hostfiles {
@@ -22,6 +23,7 @@ struct hostfiles {
 	unsigned count;
 	char *hidden[HOSTFILES_HOST_MAX]; /* targets: the state directory, where it would be seen */
 	unsigned hidden_count;
+	struct workspace workspace; /* zeroed where there is none */
 };
 
 /*

@@ -121,36 +121,46 @@ const char *const credential_home[] = {
 const size_t credential_home_count = COUNT_OF(credential_home);
 
 const struct credential_protected credential_protected[] = {
-	/* run by git, on the host, at the next commit or status */
-	{ ".git", .is_pinned_only = true },
-	{ ".git/hooks" },
+	/* run by git, on the host, at the next commit or status; a new .git brings its own */
+	{ ".git", .is_pinned_only = true, .is_kept_free = true },
+	{ ".git/hooks", .is_kept_free = true },
 	{ ".git/config" },
-	{ ".git/config.worktree" },
-	{ ".git/modules" },
+	{ ".git/config.worktree", .is_kept_free = true },
+	{ ".git/modules", .is_kept_free = true },
 	{ ".git/info", .is_pinned_only = true },
 	{ ".git/info/attributes" },
 	{ ".gitmodules" },
 	/* obeyed by agents and editors */
-	{ ".claude" },
-	{ ".mcp.json" },
-	{ ".codex" },
-	{ ".gemini" },
-	{ ".opencode" },
-	{ ".cursor" },
-	{ ".vscode" },
-	{ ".idea" },
-	{ ".zed" },
-	{ ".devcontainer" },
-	{ "agentkernel.toml" },
+	{ ".claude", .is_kept_free = true },
+	{ ".mcp.json", .is_kept_free = true },
+	{ ".codex", .is_kept_free = true },
+	{ ".gemini", .is_kept_free = true },
+	{ ".opencode", .is_kept_free = true },
+	{ "opencode.json", .is_kept_free = true },
+	{ "opencode.jsonc", .is_kept_free = true },
+	{ ".cursor", .is_kept_free = true },
+	{ ".vscode", .is_kept_free = true },
+	{ ".idea", .is_kept_free = true },
+	{ ".zed", .is_kept_free = true },
+	{ ".devcontainer", .is_kept_free = true },
+	{ ".devcontainer.json", .is_kept_free = true },
+	{ "agentkernel.toml", .is_kept_free = true },
 	/* run by shells and tools that look into the directory they start in */
-	{ ".envrc" },
-	{ ".bashrc" },
-	{ ".bash_profile" },
-	{ ".profile" },
-	{ ".zshrc" },
-	{ ".zprofile" },
-	{ ".zshenv" },
-	{ ".husky" },
-	{ ".pre-commit-config.yaml" },
+	{ ".envrc", .is_kept_free = true },
+	{ ".bashrc", .is_kept_free = true },
+	{ ".bash_profile", .is_kept_free = true },
+	{ ".profile", .is_kept_free = true },
+	{ ".zshrc", .is_kept_free = true },
+	{ ".zprofile", .is_kept_free = true },
+	{ ".zshenv", .is_kept_free = true },
+	{ ".husky", .is_kept_free = true },
+	{ ".pre-commit-config.yaml", .is_kept_free = true },
 };
 const size_t credential_protected_count = COUNT_OF(credential_protected);
+
+const struct credential_protected credential_git[] = {
+	{ "hooks", .is_kept_free = true },           { "config" },
+	{ "config.worktree", .is_kept_free = true }, { "modules", .is_kept_free = true },
+	{ "info", .is_pinned_only = true },          { "info/attributes" },
+};
+const size_t credential_git_count = COUNT_OF(credential_git);

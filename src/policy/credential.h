@@ -14,6 +14,11 @@ extern const size_t credential_home_count;
 struct credential_protected {
 	const char *path;    /* relative to the workspace */
 	bool is_pinned_only; /* writable, but cannot be moved aside to make another in its place */
+	bool is_kept_free;   /* where it is missing, nobody inside can make it */
 };
 extern const struct credential_protected credential_protected[];
 extern const size_t credential_protected_count;
+
+/* The same for a git directory that lies outside, relative to it. */
+extern const struct credential_protected credential_git[];
+extern const size_t credential_git_count;

@@ -3,13 +3,16 @@
  *
  * Theory of operation. One row per field (`fields`) says how its text is read, between which
  * limits, and into which member. Numbers need no code of their own; the few fields with a
- * grammar (users, mounts, variables) have a reader each. Presets are applied before single
- * settings, whatever their order on the command line.
+ * grammar (users, mounts, variables) have a reader each. Presets are applied before the single
+ * settings of their layer, whatever their order on the command line. What a mode adds to lists (its
+ * domains, its keys) is added at the end, by the last preset: a preset that is replaced leaves
+ * nothing behind, and a variable that somebody set stays as it is.
  */
 #include "policy/policy.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/path.h"
@@ -23,6 +26,8 @@
 struct resolver {
 	struct policy *policy;
 	const struct policy_caller *caller;
+	enum policy_layer layer;                      /* that is being laid down */
+	enum policy_layer layers[POLICY_FIELD_COUNT]; /* who set what */
 };
 
 typedef int read_fn(struct resolver *r, const struct policy_setting *s, struct err *e);
@@ -37,14 +42,15 @@ struct field {
 	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
 
-static read_fn read_accept_missing, read_backend, read_env, read_image, read_mount, read_network,
-	read_network_policy, read_profile, read_read_only, read_rule, read_tmpfs, read_user,
-	read_workdir, read_workspace;
+static read_fn read_accept_missing, read_backend, read_env, read_home, read_image, read_mode,
+	read_mount, read_name, read_network, read_network_policy, read_profile, read_read_only,
+	read_rule, read_tmpfs, read_user, read_workdir, read_workspace;
 
 #define NUMBER(kind_, member, min_, max_)                                                          \
 	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
 
 static const struct field fields[] = {
+	[POLICY_MODE] = { "compatibility-mode", .read = read_mode },
 	[POLICY_PROFILE] = { "profile", .read = read_profile },
 	[POLICY_IMAGE] = { "image", .read = read_image },
 	[POLICY_BACKEND] = { "backend", .read = read_backend },
@@ -59,7 +65,11 @@ static const struct field fields[] = {
 	[POLICY_ALLOW_CIDR] = { "allow-cidr", .read = read_rule },
 	[POLICY_BLOCK_CIDR] = { "block-cidr", .read = read_rule },
 	[POLICY_WORKSPACE] = { "workspace", .read = read_workspace },
-	[POLICY_HOME] = { "home" },
+	[POLICY_PROTECT] = { "protect", .read = read_name },
+	[POLICY_UNPROTECT] = { "unprotect", .read = read_name },
+	[POLICY_MASK] = { "mask", .read = read_name },
+	[POLICY_HOME] = { "home", .read = read_home },
+	[POLICY_UNMASK] = { "unmask", .read = read_name },
 	[POLICY_MOUNT] = { "mount", .read = read_mount },
 	[POLICY_TMPFS] = { "tmpfs", .read = read_tmpfs },
 	[POLICY_WORKDIR] = { "workdir", .read = read_workdir },
@@ -173,14 +183,15 @@ static int use_home(struct resolver *r, struct err *e)
 static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
 {
 	static const enum policy_field preset[] = {
-		POLICY_PROFILE,   POLICY_USER,           POLICY_CAPABILITIES, POLICY_TRACE,
-		POLICY_READ_ONLY, POLICY_NETWORK,        POLICY_WORKSPACE,    POLICY_HOME,
-		POLICY_WORKDIR,   POLICY_ENVIRONMENT,    POLICY_MEMORY,       POLICY_CPUS,
-		POLICY_PIDS,      POLICY_NETWORK_POLICY,
+		POLICY_MODE,  POLICY_PROFILE,   POLICY_USER,           POLICY_CAPABILITIES,
+		POLICY_TRACE, POLICY_READ_ONLY, POLICY_NETWORK,        POLICY_WORKSPACE,
+		POLICY_HOME,  POLICY_WORKDIR,   POLICY_ENVIRONMENT,    POLICY_MEMORY,
+		POLICY_CPUS,  POLICY_PIDS,      POLICY_NETWORK_POLICY,
 	};
 	const struct profile *profile = profile_get(id);
 	struct policy *p = r->policy;
 
+	p->mode = MODE_NATIVE;
 	p->profile = id;
 	p->uid = p->gid = profile->runs_as_root ? 0 : POLICY_USER_ID;
 	p->has_capabilities = profile->runs_as_root;
@@ -194,8 +205,10 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 	p->pids_count = profile->pids_count;
 	set_text(&p->workspace, NULL);
 	set_text(&p->home, NULL);
-	for (size_t i = 0; i < COUNT_OF(preset); i++)
+	for (size_t i = 0; i < COUNT_OF(preset); i++) {
 		p->origin[preset[i]] = origin;
+		r->layers[preset[i]] = r->layer;
+	}
 	if (profile->has_home && use_home(r, e) < 0)
 		return err_wrap(e, "profile '%s'", profile->name);
 	if (profile->has_workspace && use_workspace(r, ".", e) < 0)
@@ -212,6 +225,70 @@ static int read_profile(struct resolver *r, const struct policy_setting *s, stru
 			       "no profile '%s' (use restrictive, moderate or permissive)",
 			       s->text);
 	return apply_profile(r, id, s->origin, e);
+}
+
+static int read_mode(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	enum mode_id id = MODE_NATIVE;
+	const struct mode *mode = mode_find(s->text, &id);
+
+	if (!mode)
+		return err_set(e, ERR_INVALID, "no mode '%s' (use native, claude, codex or gemini)",
+			       s->text);
+	if (apply_profile(r, mode->base, s->origin, e) < 0)
+		return -1;
+	r->policy->mode = id;
+	if (mode->has_workspace && use_workspace(r, ".", e) < 0)
+		return err_wrap(e, "mode '%s'", mode->name);
+	if (mode->domains[0]) {
+		r->policy->has_network = true;
+		egress_set_fallback(&r->policy->egress, EGRESS_BLOCK, s->origin);
+	}
+	return 0;
+}
+
+static int allow_domain(struct policy *p, const char *pattern, const char *origin, struct err *e)
+{
+	assert(strncmp(pattern, "*.", 2) == 0);
+	if (egress_add(&p->egress, EGRESS_ALLOW, pattern, EGRESS_PATTERNS, origin, e) < 0)
+		return -1;
+	return egress_add(&p->egress, EGRESS_ALLOW, pattern + 2, EGRESS_PATTERNS, origin, e);
+}
+
+static bool is_set(const struct policy *p, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (unsigned i = 0; i < p->env_count; i++)
+		if (strncmp(p->env[i], name, len) == 0 && p->env[i][len] == '=')
+			return true;
+	return false;
+}
+
+/* What the last preset adds to lists. */
+static int finish_mode(struct resolver *r, struct err *e)
+{
+	struct policy *p = r->policy;
+	const struct mode *mode = mode_get(p->mode);
+	const char *origin = p->origin[POLICY_MODE];
+
+	for (size_t i = 0; i < COUNT_OF(mode->domains) && mode->domains[i]; i++)
+		for (const char *const *d = mode->domains[i]; *d && p->has_network; d++)
+			if (allow_domain(p, *d, origin, e) < 0)
+				return -1;
+	if (mode->domains[0] && p->has_network && policy_is_default(p, POLICY_ALLOW_HOST))
+		p->origin[POLICY_ALLOW_HOST] = origin;
+	for (const char *const *name = mode->secrets; *name; name++) {
+		const struct policy_setting secret = { POLICY_ENV, *name, origin, r->layer };
+
+		if (is_set(p, *name))
+			continue;
+		if (read_env(r, &secret, e) < 0)
+			return -1;
+		if (is_set(p, *name) && policy_is_default(p, POLICY_ENV))
+			p->origin[POLICY_ENV] = origin;
+	}
+	return 0;
 }
 
 static int read_accept_missing(struct resolver *r, const struct policy_setting *s, struct err *e)
@@ -275,7 +352,39 @@ static int read_read_only(struct resolver *r, const struct policy_setting *s, st
 
 static int read_workspace(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
+	if (!s->text) {
+		set_text(&r->policy->workspace, NULL);
+		return 0;
+	}
 	return use_workspace(r, s->text[0] ? s->text : ".", e);
+}
+
+static int read_home(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	set_text(&r->policy->home, NULL);
+	return is_on(s) ? use_home(r, e) : 0;
+}
+
+/* A name below the workspace or the home: a path, and for masks a pattern of one. */
+static int read_name(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	struct policy *p = r->policy;
+	char ***list = s->field == POLICY_PROTECT     ? &p->protect
+		       : s->field == POLICY_UNPROTECT ? &p->unprotect
+		       : s->field == POLICY_MASK      ? &p->mask
+						      : &p->unmask;
+	cleanup_free char *absolute = path_absolute("/", s->text);
+
+	if (s->text[0] == '/' || s->text[0] == '~')
+		return err_set(e, ERR_INVALID,
+			       "'%s' is not a name below the workspace or the home (leave out "
+			       "what is before it)",
+			       s->text);
+	if (!absolute || strcmp(absolute, "/") == 0)
+		return err_set(e, ERR_INVALID, "'%s' names nothing below a directory", s->text);
+	if (keyrows_list_count(*list) >= POLICY_NAMES_MAX || !keyrows_list_add(list, absolute + 1))
+		return err_set(e, ERR_LIMIT, "more than %u names", POLICY_NAMES_MAX);
+	return 0;
 }
 
 static int read_workdir(struct resolver *r, const struct policy_setting *s, struct err *e)
@@ -344,6 +453,8 @@ static int read_env(struct resolver *r, const struct policy_setting *s, struct e
 				entry = *v;
 		if (!entry)
 			return 0;
+		if (!keyrows_list_add(&p->passed, s->text))
+			return err_set(e, ERR_LIMIT, "more than %u variables", POLICY_ENV_MAX);
 	}
 	p->env = mem_grow(p->env, p->env_count + 1, sizeof(*p->env));
 	p->env[p->env_count++] = mem_dup(entry);
@@ -360,21 +471,52 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	if (ok < 0)
 		return err_wrap(e, "%s", s->origin);
 	r->policy->origin[s->field] = s->origin;
+	r->layers[s->field] = s->layer;
 	return 0;
 }
 
-/* A rule for a network that is not there is a misunderstanding, whoever made it. */
-static int check_network(const struct policy *p, struct err *e)
+static bool is_preset(enum policy_field field)
+{
+	return field == POLICY_MODE || field == POLICY_PROFILE;
+}
+
+/* Its mode, then its profile, then its single settings. */
+static int apply_layer(struct resolver *r, const struct policy_setting *settings, size_t count,
+		       struct err *e)
+{
+	static const enum policy_field presets[] = { POLICY_MODE, POLICY_PROFILE };
+
+	for (size_t k = 0; k < COUNT_OF(presets); k++)
+		for (size_t i = 0; i < count; i++)
+			if (settings[i].layer == r->layer && settings[i].field == presets[k] &&
+			    apply_setting(r, &settings[i], e) < 0)
+				return -1;
+	for (size_t i = 0; i < count; i++)
+		if (settings[i].layer == r->layer && !is_preset(settings[i].field) &&
+		    apply_setting(r, &settings[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * A rule for a network that is not there is a misunderstanding, unless a later layer took the
+ * network away.
+ */
+static int check_network(const struct resolver *r, struct err *e)
 {
 	static const enum policy_field needs_network[] = {
 		POLICY_ALLOW_HOST, POLICY_BLOCK_HOST, POLICY_ALLOW_CIDR,
 		POLICY_BLOCK_CIDR, POLICY_BANDWIDTH,
 	};
+	const struct policy *p = r->policy;
+	enum policy_layer off = r->layers[POLICY_NETWORK];
 	bool is_asked = strcmp(p->origin[POLICY_NETWORK_POLICY], p->origin[POLICY_PROFILE]) != 0;
-	const char *who = is_asked ? p->origin[POLICY_NETWORK_POLICY] : NULL;
+	const char *who = NULL;
 
+	if (is_asked && r->layers[POLICY_NETWORK_POLICY] >= off)
+		who = p->origin[POLICY_NETWORK_POLICY];
 	for (size_t i = 0; i < COUNT_OF(needs_network); i++)
-		if (!policy_is_default(p, needs_network[i]))
+		if (!policy_is_default(p, needs_network[i]) && r->layers[needs_network[i]] >= off)
 			who = p->origin[needs_network[i]];
 	if (p->has_network || !who)
 		return 0;
@@ -393,20 +535,17 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 		   const struct policy_caller *caller, struct policy *ret, struct err *e)
 {
 	CLEANUP(policy_done) struct policy p = { 0 };
-	struct resolver r = { .policy = &p, .caller = caller };
+	struct resolver r = { .policy = &p, .caller = caller, .layer = POLICY_BY_USER_FILE };
 
 	p.image = mem_dup(POLICY_HOST_IMAGE);
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
 		p.origin[field] = POLICY_ORIGIN_DEFAULT;
 	if (apply_profile(&r, PROFILE_MODERATE, POLICY_ORIGIN_DEFAULT, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (settings[i].field == POLICY_PROFILE && apply_setting(&r, &settings[i], e) < 0)
+	for (; r.layer <= POLICY_BY_COMMAND_LINE; r.layer++)
+		if (apply_layer(&r, settings, count, e) < 0)
 			return -1;
-	for (size_t i = 0; i < count; i++)
-		if (settings[i].field != POLICY_PROFILE && apply_setting(&r, &settings[i], e) < 0)
-			return -1;
-	if (check_network(&p, e) < 0)
+	if (check_network(&r, e) < 0 || finish_mode(&r, e) < 0)
 		return -1;
 	if (policyimage_settle(&p, e) < 0)
 		return -1;
@@ -478,9 +617,12 @@ void policy_done(struct policy *p)
 	for (char **v = p->image_env; v && *v; v++)
 		free(*v);
 	free(p->image_env);
-	for (char **v = p->places; v && *v; v++)
-		free(*v);
-	free(p->places);
+	keyrows_list_free(&p->places);
+	keyrows_list_free(&p->passed);
+	keyrows_list_free(&p->protect);
+	keyrows_list_free(&p->unprotect);
+	keyrows_list_free(&p->mask);
+	keyrows_list_free(&p->unmask);
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
 		free(p->owned_origin[i]);
 	*p = (struct policy){ 0 };
@@ -537,6 +679,26 @@ static void format_tmpfs(const struct policy *p, struct buf *out)
 		buf_add_text(out, "none");
 }
 
+static void format_names(char *const *list, struct buf *out)
+{
+	for (char *const *name = list; name && *name; name++)
+		buf_addf(out, "%s%s", name == list ? "" : ", ", *name);
+	if (!list || !*list)
+		buf_add_text(out, "none");
+}
+
+/* What is protected in every workspace is too long for a table: `policy show --json` has it. */
+static void format_protected(const struct policy *p, struct buf *out)
+{
+	if (!p->workspace) {
+		buf_add_text(out, "none");
+		return;
+	}
+	buf_add_text(out, "the usual");
+	for (char *const *name = p->protect; name && *name; name++)
+		buf_addf(out, ", %s", *name);
+}
+
 /* Names only: values may be secrets. */
 static void format_env(const struct policy *p, struct buf *out)
 {
@@ -569,6 +731,21 @@ static void format_rules(const struct policy *p, enum policy_field field, struct
 void policy_format_field(const struct policy *p, enum policy_field field, struct buf *out)
 {
 	switch (field) {
+	case POLICY_MODE:
+		buf_add_text(out, mode_get(p->mode)->name);
+		break;
+	case POLICY_PROTECT:
+		format_protected(p, out);
+		break;
+	case POLICY_UNPROTECT:
+		format_names(p->unprotect, out);
+		break;
+	case POLICY_MASK:
+		format_names(p->mask, out);
+		break;
+	case POLICY_UNMASK:
+		format_names(p->unmask, out);
+		break;
 	case POLICY_PROFILE:
 		buf_add_text(out, profile_get(p->profile)->name);
 		break;

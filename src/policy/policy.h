@@ -4,7 +4,9 @@
  *
  * A face collects what was asked for as settings: a field, its text, and who says so
  * ("--memory"). policy_resolve() lays down the built-in defaults and the moderate profile, then
- * the profile that was asked for, then the single settings in order, and gives back one struct.
+ * layer by layer (the user's file, the project's, the command line) its mode, its profile and its
+ * single settings in order, and gives back one struct. A preset resets everything that presets
+ * define.
  * It looks at nothing but its arguments: no file, no environment, no system call. What only the
  * host can tell (does the mount source exist?) is checked by who uses the policy.
  *
@@ -14,6 +16,7 @@
  */
 #include "base/err.h"
 #include "policy/egress.h"
+#include "policy/mode.h"
 #include "policy/profile.h"
 
 #include <stdbool.h>
@@ -21,6 +24,7 @@
 #include <sys/types.h>
 
 enum policy_field {
+	POLICY_MODE,
 	POLICY_PROFILE,
 	POLICY_IMAGE,
 	POLICY_BACKEND,
@@ -35,7 +39,11 @@ enum policy_field {
 	POLICY_ALLOW_CIDR,
 	POLICY_BLOCK_CIDR,
 	POLICY_WORKSPACE,
+	POLICY_PROTECT,
+	POLICY_UNPROTECT,
+	POLICY_MASK,
 	POLICY_HOME,
+	POLICY_UNMASK,
 	POLICY_MOUNT,
 	POLICY_TMPFS,
 	POLICY_WORKDIR,
@@ -82,6 +90,7 @@ enum policy_field {
 #define POLICY_MOUNTS_MAX 64u
 #define POLICY_TMPFS_MAX 16u
 #define POLICY_ENV_MAX 1024u
+#define POLICY_NAMES_MAX 256u /* that are protected or masked besides the built-in ones */
 #define POLICY_DISK_DEFAULT_BYTES (1ull << 30) /* where there is no memory limit to halve */
 #define POLICY_USER_ID 1000u                   /* the account named "user" inside */
 #define POLICY_ORIGIN_DEFAULT "default"
@@ -100,6 +109,7 @@ struct policy_tmpfs {
 };
 
 struct policy {
+	enum mode_id mode;
 	enum profile_id profile;
 	char *image;                        /* a reference as typed, or "host"; never NULL */
 	char *user_text;                    /* --user as typed, or NULL */
@@ -114,7 +124,11 @@ struct policy {
 	bool passes_env;
 	bool accepts_no_landlock; /* the user knows that this host has none */
 	char *workspace;          /* absolute path, or NULL */
+	char **protect;           /* read-only in the workspace, besides policy/credential's */
+	char **unprotect;         /* of policy/credential's, those that are not */
+	char **mask;              /* patterns of names in the workspace that appear empty */
 	char *home;               /* the caller's, mounted read-only, or NULL */
+	char **unmask;            /* of policy/credential's, those that are shown in it */
 	char *workdir;            /* absolute, inside; never NULL */
 	bool is_workdir_asked;    /* by an option: no image changes it */
 	char *home_dir;           /* $HOME inside; never NULL */
@@ -127,6 +141,7 @@ struct policy {
 	char **image_env;     /* the image's, NULL-ended; NULL: has none */
 	char **places; /* where home, workspace and mounts led when a sandbox that stays was made
 			  (engine/hostfiles.h); NULL: not noted */
+	char **passed; /* names of the caller's variables that were asked for one by one */
 	char **env;    /* "NAME=value", later ones win */
 	unsigned env_count;
 
@@ -154,10 +169,18 @@ struct policy_caller {
 	char *const *environ_list; /* "NAME=value" ..., NULL */
 };
 
+/* In the order in which they are laid on each other; 0 is what most callers mean. */
+enum policy_layer {
+	POLICY_BY_USER_FILE = -2,
+	POLICY_BY_PROJECT_FILE,
+	POLICY_BY_COMMAND_LINE,
+};
+
 struct policy_setting {
 	enum policy_field field;
-	const char *text;   /* as typed; "true" or "false" for a switch */
+	const char *text;   /* as typed; "true" or "false" for a switch; NULL: no workspace */
 	const char *origin; /* "--memory"; lives as long as the policy */
+	enum policy_layer layer;
 };
 
 ERR_CHECKED int policy_resolve(const struct policy_setting *settings, size_t count,

@@ -20,6 +20,7 @@
 /* What is read before it becomes a policy. */
 struct draft {
 	struct policy policy;
+	char *mode;
 	char *profile;
 	char *egress;
 	bool has_end;
@@ -28,6 +29,7 @@ struct draft {
 #define ROW(key, kind, member) KEYROWS_ROW(struct draft, key, kind, member)
 
 static const struct keyrows_row rows[] = {
+	ROW("mode", KEYROWS_TEXT, mode),
 	ROW("profile", KEYROWS_TEXT, profile),
 	ROW("image", KEYROWS_TEXT, policy.image),
 	ROW("user-text", KEYROWS_TEXT, policy.user_text),
@@ -41,13 +43,18 @@ static const struct keyrows_row rows[] = {
 	ROW("passes-env", KEYROWS_FLAG, policy.passes_env),
 	ROW("accepts-no-landlock", KEYROWS_FLAG, policy.accepts_no_landlock),
 	ROW("workspace", KEYROWS_TEXT, policy.workspace),
+	ROW("protect", KEYROWS_LIST, policy.protect),
+	ROW("unprotect", KEYROWS_LIST, policy.unprotect),
+	ROW("mask", KEYROWS_LIST, policy.mask),
 	ROW("home", KEYROWS_TEXT, policy.home),
+	ROW("unmask", KEYROWS_LIST, policy.unmask),
 	ROW("workdir", KEYROWS_TEXT, policy.workdir),
 	ROW("workdir-asked", KEYROWS_FLAG, policy.is_workdir_asked),
 	ROW("home-dir", KEYROWS_TEXT, policy.home_dir),
 	ROW("egress", KEYROWS_TEXT, egress),
 	ROW("image-env", KEYROWS_LIST, policy.image_env),
 	ROW("place", KEYROWS_LIST, policy.places),
+	ROW("passed", KEYROWS_LIST, policy.passed),
 	ROW("memory", KEYROWS_NUMBER, policy.memory_bytes),
 	ROW("cpus", KEYROWS_NUMBER, policy.cpus_milli),
 	ROW("pids", KEYROWS_NUMBER, policy.pids_count),
@@ -108,7 +115,11 @@ static void write_other(const void *object, struct buf *out)
 
 void policyfile_format(const struct policy *p, struct buf *out)
 {
-	struct draft d = { .policy = *p, .profile = (char *)profile_get(p->profile)->name };
+	struct draft d = {
+		.policy = *p,
+		.mode = (char *)mode_get(p->mode)->name,
+		.profile = (char *)profile_get(p->profile)->name,
+	};
 	cleanup_buf struct buf egress;
 
 	buf_init(&egress, EGRESS_TEXT_MAX_BYTES);
@@ -240,8 +251,6 @@ static int check(const struct draft *d, struct err *e)
 
 	for (unsigned i = 0; i < p->mount_count; i++)
 		is_right = is_right && p->mounts[i].target;
-	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
-		is_right = is_right && p->origin[i];
 	if (!is_right)
 		return err_set(e, ERR_CORRUPT, "a policy's record is incomplete");
 	return 0;
@@ -250,6 +259,7 @@ static int check(const struct draft *d, struct err *e)
 static void draft_done(struct draft *d)
 {
 	policy_done(&d->policy);
+	free(d->mode);
 	free(d->profile);
 	free(d->egress);
 }
@@ -258,10 +268,14 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 {
 	CLEANUP(draft_done) struct draft d = { 0 };
 
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
+		d.policy.origin[i] = POLICY_ORIGIN_DEFAULT; /* where an older record has none */
 	if (keyrows_parse(&format, bytes, len, &d, e) < 0 || check(&d, e) < 0)
 		return -1;
 	if (!profile_find(d.profile, &d.policy.profile))
 		return damaged("profile", e);
+	if (d.mode && !mode_find(d.mode, &d.policy.mode))
+		return damaged("mode", e);
 	if (egress_load(d.egress, &d.policy.egress, e) < 0)
 		return -1;
 	*ret = d.policy;

@@ -279,14 +279,27 @@ static int below_open(struct below *b, int root_fd, int base_fd, const char *bas
 	return r < 0 ? r : below_add(b, mount_open_in_root(root_fd, path, O_PATH));
 }
 
-static int mask_credentials(int root_fd, int empty_fd, int home_fd, const char *home, struct err *e)
+static bool is_listed(char *const *list, const char *name)
+{
+	for (; list && *list; list++)
+		if (strcmp(*list, name) == 0)
+			return true;
+	return false;
+}
+
+static int mask_credentials(int root_fd, int empty_fd, int home_fd, const struct policy *p,
+			    struct err *e)
 {
 	for (size_t i = 0; i < credential_home_count; i++) {
 		CLEANUP(below_done) struct below b = { .count = 0 };
-		int r = below_open(&b, root_fd, home_fd, home, credential_home[i]);
+		int r;
 
+		if (is_listed(p->unmask, credential_home[i]))
+			continue;
+		r = below_open(&b, root_fd, home_fd, p->home, credential_home[i]);
 		if (r < 0)
-			return err_sys(e, -r, "find '%s/%s' to mask it", home, credential_home[i]);
+			return err_sys(e, -r, "find '%s/%s' to mask it", p->home,
+				       credential_home[i]);
 		for (unsigned n = 0; n < b.count; n++)
 			if (mask_place(empty_fd, b.fds[n], credential_home[i], e) < 0)
 				return -1;
@@ -311,27 +324,6 @@ static int pin(int place_fd, const char *name, unsigned flags, struct err *e)
 	return mount_attach(tree_fd, place_fd, name, e);
 }
 
-/*
- * What would run later on the host is read-only inside, and its directory stays where it is. A
- * path that does not exist yet is not covered.
- */
-static int protect_workspace(int root_fd, int workspace_fd, const char *workspace, struct err *e)
-{
-	for (size_t i = 0; i < credential_protected_count; i++) {
-		const char *name = credential_protected[i].path;
-		unsigned flags = credential_protected[i].is_pinned_only ? 0 : MOUNT_READ_ONLY;
-		CLEANUP(below_done) struct below b = { .count = 0 };
-		int r = below_open(&b, root_fd, workspace_fd, workspace, name);
-
-		if (r < 0)
-			return err_sys(e, -r, "find '%s/%s' to protect it", workspace, name);
-		for (unsigned n = 0; n < b.count; n++)
-			if (pin(b.fds[n], name, flags, e) < 0)
-				return -1;
-	}
-	return 0;
-}
-
 /* The place that is mounted at `target`. */
 static int tree_at(const struct rootfs_options *o, const int *tree_fds, const char *target)
 {
@@ -340,6 +332,26 @@ static int tree_at(const struct rootfs_options *o, const int *tree_fds, const ch
 			return tree_fds[i];
 	assert(!"home and workspace are places");
 	return -1;
+}
+
+static int guard(int root_fd, int empty_fd, int place_fd, const struct rootfs_guard *g,
+		 struct err *e)
+{
+	CLEANUP(below_done) struct below b = { .count = 0 };
+	int r = below_open(&b, root_fd, place_fd, g->target, g->name);
+
+	if (r < 0)
+		return err_sys(e, -r, "find '%s/%s' to protect it", g->target, g->name);
+	for (unsigned i = 0; i < b.count; i++) {
+		int ok = g->care == ROOTFS_MASKED
+				 ? mask_place(empty_fd, b.fds[i], g->name, e)
+				 : pin(b.fds[i], g->name,
+				       g->care == ROOTFS_PROTECTED ? MOUNT_READ_ONLY : 0, e);
+
+		if (ok < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, int *tree_fds,
@@ -352,12 +364,12 @@ static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, i
 			return -1;
 	if (check_places(root_fd, o, tree_fds, e) < 0)
 		return -1;
-	if (p->home &&
-	    mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p->home, e) < 0)
+	if (p->home && mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p, e) < 0)
 		return -1;
-	if (p->workspace &&
-	    protect_workspace(root_fd, tree_at(o, tree_fds, p->workspace), p->workspace, e) < 0)
-		return -1;
+	for (unsigned i = 0; i < o->guard_count; i++)
+		if (guard(root_fd, empty_fd, tree_at(o, tree_fds, o->guards[i].target),
+			  &o->guards[i], e) < 0)
+			return -1;
 	return 0;
 }
 

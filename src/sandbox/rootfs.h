@@ -39,10 +39,25 @@ struct rootfs_place {
 	uint64_t size_bytes;
 };
 
+/* Something in a place that has to be treated with care. */
+enum rootfs_care {
+	ROOTFS_PINNED,    /* cannot be renamed or removed */
+	ROOTFS_PROTECTED, /* and is read-only */
+	ROOTFS_MASKED,    /* appears empty */
+};
+
+struct rootfs_guard {
+	enum rootfs_care care;
+	const char *target; /* of the place */
+	char *name;         /* below it; what is not there is left out */
+};
+
 struct rootfs_options {
 	const struct policy *policy;
 	const struct rootfs_place *places; /* parents before children */
 	unsigned place_count;
+	const struct rootfs_guard *guards; /* parents before children */
+	unsigned guard_count;
 	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
 	const struct imageroot *image; /* NULL: the host's own programs, and nothing stays */
 	const char *host_name;         /* NULL: that of every sandbox without a name */

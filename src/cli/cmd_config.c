@@ -1,0 +1,184 @@
+/* cmd_config - agentkernel config check, trust, distrust: the files that say what is allowed. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cli/commands.h"
+#include "cli/request.h"
+#include "cli/words.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const examples[] = {
+	"agentkernel config check",
+	"the files that count here: do they mean anything, and how far is the project's trusted",
+	"agentkernel config trust",
+	"allow all that this project's agentkernel.toml asks for, until a byte of it changes",
+	NULL,
+};
+
+struct flags {
+	bool is_json;
+};
+
+static const struct opt check_rows[] = {
+	{ "Options", "json", 0, NULL, "print one machine-readable object", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_json) },
+};
+static const struct opts_table check_options = { check_rows, COUNT_OF(check_rows) };
+static const struct opts_table no_options = { NULL, 0 };
+
+/* The file that was named, or the project's; the caller frees. */
+static int find_file(const char *named, char **ret, struct err *e)
+{
+	char cwd[PATH_MAX];
+	char *path;
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		return err_set(e, ERR_INVALID, "the working directory cannot be read");
+	path = named ? path_absolute(cwd, named) : configfile_find(cwd);
+	if (!path && named)
+		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", named);
+	if (!path)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no " CONFIGFILE_NAME " here ('agentkernel init' writes one)");
+	*ret = path;
+	return 0;
+}
+
+/* Not only the words: what they add up to. The rest of the command line could not save it. */
+static int check_policy(char *const *environ_list, const char *named, struct request *r,
+			struct err *e)
+{
+	char *file[] = { (char *)"--config", (char *)(uintptr_t)named, NULL };
+	char *none[] = { NULL };
+
+	return request_read(&request_policy_options, named ? file : none, environ_list, r, e);
+}
+
+static void format(const struct request *r, const struct err *too_much, const struct flags *f,
+		   struct buf *out)
+{
+	const struct configfile *c = &r->config;
+	const char *trust = c->is_trusted ? "trusted" : too_much ? "not trusted" : "needs no trust";
+	struct json j;
+
+	if (f->is_json) {
+		json_init(&j, out);
+		json_open_object(&j, NULL);
+		if (c->user_path)
+			json_add_text(&j, "user", c->user_path);
+		if (c->project_path) {
+			json_add_text(&j, "project", c->project_path);
+			json_add_bool(&j, "trusted", c->is_trusted);
+			json_add_bool(&j, "applies", !too_much);
+		}
+		json_close_object(&j);
+		buf_add_text(out, "\n");
+		return;
+	}
+	if (c->user_path)
+		buf_addf(out, "%s: ok, your own\n", c->user_path);
+	if (c->project_path)
+		buf_addf(out, "%s: ok, %s\n", c->project_path, trust);
+	if (!c->user_path && !c->project_path)
+		buf_add_text(out, "no configuration file counts here ('agentkernel init' writes "
+				  "one)\n");
+}
+
+static int run_check(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(request_done) struct request r = { 0 };
+	const struct words_rule rule = { .usage = "config check [FILE]",
+					 .options = &check_options,
+					 .max = 1 };
+	struct flags flags = { 0 };
+	cleanup_buf struct buf out;
+	bool is_too_much;
+	unsigned count = 0;
+	char *words[2];
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	is_too_much = check_policy(context->environ_list, count ? words[0] : NULL, &r, e) < 0;
+	if (is_too_much && e->code != ERR_DENIED)
+		return -1;
+	format(&r, is_too_much ? e : NULL, &flags, &out);
+	if (cli_print(&out, e) < 0)
+		return -1;
+	if (is_too_much)
+		return -1;
+	*ret_status = 0;
+	return 0;
+}
+
+static int read_file_word(char **argv, const char *usage, char **ret, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	const struct words_rule rule = { .usage = usage, .options = &no_options, .max = 1 };
+	unsigned count = 0;
+	char *words[2];
+
+	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+		return -1;
+	return find_file(count ? words[0] : NULL, ret, e);
+}
+
+static int run_trust(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	if (read_file_word(argv, "config trust [FILE]", &path, e) < 0 ||
+	    configfile_trust(context->environ_list, path, e) < 0)
+		return -1;
+	cli_say("'%s' is trusted until it changes ('agentkernel policy show' tells what it allows)",
+		path);
+	*ret_status = 0;
+	return 0;
+}
+
+static int run_distrust(const struct cli_context *context, char **argv, int *ret_status,
+			struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	if (read_file_word(argv, "config distrust [FILE]", &path, e) < 0 ||
+	    configfile_distrust(context->environ_list, path, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return 0;
+}
+
+const struct cli_command cmd_config_check = {
+	.name = "config check",
+	.summary = "check the configuration files that count here, or FILE",
+	.usage = "[FILE]",
+	.text = "Your own file is ~/.config/agentkernel/config.toml; the project's is the first\n"
+		"agentkernel.toml from here upward to the repository's root. A project's file can\n"
+		"only take away from what your own file and the command line allow, until it is\n"
+		"trusted.",
+	.examples = examples,
+	.options = &check_options,
+	.run = run_check,
+};
+
+const struct cli_command cmd_config_trust = {
+	.name = "config trust",
+	.summary = "allow all that a project's agentkernel.toml asks for, until it changes",
+	.usage = "[FILE]",
+	.options = &no_options,
+	.run = run_trust,
+};
+
+const struct cli_command cmd_config_distrust = {
+	.name = "config distrust",
+	.summary = "take a project's file back to what needs no trust",
+	.usage = "[FILE]",
+	.options = &no_options,
+	.run = run_distrust,
+};

@@ -1,0 +1,422 @@
+/*
+ * workspace - what needs care in a directory that a sandbox may write to; see workspace.h.
+ *
+ * Theory of operation. The list of guards is made here, outside, before anything runs; the mounts
+ * are made by sandbox/rootfs, in the child. A guard is a name below the workspace. What is above a
+ * protected name is pinned, since a directory that can be moved aside can be replaced by another.
+ *
+ * Standing in. mkdir, then a shared lock; at the end whoever gets the lock alone removes it. One
+ * that was removed between the two is made again.
+ *
+ * Hostile: every name below, and other sandboxes that change them at this moment. Nothing is
+ * followed through a link here; the child looks up every name again, in the mount itself.
+ */
+#include "engine/workspace.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "engine/gitlinks.h"
+#include "policy/credential.h"
+#include "sandbox/mount.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STANDIN_MODE 01555
+#define STANDIN_TRIES 8
+
+int workspace_check(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0) {
+		if (errno == ENOENT)
+			return err_set(e, ERR_NOT_FOUND, "'%s' does not exist", path);
+		return err_sys(e, errno, "look at '%s'", path);
+	}
+	if (S_ISLNK(st.st_mode))
+		return err_set(e, ERR_INVALID,
+			       "'%s' is a link, and a workspace is a directory (name the one that "
+			       "it leads to)",
+			       path);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID,
+			       "'%s' is not a directory (--mount shows a single file)", path);
+	return 0;
+}
+
+/* ---- the list ---- */
+
+static bool has_guard(const struct workspace *w, const char *target, const char *name)
+{
+	for (unsigned i = 0; i < w->guard_count; i++)
+		if (strcmp(w->guards[i].target, target) == 0 &&
+		    strcmp(w->guards[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Takes `name`. */
+static int add_guard(struct workspace *w, enum rootfs_care care, const char *target, char *name,
+		     struct err *e)
+{
+	if (w->guard_count == WORKSPACE_GUARDS_MAX) {
+		free(name);
+		return err_set(e, ERR_LIMIT, "'%s' has more than %u names to protect", w->path,
+			       WORKSPACE_GUARDS_MAX);
+	}
+	w->guards = mem_grow(w->guards, w->guard_count + 1, sizeof(*w->guards));
+	w->guards[w->guard_count++] =
+		(struct rootfs_guard){ .care = care, .target = target, .name = name };
+	return 0;
+}
+
+/* What is above `name`, highest first. */
+static int pin_parents(struct workspace *w, const char *target, const char *name, struct err *e)
+{
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		char *parent = mem_dup_bytes(name, (size_t)(slash - name));
+
+		if (has_guard(w, target, parent))
+			free(parent);
+		else if (add_guard(w, ROOTFS_PINNED, target, parent, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- names that are kept free ---- */
+
+static void standin_done(struct workspace_standin *s)
+{
+	/* only the last one who needs it gets the lock */
+	if (s->fd >= 0 && flock(s->fd, LOCK_EX | LOCK_NB) == 0)
+		(void)unlinkat(s->parent_fd, s->name, AT_REMOVEDIR);
+	cleanup_closep(&s->fd);
+	cleanup_closep(&s->parent_fd);
+	free(s->name);
+	s->name = NULL;
+}
+
+/* No one else makes an empty directory that not even its owner may write to. */
+static bool is_standin(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07222) == 01000 &&
+	       st.st_uid == geteuid();
+}
+
+static bool is_still_there(int parent_fd, const char *name, int fd)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && fstatat(parent_fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* 1: it stands in; 0: somebody's own file is there, or nobody could make one; -errno. */
+static int stand_in(int parent_fd, const char *name, int *ret_fd)
+{
+	for (unsigned i = 0; i < STANDIN_TRIES; i++) {
+		cleanup_fd int fd = -1;
+
+		if (mkdirat(parent_fd, name, STANDIN_MODE) < 0 && errno != EEXIST) {
+			/* who may not make one outside may not inside either */
+			if (errno == EACCES || errno == EROFS || errno == EPERM)
+				return 0;
+			return -errno;
+		}
+		fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0 || !is_standin(fd))
+			return 0;
+		if (flock(fd, LOCK_SH) < 0)
+			return -errno;
+		if (!is_still_there(parent_fd, name, fd))
+			continue;
+		*ret_fd = take_fd(&fd);
+		return 1;
+	}
+	return -EBUSY;
+}
+
+/* The directory that base_fd/name would lie in; -1: it is missing, or a link leads there. */
+static int open_parent(int base_fd, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	cleanup_free char *parent = slash ? mem_dup_bytes(name, (size_t)(slash - name)) : NULL;
+	int fd = mount_open_plain(base_fd, parent ? parent : ".", O_RDONLY | O_DIRECTORY);
+
+	return fd < 0 ? -1 : fd;
+}
+
+static int keep_free(struct workspace *w, int base_fd, const char *name, struct err *e)
+{
+	cleanup_fd int parent_fd = open_parent(base_fd, name);
+	const char *slash = strrchr(name, '/');
+	const char *last = slash ? slash + 1 : name;
+	int fd = -1, r;
+
+	if (parent_fd < 0)
+		return 0;
+	r = stand_in(parent_fd, last, &fd);
+	if (r < 0)
+		return err_sys(e, -r, "keep the name '%s' free in '%s'", name, w->path);
+	if (r == 0)
+		return 0;
+	w->standins = mem_grow(w->standins, w->standin_count + 1, sizeof(*w->standins));
+	w->standins[w->standin_count++] = (struct workspace_standin){
+		.parent_fd = take_fd(&parent_fd), .fd = fd, .name = mem_dup(last)
+	};
+	return 0;
+}
+
+/* ---- what is protected ---- */
+
+static bool is_listed(char *const *list, const char *name)
+{
+	for (; list && *list; list++)
+		if (strcmp(*list, name) == 0)
+			return true;
+	return false;
+}
+
+/* One row of the tables, for the directory `below` (relative, "" for the workspace itself). */
+static int protect_one(struct workspace *w, const struct policy *p, int base_fd, const char *target,
+		       const char *below, const struct credential_protected *row, struct err *e)
+{
+	cleanup_free char *name = mem_format("%s%s%s", below, below[0] ? "/" : "", row->path);
+	struct stat st;
+
+	if (is_listed(p->unprotect, row->path) || is_listed(p->unprotect, name))
+		return 0;
+	if (row->is_kept_free && fstatat(base_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno == ENOENT && keep_free(w, base_fd, name, e) < 0)
+		return -1;
+	return add_guard(w, row->is_pinned_only ? ROOTFS_PINNED : ROOTFS_PROTECTED, target,
+			 take_ptr(name), e);
+}
+
+static int protect_dir(struct workspace *w, const struct policy *p, int base_fd, const char *below,
+		       struct err *e)
+{
+	if (below[0]) {
+		cleanup_free char *inside = mem_format("%s/.", below);
+
+		if (pin_parents(w, w->path, inside, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < credential_protected_count; i++)
+		if (protect_one(w, p, base_fd, w->path, below, &credential_protected[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* What a linked worktree's own entry says about where things are. */
+static int protect_admin(struct workspace *w, const char *target, const char *git,
+			 char *const *admin, struct err *e)
+{
+	static const char *const files[] = { "commondir", "gitdir", "config.worktree" };
+
+	for (; admin && *admin; admin++)
+		for (size_t i = 0; i < COUNT_OF(files); i++) {
+			char *name = mem_format("%s%s/%s", git, *admin, files[i]);
+
+			if (pin_parents(w, target, name, e) < 0) {
+				free(name);
+				return -1;
+			}
+			if (add_guard(w, ROOTFS_PROTECTED, target, name, e) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+static int protect_outside(struct workspace *w, const struct policy *p,
+			   const struct gitlinks *links, struct err *e)
+{
+	cleanup_fd int git_fd = open(w->git_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (git_fd < 0)
+		return err_sys(e, errno, "open '%s'", w->git_dir);
+	for (size_t i = 0; i < credential_git_count; i++)
+		if (protect_one(w, p, git_fd, w->git_dir, "", &credential_git[i], e) < 0)
+			return -1;
+	return protect_admin(w, w->git_dir, "", links->admin, e);
+}
+
+static int protect_asked(struct workspace *w, const struct policy *p, struct err *e)
+{
+	for (char *const *name = p->protect; name && *name; name++)
+		if (pin_parents(w, w->path, *name, e) < 0 ||
+		    add_guard(w, ROOTFS_PROTECTED, w->path, mem_dup(*name), e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- masks ---- */
+
+struct search {
+	struct workspace *workspace;
+	unsigned looked_at, found;
+};
+
+static int search_dir(struct search *s, int dir_fd, const char *below, const char *pattern,
+		      unsigned depth, struct err *e);
+
+static int found(struct search *s, const char *below, const char *name, struct err *e)
+{
+	if (++s->found > WORKSPACE_MASKED_MAX)
+		return err_set(e, ERR_LIMIT, "masks match more than %u names",
+			       WORKSPACE_MASKED_MAX);
+	return add_guard(s->workspace, ROOTFS_MASKED, s->workspace->path,
+			 mem_format("%s%s%s", below, below[0] ? "/" : "", name), e);
+}
+
+static int descend(struct search *s, int dir_fd, const char *below, const char *name,
+		   const char *pattern, unsigned depth, struct err *e)
+{
+	cleanup_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_free char *path = mem_format("%s%s%s", below, below[0] ? "/" : "", name);
+
+	if (fd < 0 || depth == WORKSPACE_DEPTH_MAX)
+		return 0;
+	return search_dir(s, fd, path, pattern, depth + 1, e);
+}
+
+/* `first` is the pattern's first part, `rest` what follows it or NULL. */
+static int match_name(struct search *s, int dir_fd, const char *below, const char *name,
+		      const char *pattern, const char *first, const char *rest, unsigned depth,
+		      struct err *e)
+{
+	if (++s->looked_at > WORKSPACE_LOOKED_AT_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "a mask with ** would look at more than %u names (say where)",
+			       WORKSPACE_LOOKED_AT_MAX);
+	if (strcmp(first, "**") == 0) {
+		if (strcmp(name, ".git") == 0)
+			return 0;
+		return descend(s, dir_fd, below, name, pattern, depth, e);
+	}
+	if (fnmatch(first, name, FNM_PERIOD * (first[0] != '.')) != 0)
+		return 0;
+	if (!rest)
+		return found(s, below, name, e);
+	return descend(s, dir_fd, below, name, rest, depth, e);
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
+static int search_dir(struct search *s, int dir_fd, const char *below, const char *pattern,
+		      unsigned depth, struct err *e)
+{
+	size_t len = strcspn(pattern, "/");
+	cleanup_free char *first = mem_dup_bytes(pattern, len);
+	const char *rest = pattern[len] ? pattern + len + 1 : NULL;
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close_dir) DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	/* "**" is also nothing at all */
+	if (strcmp(first, "**") == 0 && rest && search_dir(s, dir_fd, below, rest, depth, e) < 0)
+		return -1;
+	while (entries && (entry = readdir(entries))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (match_name(s, dir_fd, below, name, pattern, first, rest, depth, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int mask_asked(struct workspace *w, const struct policy *p, int base_fd, struct err *e)
+{
+	struct search s = { .workspace = w };
+	cleanup_fd int dir_fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (p->mask && dir_fd < 0)
+		return err_sys(e, errno, "read '%s'", w->path);
+	for (char *const *pattern = p->mask; pattern && *pattern; pattern++)
+		if (search_dir(&s, dir_fd, "", *pattern, 0, e) < 0)
+			return err_wrap(e, "%s '%s'", p->origin[POLICY_MASK], *pattern);
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+static bool has_commondir(const char *path)
+{
+	cleanup_free char *name = mem_format("%s/.git/commondir", path);
+	struct stat st;
+
+	return lstat(name, &st) == 0;
+}
+
+static int fill(struct workspace *w, const struct policy *p, struct err *e)
+{
+	CLEANUP(gitlinks_done) struct gitlinks links = { 0 };
+	cleanup_fd int base_fd = open(w->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (base_fd < 0)
+		return err_sys(e, errno, "open '%s'", w->path);
+	if (gitlinks_read(w->path, &links, e) < 0)
+		return -1;
+	w->had_commondir = has_commondir(w->path);
+	w->git_dir = take_ptr(links.outside);
+	if (protect_dir(w, p, base_fd, "", e) < 0)
+		return -1;
+	if (!w->git_dir && protect_admin(w, w->path, ".git/", links.admin, e) < 0)
+		return -1;
+	for (char *const *dir = links.dirs; dir && *dir; dir++)
+		if (protect_dir(w, p, base_fd, *dir, e) < 0)
+			return -1;
+	if (w->git_dir && protect_outside(w, p, &links, e) < 0)
+		return -1;
+	if (protect_asked(w, p, e) < 0)
+		return -1;
+	return mask_asked(w, p, base_fd, e);
+}
+
+int workspace_open(struct workspace *w, const struct policy *p, struct err *e)
+{
+	*w = (struct workspace){ .path = mem_dup(p->workspace) };
+	if (workspace_check(w->path, e) < 0 || fill(w, p, e) < 0) {
+		workspace_done(w);
+		return -1;
+	}
+	return 0;
+}
+
+void workspace_done(struct workspace *w)
+{
+	for (unsigned i = 0; i < w->standin_count; i++)
+		standin_done(&w->standins[i]);
+	free(w->standins);
+	for (unsigned i = 0; i < w->guard_count; i++)
+		free(w->guards[i].name);
+	free(w->guards);
+	/* git would look there for what it runs; a stand-in would keep git itself from working */
+	if (w->path && !w->had_commondir && has_commondir(w->path)) {
+		cleanup_free char *name = mem_format("%s/.git/commondir", w->path);
+
+		(void)unlink(name);
+	}
+	free(w->path);
+	free(w->git_dir);
+	*w = (struct workspace){ 0 };
+}

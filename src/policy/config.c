@@ -1,0 +1,577 @@
+/*
+ * config - what an agentkernel.toml says; see config.h.
+ *
+ * Theory of operation. `keys` has a row for every "table.key": what kind of value it takes and
+ * where that goes, mostly as the text of a policy setting, so that a value means the same in a file
+ * and on the command line and is checked in one place, policy/policy.c. Two tables have names of
+ * the user's own ([env], [daemon.agents.*]) and one is a list ([[mounts]]): they have a reader
+ * each.
+ *
+ * Hostile: the document, when it comes with a project. It is bounded by base/toml; what it may ask
+ * for is decided by who resolves the settings.
+ */
+#include "policy/config.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/path.h"
+#include "base/suggest.h"
+#include "base/toml.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+	struct config *config;
+	const char *name;
+	const char *dir;
+	enum config_owner owner;
+	enum policy_layer layer;
+};
+
+enum key_kind {
+	KEY_TEXT,     /* a string */
+	KEY_AMOUNT,   /* a string with a unit, or a number */
+	KEY_MEBIBYTE, /* a number of MiB */
+	KEY_SWITCH,   /* true or false */
+	KEY_LIST,     /* strings, each a setting of its own */
+	KEY_WORD,     /* a string for the struct at .offset, no setting */
+	KEY_NAMES,    /* strings for the list at .offset, no settings */
+	KEY_COUNT,    /* a number for the struct at .offset */
+};
+
+struct key {
+	const char *table, *name;
+	enum key_kind kind;
+	enum policy_field field;
+	size_t offset;
+	uint64_t max;
+};
+
+#define SETTING(table, name, kind, field_)                                                         \
+	{                                                                                          \
+		table, name, kind, .field = (field_)                                               \
+	}
+#define MEMBER(table, name, kind, member, ...)                                                     \
+	{                                                                                          \
+		table, name, kind, .offset = offsetof(struct config, member), __VA_ARGS__          \
+	}
+
+static const struct key keys[] = {
+	MEMBER("sandbox", "name", KEY_WORD, name),
+	SETTING("sandbox", "image", KEY_TEXT, POLICY_IMAGE),
+	SETTING("sandbox", "base_image", KEY_TEXT, POLICY_IMAGE),
+	SETTING("sandbox", "workdir", KEY_TEXT, POLICY_WORKDIR),
+	SETTING("sandbox", "user", KEY_TEXT, POLICY_USER),
+	SETTING("sandbox", "backend", KEY_TEXT, POLICY_BACKEND),
+	MEMBER("sandbox", "init", KEY_WORD, init),
+
+	MEMBER("agent", "preferred", KEY_WORD, agent),
+	SETTING("agent", "compatibility_mode", KEY_TEXT, POLICY_MODE),
+	SETTING("agent", "mode", KEY_TEXT, POLICY_MODE),
+
+	SETTING("security", "profile", KEY_TEXT, POLICY_PROFILE),
+	SETTING("security", "network", KEY_SWITCH, POLICY_NETWORK),
+	SETTING("security", "read_only", KEY_SWITCH, POLICY_READ_ONLY),
+	SETTING("security", "mount_cwd", KEY_SWITCH, POLICY_WORKSPACE),
+	SETTING("security", "mount_home", KEY_SWITCH, POLICY_HOME),
+	SETTING("security", "pass_env", KEY_LIST, POLICY_ENV),
+	SETTING("security", "protect", KEY_LIST, POLICY_PROTECT),
+	SETTING("security", "unprotect", KEY_LIST, POLICY_UNPROTECT),
+	SETTING("security", "mask", KEY_LIST, POLICY_MASK),
+	SETTING("security", "unmask", KEY_LIST, POLICY_UNMASK),
+
+	SETTING("network", "policy", KEY_TEXT, POLICY_NETWORK_POLICY),
+	SETTING("network", "allow", KEY_LIST, POLICY_ALLOW_HOST),
+	SETTING("network", "block", KEY_LIST, POLICY_BLOCK_HOST),
+	SETTING("network", "bandwidth", KEY_TEXT, POLICY_BANDWIDTH),
+
+	SETTING("resources", "memory", KEY_AMOUNT, POLICY_MEMORY),
+	SETTING("resources", "memory_mb", KEY_MEBIBYTE, POLICY_MEMORY),
+	SETTING("resources", "cpus", KEY_AMOUNT, POLICY_CPUS),
+	SETTING("resources", "vcpus", KEY_AMOUNT, POLICY_CPUS),
+	SETTING("resources", "pids", KEY_AMOUNT, POLICY_PIDS),
+	SETTING("resources", "disk", KEY_AMOUNT, POLICY_DISK),
+	SETTING("resources", "nofile", KEY_AMOUNT, POLICY_NOFILE),
+	SETTING("resources", "file_size", KEY_AMOUNT, POLICY_FILE_SIZE),
+	SETTING("resources", "io_read", KEY_TEXT, POLICY_IO_READ),
+	SETTING("resources", "io_write", KEY_TEXT, POLICY_IO_WRITE),
+	SETTING("resources", "timeout", KEY_AMOUNT, POLICY_TIMEOUT),
+	SETTING("resources", "cpu_time", KEY_AMOUNT, POLICY_CPU_TIME),
+
+	MEMBER("tools", "allow", KEY_NAMES, tools.tools),
+	MEMBER("tools", "block", KEY_NAMES, tools.blocked_tools),
+	MEMBER("tools.commands", "allow", KEY_NAMES, tools.commands),
+	MEMBER("tools.commands", "block", KEY_NAMES, tools.blocked_commands),
+	MEMBER("tools.rate_limit", "calls", KEY_COUNT, tools.rate_calls, TOOLPOLICY_CALLS_MAX),
+	{ "tools.rate_limit", "window", KEY_WORD, .offset = 0 }, /* read_window() */
+
+	MEMBER("daemon", "min_warm", KEY_COUNT, pools[0].min_warm, CONFIG_WARM_MAX),
+	MEMBER("daemon", "max_warm", KEY_COUNT, pools[0].max_warm, CONFIG_WARM_MAX),
+};
+
+/* Tables whose entries are not in `keys`, or only partly. */
+static const char *const other_tables[] = { "env", "mounts", "registries" };
+
+static const char *keep(struct config *c, char *text)
+{
+	c->owned = mem_grow(c->owned, c->owned_count + 1, sizeof(*c->owned));
+	c->owned[c->owned_count++] = text;
+	return text;
+}
+
+/* Takes `text`. */
+static int add_setting(struct reader *r, const struct toml_value *v, enum policy_field field,
+		       char *text, struct err *e)
+{
+	struct config *c = r->config;
+	struct policy_setting s = { .field = field, .layer = r->layer };
+
+	if (text)
+		s.text = keep(c, text);
+	s.origin = keep(c, mem_format("%s:%u", r->name, toml_where(v).line));
+	if (c->setting_count == CONFIG_SETTINGS_MAX)
+		return toml_err(v, e, "more than %u settings", CONFIG_SETTINGS_MAX);
+	c->settings = mem_grow(c->settings, c->setting_count + 1, sizeof(*c->settings));
+	c->settings[c->setting_count++] = s;
+	return 0;
+}
+
+static int read_text(struct reader *r, const struct key *k, const struct toml_value *v,
+		     struct err *e)
+{
+	const char *text = NULL;
+
+	if (toml_expect_text(v, &text, e) < 0)
+		return -1;
+	return add_setting(r, v, k->field, mem_dup(text), e);
+}
+
+/* A number means the same with and without quotation marks; times are in seconds then. */
+static int read_amount(struct reader *r, const struct key *k, const struct toml_value *v,
+		       struct err *e)
+{
+	bool is_time = k->field == POLICY_TIMEOUT || k->field == POLICY_CPU_TIME;
+
+	if (toml_type(v) == TOML_INTEGER)
+		return add_setting(r, v, k->field,
+				   mem_format("%" PRId64 "%s", toml_integer(v), is_time ? "s" : ""),
+				   e);
+	if (toml_type(v) == TOML_FLOAT && k->field == POLICY_CPUS)
+		return add_setting(r, v, k->field, mem_format("%.3f", toml_float(v)), e);
+	return read_text(r, k, v, e);
+}
+
+static int read_mebibytes(struct reader *r, const struct key *k, const struct toml_value *v,
+			  struct err *e)
+{
+	if (toml_expect(v, TOML_INTEGER, e) < 0)
+		return -1;
+	return add_setting(r, v, k->field, mem_format("%" PRId64 "MiB", toml_integer(v)), e);
+}
+
+static int read_switch(struct reader *r, const struct key *k, const struct toml_value *v,
+		       struct err *e)
+{
+	bool is_on;
+
+	if (toml_expect(v, TOML_BOOL, e) < 0)
+		return -1;
+	is_on = toml_bool(v);
+	if (k->field == POLICY_WORKSPACE)
+		return add_setting(r, v, k->field, is_on ? mem_dup("") : NULL, e);
+	return add_setting(r, v, k->field, mem_dup(is_on ? "true" : "false"), e);
+}
+
+/* Without '=' it is a name; with one it would set a variable, which [env] is for. */
+static int check_passed(const struct key *k, const struct toml_value *v, const char *text,
+			struct err *e)
+{
+	if (k->field == POLICY_ENV && strchr(text, '='))
+		return toml_err(v, e, "'%s' is not the name of a variable ([env] sets them)", text);
+	return 0;
+}
+
+static int read_list(struct reader *r, const struct key *k, const struct toml_value *v,
+		     struct err *e)
+{
+	if (toml_expect(v, TOML_ARRAY, e) < 0)
+		return -1;
+	for (size_t i = 0; i < toml_count(v); i++) {
+		const char *text = NULL;
+
+		if (toml_expect_text(toml_item(v, i), &text, e) < 0 ||
+		    check_passed(k, toml_item(v, i), text, e) < 0 ||
+		    add_setting(r, toml_item(v, i), k->field, mem_dup(text), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_names(struct reader *r, const struct key *k, const struct toml_value *v,
+		      struct err *e)
+{
+	char ***list = (char ***)(void *)((char *)r->config + k->offset);
+
+	if (toml_expect(v, TOML_ARRAY, e) < 0)
+		return -1;
+	if (toml_count(v) > TOOLPOLICY_NAMES_MAX)
+		return toml_err(v, e, "more than %u names", TOOLPOLICY_NAMES_MAX);
+	/* an empty list is one: nothing is allowed */
+	*list = mem_grow(*list, 1, sizeof(**list));
+	(*list)[0] = NULL;
+	for (size_t i = 0; i < toml_count(v); i++) {
+		const char *text = NULL;
+
+		if (toml_expect_text(toml_item(v, i), &text, e) < 0)
+			return -1;
+		if (!keyrows_list_add(list, text))
+			return toml_err(v, e, "more than %u names", TOOLPOLICY_NAMES_MAX);
+	}
+	return 0;
+}
+
+static int read_count(const struct toml_value *v, uint64_t max, uint64_t *ret, struct err *e)
+{
+	if (toml_expect(v, TOML_INTEGER, e) < 0)
+		return -1;
+	if (toml_integer(v) < 0 || (uint64_t)toml_integer(v) > max)
+		return toml_err(v, e, "%" PRId64 " is not between 0 and %" PRIu64, toml_integer(v),
+				max);
+	*ret = (uint64_t)toml_integer(v);
+	return 0;
+}
+
+static int read_window(struct reader *r, const struct toml_value *v, struct err *e)
+{
+	const char *text = NULL;
+	struct err wrong = { 0 };
+
+	if (toml_expect_text(v, &text, e) < 0)
+		return -1;
+	if (parse_duration_ms(text, TOOLPOLICY_WINDOW_MIN_MS, TOOLPOLICY_WINDOW_MAX_MS,
+			      &r->config->tools.rate_window_ms, &wrong) < 0)
+		return toml_err(v, e, "%s", wrong.msg);
+	return 0;
+}
+
+static int read_word(struct reader *r, const struct key *k, const struct toml_value *v,
+		     struct err *e)
+{
+	const char *text = NULL;
+	char **member = (char **)(void *)((char *)r->config + k->offset);
+
+	if (strcmp(k->name, "window") == 0)
+		return read_window(r, v, e);
+	if (toml_expect_text(v, &text, e) < 0)
+		return -1;
+	free(*member);
+	*member = mem_dup(text);
+	return 0;
+}
+
+static int read_value(struct reader *r, const struct key *k, const struct toml_value *v,
+		      struct err *e)
+{
+	switch (k->kind) {
+	case KEY_TEXT:
+		return read_text(r, k, v, e);
+	case KEY_AMOUNT:
+		return read_amount(r, k, v, e);
+	case KEY_MEBIBYTE:
+		return read_mebibytes(r, k, v, e);
+	case KEY_SWITCH:
+		return read_switch(r, k, v, e);
+	case KEY_LIST:
+		return read_list(r, k, v, e);
+	case KEY_NAMES:
+		return read_names(r, k, v, e);
+	case KEY_COUNT:
+		return read_count(v, k->max, (uint64_t *)(void *)((char *)r->config + k->offset),
+				  e);
+	case KEY_WORD:
+		break;
+	}
+	return read_word(r, k, v, e);
+}
+
+/* ---- tables with readers of their own ---- */
+
+static int read_env(struct reader *r, const struct toml_value *table, struct err *e)
+{
+	size_t count = 0;
+	const struct toml_entry *entries = toml_entries(table, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *text = NULL;
+
+		if (strlen(entries[i].key) != entries[i].key_len || !entries[i].key[0] ||
+		    strpbrk(entries[i].key, "= \t\n"))
+			return toml_err_key(&entries[i], e, "this is not the name of a variable");
+		if (toml_expect_text(entries[i].value, &text, e) < 0 ||
+		    add_setting(r, entries[i].value, POLICY_ENV,
+				mem_format("%s=%s", entries[i].key, text), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int unknown_key(const struct toml_entry *entry, const char *const *known, size_t count,
+		       const char *table, struct err *e)
+{
+	const char *nearest = suggest_nearest(entry->key, known, count);
+
+	if (nearest)
+		return toml_err_key(entry, e, "unknown key '%.60s' in [%s], did you mean '%s'?",
+				    entry->key, table, nearest);
+	return toml_err_key(entry, e, "unknown key '%.60s' in [%s]", entry->key, table);
+}
+
+static int read_mount(struct reader *r, const struct toml_value *m, struct err *e)
+{
+	static const char *const known[] = { "source", "target", "read_only" };
+	const char *source = NULL, *target = NULL;
+	bool is_read_only = false;
+	size_t count = 0;
+	const struct toml_entry *entries;
+	cleanup_free char *path = NULL;
+
+	if (toml_expect(m, TOML_TABLE, e) < 0)
+		return -1;
+	entries = toml_entries(m, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct toml_value *v = entries[i].value;
+
+		if (strcmp(entries[i].key, "source") == 0) {
+			if (toml_expect_text(v, &source, e) < 0)
+				return -1;
+		} else if (strcmp(entries[i].key, "target") == 0) {
+			if (toml_expect_text(v, &target, e) < 0)
+				return -1;
+		} else if (strcmp(entries[i].key, "read_only") == 0) {
+			if (toml_expect(v, TOML_BOOL, e) < 0)
+				return -1;
+			is_read_only = toml_bool(v);
+		} else {
+			return unknown_key(&entries[i], known, COUNT_OF(known), "mounts", e);
+		}
+	}
+	if (!source || !target)
+		return toml_err(m, e, "a mount has a source and a target");
+	path = path_absolute(r->dir, source);
+	if (!path)
+		return toml_err(m, e, "'%.200s' climbs above '/'", source);
+	if (strchr(path, ':') || strchr(target, ':'))
+		return toml_err(m, e, "a mount's path cannot have a ':'");
+	return add_setting(r, m, POLICY_MOUNT,
+			   mem_format("%s:%s%s", path, target, is_read_only ? ":ro" : ""), e);
+}
+
+static int read_mounts(struct reader *r, const struct toml_value *list, struct err *e)
+{
+	if (toml_expect(list, TOML_ARRAY, e) < 0)
+		return -1;
+	for (size_t i = 0; i < toml_count(list); i++)
+		if (read_mount(r, toml_item(list, i), e) < 0)
+			return -1;
+	return 0;
+}
+
+static int read_pool(struct reader *r, const struct toml_entry *agent, struct err *e)
+{
+	static const char *const known[] = { "min_warm", "max_warm", "image" };
+	struct config *c = r->config;
+	struct config_pool *pool;
+	size_t count = 0;
+	const struct toml_entry *entries;
+
+	if (toml_expect(agent->value, TOML_TABLE, e) < 0)
+		return -1;
+	if (c->pool_count == CONFIG_AGENTS_MAX)
+		return toml_err_key(agent, e, "more than %u pools", CONFIG_AGENTS_MAX);
+	pool = &c->pools[c->pool_count++];
+	pool->agent = mem_dup(agent->key);
+	entries = toml_entries(agent->value, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct toml_value *v = entries[i].value;
+		const char *text = NULL;
+		int ok = 0;
+
+		if (strcmp(entries[i].key, "min_warm") == 0)
+			ok = read_count(v, CONFIG_WARM_MAX, &pool->min_warm, e);
+		else if (strcmp(entries[i].key, "max_warm") == 0)
+			ok = read_count(v, CONFIG_WARM_MAX, &pool->max_warm, e);
+		else if (strcmp(entries[i].key, "image") != 0)
+			return unknown_key(&entries[i], known, COUNT_OF(known), "daemon.agents", e);
+		else if ((ok = toml_expect_text(v, &text, e)) == 0)
+			pool->image = mem_dup(text);
+		if (ok < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_pools(struct reader *r, const struct toml_value *agents, struct err *e)
+{
+	size_t count = 0;
+	const struct toml_entry *entries;
+
+	if (toml_expect(agents, TOML_TABLE, e) < 0)
+		return -1;
+	entries = toml_entries(agents, &count);
+	for (size_t i = 0; i < count; i++)
+		if (read_pool(r, &entries[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- the document ---- */
+
+static const struct key *find_key(const char *table, const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		if (strcmp(keys[i].table, table) == 0 && strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
+static bool is_table(const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		if (strcmp(keys[i].table, name) == 0)
+			return true;
+	return false;
+}
+
+static int unknown_in(const struct toml_entry *entry, const char *table, struct err *e)
+{
+	const char *known[COUNT_OF(keys)];
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		if (strcmp(keys[i].table, table) == 0)
+			known[count++] = keys[i].name;
+	return unknown_key(entry, known, count, table, e);
+}
+
+static int read_table(struct reader *r, const char *name, const struct toml_value *table,
+		      struct err *e)
+{
+	size_t count = 0;
+	const struct toml_entry *entries;
+
+	if (toml_expect(table, TOML_TABLE, e) < 0)
+		return -1;
+	entries = toml_entries(table, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct key *k = find_key(name, entries[i].key);
+		cleanup_free char *inner = mem_format("%s.%s", name, entries[i].key);
+
+		if (k) {
+			if (read_value(r, k, entries[i].value, e) < 0)
+				return -1;
+		} else if (strcmp(inner, "daemon.agents") == 0) {
+			if (read_pools(r, entries[i].value, e) < 0)
+				return -1;
+		} else if (is_table(inner)) {
+			if (read_table(r, inner, entries[i].value, e) < 0)
+				return -1;
+		} else {
+			return unknown_in(&entries[i], name, e);
+		}
+	}
+	return 0;
+}
+
+static int unknown_table(const struct toml_entry *entry, struct err *e)
+{
+	const char *known[COUNT_OF(keys) + COUNT_OF(other_tables)];
+	const char *nearest;
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		if (!strchr(keys[i].table, '.'))
+			known[count++] = keys[i].table;
+	for (size_t i = 0; i < COUNT_OF(other_tables); i++)
+		known[count++] = other_tables[i];
+	nearest = suggest_nearest(entry->key, known, count);
+	if (nearest)
+		return toml_err_key(entry, e, "unknown table '%.60s', did you mean [%s]?",
+				    entry->key, nearest);
+	return toml_err_key(entry, e, "unknown table '%.60s'", entry->key);
+}
+
+static int read_entry(struct reader *r, const struct toml_entry *entry, struct err *e)
+{
+	if (strcmp(entry->key, "mounts") == 0)
+		return read_mounts(r, entry->value, e);
+	if (strcmp(entry->key, "registries") == 0) {
+		if (r->owner == CONFIG_USERS)
+			return 0;
+		return toml_err_key(entry, e,
+				    "only your own config.toml can say how images are fetched");
+	}
+	if (strcmp(entry->key, "env") == 0) {
+		if (toml_expect(entry->value, TOML_TABLE, e) < 0)
+			return -1;
+		return read_env(r, entry->value, e);
+	}
+	if (!is_table(entry->key))
+		return unknown_table(entry, e);
+	return read_table(r, entry->key, entry->value, e);
+}
+
+static int check(const struct config *c, const char *name, struct err *e)
+{
+	if ((c->tools.rate_calls == 0) != (c->tools.rate_window_ms == 0))
+		return err_set(e, ERR_INVALID, "%s: a rate_limit has calls and a window", name);
+	for (unsigned i = 0; i < c->pool_count; i++)
+		if (c->pools[i].max_warm && c->pools[i].max_warm < c->pools[i].min_warm)
+			return err_set(e, ERR_INVALID, "%s: min_warm is larger than max_warm",
+				       name);
+	return 0;
+}
+
+int config_parse(const char *bytes, size_t len, const char *name, const char *dir,
+		 enum config_owner owner, enum policy_layer layer, struct config *ret,
+		 struct err *e)
+{
+	CLEANUP(toml_freep) struct toml *document = NULL;
+	CLEANUP(config_done) struct config c = { .pool_count = 1 };
+	struct reader r = { &c, name, dir, owner, layer };
+	const struct toml_entry *entries;
+	size_t count = 0;
+
+	if (toml_parse(bytes, len, name, &document, e) < 0)
+		return -1;
+	entries = toml_entries(toml_root(document), &count);
+	for (size_t i = 0; i < count; i++)
+		if (read_entry(&r, &entries[i], e) < 0)
+			return -1;
+	if (check(&c, name, e) < 0)
+		return -1;
+	*ret = c;
+	c = (struct config){ 0 };
+	return 0;
+}
+
+void config_done(struct config *c)
+{
+	for (size_t i = 0; i < c->owned_count; i++)
+		free(c->owned[i]);
+	free(c->owned);
+	free(c->settings);
+	free(c->name);
+	free(c->init);
+	free(c->agent);
+	toolpolicy_done(&c->tools);
+	for (unsigned i = 0; i < c->pool_count; i++) {
+		free(c->pools[i].agent);
+		free(c->pools[i].image);
+	}
+	*c = (struct config){ 0 };
+}

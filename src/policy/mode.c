@@ -1,0 +1,126 @@
+/*
+ * mode - presets for coding agents; see mode.h.
+ *
+ * Theory of operation. The lists hold domain patterns and no single hosts: what a service is
+ * called this year changes more often than who owns the domain. Left out on purpose: telemetry and
+ * error reports, which agents do without. Many of these domains take uploads from whoever has an
+ * account there: a list keeps programs from wandering off, not a determined one from talking.
+ */
+#include "policy/mode.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char *const anthropic[] = {
+	"*.anthropic.com",
+	"*.claude.ai",
+	"*.claude.com",
+	NULL,
+};
+
+static const char *const openai[] = {
+	"*.openai.com",
+	"*.chatgpt.com", /* signed in with an account instead of a key */
+	NULL,
+};
+
+static const char *const google[] = {
+	"*.googleapis.com",
+	"*.accounts.google.com",
+	"*.ai.google.dev",
+	NULL,
+};
+
+/* Where package managers download from. */
+static const char *const registries[] = {
+	/* npm, yarn, pnpm, node-gyp's headers */
+	"*.npmjs.org",
+	"*.npmjs.com",
+	"*.yarnpkg.com",
+	"*.nodejs.org",
+	/* pip, uv, poetry */
+	"*.pypi.org",
+	"*.pythonhosted.org",
+	/* cargo, rustup */
+	"*.crates.io",
+	"*.rust-lang.org",
+	/* go: its proxy sends large modules from Google's storage */
+	"*.golang.org",
+	"*.go.dev",
+	"*.gopkg.in",
+	"*.storage.googleapis.com",
+	/* gem, bundler */
+	"*.rubygems.org",
+	/* maven, gradle */
+	"*.maven.org",
+	"*.maven.apache.org",
+	"*.gradle.org",
+	/* composer */
+	"*.packagist.org",
+	"*.getcomposer.org",
+	/* mix, rebar */
+	"*.hex.pm",
+	/* apt, apk */
+	"*.debian.org",
+	"*.ubuntu.com",
+	"*.alpinelinux.org",
+	NULL,
+};
+
+static const char *const code_hosts[] = {
+	"*.github.com",    "*.githubusercontent.com", "*.gitlab.com",
+	"*.bitbucket.org", "*.codeberg.org",          NULL,
+};
+
+static const char *const no_secrets[] = { NULL };
+static const char *const claude_secrets[] = { "ANTHROPIC_API_KEY", NULL };
+static const char *const codex_secrets[] = { "OPENAI_API_KEY", NULL };
+static const char *const gemini_secrets[] = { "GEMINI_API_KEY", "GOOGLE_API_KEY", NULL };
+
+static const struct mode modes[] = {
+	[MODE_NATIVE] = {
+		.name = "native",
+		.base = PROFILE_MODERATE,
+		.secrets = no_secrets,
+	},
+	[MODE_CLAUDE] = {
+		.name = "claude",
+		.base = PROFILE_MODERATE,
+		.has_workspace = true,
+		.domains = { anthropic, registries, code_hosts },
+		.secrets = claude_secrets,
+	},
+	[MODE_CODEX] = {
+		.name = "codex",
+		.base = PROFILE_RESTRICTIVE,
+		.has_workspace = true,
+		.domains = { openai, registries },
+		.secrets = codex_secrets,
+	},
+	[MODE_GEMINI] = {
+		.name = "gemini",
+		.base = PROFILE_MODERATE,
+		.has_workspace = true,
+		.domains = { google, registries, code_hosts },
+		.secrets = gemini_secrets,
+	},
+};
+
+static_assert(sizeof(modes) / sizeof(modes[0]) == MODE_COUNT, "a mode has no row");
+
+const struct mode *mode_get(enum mode_id id)
+{
+	assert(id < MODE_COUNT);
+	return &modes[id];
+}
+
+const struct mode *mode_find(const char *name, enum mode_id *ret_id)
+{
+	for (unsigned id = 0; id < MODE_COUNT; id++) {
+		if (strcmp(modes[id].name, name) != 0)
+			continue;
+		*ret_id = (enum mode_id)id;
+		return &modes[id];
+	}
+	return NULL;
+}

@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * toolpolicy - what programs that call us (over MCP or HTTP) may do: which tools, which commands,
+ * how often.
+ *
+ * A command is judged by what is executed: the program's last name, and where that is a shell with
+ * -c, or a program that starts another (env, sudo, timeout, xargs, ...), the words in it that
+ * stand where a command stands. That catches the direct way and the careless one. It is no wall:
+ * a shell can build any name at run time, and any language can start any program. The walls are the
+ * sandbox's.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TOOLPOLICY_NAMES_MAX 256u
+#define TOOLPOLICY_CALLS_MAX 1000000u
+#define TOOLPOLICY_WINDOW_MIN_MS 1000u
+#define TOOLPOLICY_WINDOW_MAX_MS (24u * 3600 * 1000)
+#define TOOLPOLICY_DEPTH_MAX 8u /* commands in commands */
+
+struct toolpolicy {
+	char **tools;            /* those that may be called; NULL: all */
+	char **blocked_tools;    /* NULL: none */
+	char **commands;         /* programs that may be started; NULL: all */
+	char **blocked_commands; /* NULL: none */
+	uint64_t rate_calls;     /* of one caller to one tool in a window; 0: no limit */
+	uint64_t rate_window_ms;
+};
+
+void toolpolicy_done(struct toolpolicy *t); /* may run twice, and on a zeroed struct */
+
+/* ERR_DENIED, with the rule. */
+ERR_CHECKED int toolpolicy_check_tool(const struct toolpolicy *t, const char *tool, struct err *e);
+ERR_CHECKED int toolpolicy_check_command(const struct toolpolicy *t, const char *const *argv,
+					 struct err *e);
