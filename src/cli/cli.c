@@ -56,6 +56,8 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_network_allow,
 	&cmd_network_block,
 	&cmd_network_reset,
+	&cmd_agent_list,
+	&cmd_agent_run,
 	&cmd_init,
 	&cmd_config_check,
 	&cmd_config_trust,

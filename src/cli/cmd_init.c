@@ -69,35 +69,39 @@ static void format_file(const char *cwd, const struct flags *f, struct buf *out)
 	buf_add_text(out, "# init = \"make deps\"    # once in a new sandbox, before anything "
 			  "else\n\n");
 	buf_add_text(out, "[agent]\n");
-	buf_addf(out, "%scompatibility_mode = \"%s\"    # claude, codex, gemini: its project, "
-		      "domains and key\n\n",
+	buf_addf(out,
+		 "%scompatibility_mode = \"%s\"    # claude, codex, gemini: its project, "
+		 "domains and key\n\n",
 		 f->mode ? "" : "# ", f->mode ? f->mode : "claude");
-	buf_addf(out, "[security]\n"
-		      "%sprofile = \"moderate\"    # restrictive, moderate, permissive; undoes the "
-		      "mode\n"
-		      "mount_cwd = true    # this directory at its own path, writable\n"
-		      "# protect = [\"deploy\"]    # read-only besides .git/hooks, .vscode, ...\n"
-		      "# mask = [\".env*\"]    # appear empty\n"
-		      "# pass_env = [\"LANG\"]    # variables of yours\n\n",
+	buf_addf(out,
+		 "[security]\n"
+		 "%sprofile = \"moderate\"    # restrictive, moderate, permissive; undoes the "
+		 "mode\n"
+		 "mount_cwd = true    # this directory at its own path, writable\n"
+		 "# protect = [\"deploy\"]    # read-only besides .git/hooks, .vscode, ...\n"
+		 "# mask = [\".env*\"]    # appear empty\n"
+		 "# pass_env = [\"LANG\"]    # variables of yours\n\n",
 		 f->mode ? "# " : "");
-	buf_add_text(out, "[network]\n"
-			  "# policy = \"deny\"    # then only what is allowed below\n"
-			  "# allow = [\"api.example.com\", \"*.example.org:443\", \"10.1.2.0/24\"]\n"
-			  "# block = [\"ads.example.com\"]\n\n");
+	buf_add_text(out,
+		     "[network]\n"
+		     "# policy = \"deny\"    # then only what is allowed below\n"
+		     "# allow = [\"api.example.com\", \"*.example.org:443\", \"10.1.2.0/24\"]\n"
+		     "# block = [\"ads.example.com\"]\n\n");
 	buf_add_text(out, "[resources]\n"
 			  "# memory = \"2GiB\"\n"
 			  "# cpus = 2\n"
 			  "# pids = 512\n"
 			  "# timeout = \"10m\"\n\n");
-	buf_add_text(out, "# [env]\n"
-			  "# NODE_ENV = \"test\"\n\n"
-			  "# [[mounts]]\n"
-			  "# source = \"./data\"\n"
-			  "# target = \"/data\"\n"
-			  "# read_only = true\n\n"
-			  "# [tools]    # what programs that call agentkernel over MCP or HTTP may do\n"
-			  "# commands = { block = [\"curl\"] }\n"
-			  "# rate_limit = { calls = 100, window = \"60s\" }\n");
+	buf_add_text(out,
+		     "# [env]\n"
+		     "# NODE_ENV = \"test\"\n\n"
+		     "# [[mounts]]\n"
+		     "# source = \"./data\"\n"
+		     "# target = \"/data\"\n"
+		     "# read_only = true\n\n"
+		     "# [tools]    # what programs that call agentkernel over MCP or HTTP may do\n"
+		     "# commands = { block = [\"curl\"] }\n"
+		     "# rate_limit = { calls = 100, window = \"60s\" }\n");
 }
 
 static int write_file(const struct buf *text, const struct flags *f, struct err *e)

@@ -1,6 +1,7 @@
 /* cmd_run - agentkernel run: one command in a fresh sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
@@ -11,6 +12,7 @@
 #include "engine/lifecycle.h"
 #include "engine/named.h"
 #include "engine/run.h"
+#include "policy/credential.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
 
@@ -18,6 +20,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const examples[] = {
 	"agentkernel run python3 -c 'print(6*7)'",
@@ -67,6 +70,38 @@ static void warn_of_idle_rule(const struct policy *p)
 			idle->origin, idle->text);
 }
 
+static void tell_masked(const struct policy *p, struct buf *out)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; p->home && i < credential_home_count; i++) {
+		cleanup_free char *path = mem_format("%s/%s", p->home, credential_home[i]);
+		bool is_shown = false;
+
+		for (char *const *name = p->unmask; name && *name; name++)
+			is_shown = is_shown || strcmp(*name, credential_home[i]) == 0;
+		if (!is_shown && access(path, F_OK) == 0)
+			buf_addf(out, "%s~/%s", count++ ? ", " : "", credential_home[i]);
+	}
+	for (char *const *name = p->workspace ? p->mask : NULL; name && *name; name++)
+		buf_addf(out, "%s%s", count++ ? ", " : "", *name);
+}
+
+/* --verbose: what of the caller's is kept back although the policy shows its surroundings. */
+static void tell_kept_back(const struct request *r)
+{
+	cleanup_buf struct buf masked, dropped;
+
+	buf_init(&masked, BUF_TEXT_MAX_BYTES);
+	buf_init(&dropped, BUF_TEXT_MAX_BYTES);
+	tell_masked(&r->policy, &masked);
+	environment_format_dropped(&r->policy, &r->caller, &dropped);
+	if (masked.len)
+		cli_say("masked: %s (--unmask shows one)", buf_text(&masked));
+	if (dropped.len)
+		cli_say("variables kept out: %s (-e NAME passes one)", buf_text(&dropped));
+}
+
 static int choose_tty(const struct request_flags *f, enum streams_tty *ret, struct err *e)
 {
 	if (f->has_tty && f->has_no_tty)
@@ -95,6 +130,30 @@ static int compose(const struct request *r, const struct images *image, char **c
 	return 0;
 }
 
+/*
+ * [sandbox] init runs first, in the same sandbox; stdout stays the command's alone. One that stays
+ * runs it when it is started for the first time.
+ */
+static char **put_init_first(const char *init, char **command, char **ret_text)
+{
+	size_t count = 0;
+	char **argv;
+
+	while (command[count])
+		count++;
+	argv = mem_alloc((count + 5) * sizeof(*argv));
+	*ret_text =
+		mem_format("(\n%s\n) >&2 </dev/null || { echo 'agentkernel: [sandbox] init failed' "
+			   ">&2; exit 125; }\nexec \"$@\"",
+			   init);
+	argv[0] = (char *)"/bin/sh";
+	argv[1] = (char *)"-c";
+	argv[2] = *ret_text;
+	argv[3] = (char *)"sh";
+	memcpy(argv + 4, command, (count + 1) * sizeof(*argv));
+	return argv;
+}
+
 static int check_kept(const struct request_flags *f, struct err *e)
 {
 	if (f->is_kept || f->name)
@@ -118,6 +177,7 @@ static int run_kept(struct request *r, const struct run_options *o, const char *
 		.policy = o->policy,
 		.image = o->image,
 		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
+		.init = request_init(r),
 	};
 	const struct execute_options command = {
 		.name = name,
@@ -175,6 +235,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	CLEANUP(images_done) struct images image;
 	cleanup_free char **composed = NULL;
+	cleanup_free char *init_text = NULL;
+	const char *init;
 	struct run_options options = { .policy = &request.policy, .caller = &request.caller };
 
 	images_init(&image);
@@ -188,9 +250,18 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (choose_tty(&request.flags, &options.tty, e) < 0)
 		return -1;
 	warn_of_idle_rule(&request.policy);
+	if (request.flags.is_verbose)
+		tell_kept_back(&request);
 	if (pickimage_open(&request, argv[request.used], &image, e) < 0 ||
 	    compose(&request, &image, argv + request.used, &composed, e) < 0)
 		return -1;
+	init = request_init(&request);
+	if (init && !request.flags.is_kept && !request.flags.name) {
+		char **whole = put_init_first(init, composed, &init_text);
+
+		free(composed);
+		composed = whole;
+	}
 	options.argv = composed;
 	options.image = image.lock_fd >= 0 ? &image : NULL;
 	options.is_captured = request.flags.is_json;

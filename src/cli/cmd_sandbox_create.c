@@ -49,6 +49,7 @@ static int create_from_image(struct request *r, const char *name, uint64_t ttl_m
 		.policy = &r->policy,
 		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
 		.ttl_ms = ttl_ms,
+		.init = request_init(r),
 	};
 
 	images_init(&image);
@@ -123,7 +124,13 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (request_collect(&request_create_options, argv, context->environ_list, &request, &name,
 			    1, &count, e) < 0)
 		return -1;
-	if (count == 0)
+	if (count == 0 && !request.flags.from) {
+		/* the configuration may have one */
+		if (request_resolve(&request, NULL, e) < 0)
+			return -1;
+		name = request.config.project.name;
+	}
+	if (!name)
 		return err_set(e, ERR_INVALID,
 			       "a name is missing: agentkernel sandbox create NAME [options]");
 	if (named_check_name(name, e) < 0 || request_read_ttl(&request.flags, &ttl_ms, e) < 0)
@@ -139,7 +146,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 		if (request.flags.from && opts_settings_add(&request.settings, &image, e) < 0)
 			return -1;
-		if (request_resolve(&request, NULL, e) < 0 ||
+		if ((!request.policy.image && request_resolve(&request, NULL, e) < 0) ||
 		    create_from_image(&request, name, ttl_ms, &n, e) < 0)
 			return -1;
 	}

@@ -2,6 +2,8 @@
 /* commands - every command of the command line; each in its own cmd_*.c. */
 #include "cli/cli.h"
 
+extern const struct cli_command cmd_agent_list;
+extern const struct cli_command cmd_agent_run;
 extern const struct cli_command cmd_attach;
 extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_checkpoint_create;

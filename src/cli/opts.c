@@ -34,7 +34,7 @@ void opts_settings_done(struct opts_settings *s)
 	*s = (struct opts_settings){ 0 };
 }
 
-static const char *keep(struct opts_settings *s, char *text)
+const char *opts_settings_keep(struct opts_settings *s, char *text)
 {
 	s->owned = mem_grow(s->owned, s->owned_count + 1, sizeof(*s->owned));
 	s->owned[s->owned_count++] = text;
@@ -59,7 +59,8 @@ static int add_setting_from(struct opts_settings *s, enum policy_field field, co
 static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,
 		       struct err *e)
 {
-	return add_setting_from(s, o->field, text, keep(s, mem_format("--%s", o->name)), e);
+	return add_setting_from(s, o->field, text,
+				opts_settings_keep(s, mem_format("--%s", o->name)), e);
 }
 
 /* Carriage returns at the end of lines, as some editors leave them, are not part of a value. */
@@ -86,7 +87,7 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 			       OPTS_FILE_MAX_BYTES);
 	if (r < 0)
 		return err_sys(e, -r, "--%s: read '%s'", o->name, path);
-	(void)keep(s, text);
+	(void)opts_settings_keep(s, text);
 	if (strlen(text) != len)
 		return err_set(e, ERR_INVALID, "--%s: '%s' is not a text file", o->name, path);
 	rest = text;
@@ -96,9 +97,10 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 		line += strspn(line, " \t");
 		if (*line == '\0' || *line == '#')
 			continue;
-		if (add_setting_from(s, o->field, line,
-				     keep(s, mem_format("--%s %s:%u", o->name, path, number)),
-				     e) < 0)
+		if (add_setting_from(
+			    s, o->field, line,
+			    opts_settings_keep(s, mem_format("--%s %s:%u", o->name, path, number)),
+			    e) < 0)
 			return -1;
 	}
 	return 0;

@@ -52,6 +52,8 @@ struct opts_settings {
 };
 ERR_CHECKED int opts_settings_add(struct opts_settings *s, const struct policy_setting *setting,
 				  struct err *e);
+/* Takes `text`, and gives it back for a setting. */
+const char *opts_settings_keep(struct opts_settings *s, char *text);
 void opts_settings_done(struct opts_settings *s);
 
 struct opts_table {

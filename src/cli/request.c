@@ -119,6 +119,9 @@ static const struct opt run_rows[] = {
 	{ NULL, "name", 'n', "NAME", "keep it under this name", .kind = OPT_TEXT,
 	  .offset = offsetof(struct request_flags, name) },
 	OUTPUT_ROWS,
+	{ NULL, "verbose", 0, NULL,
+	  "say which files of yours are masked and which variables stay out", .kind = OPT_FLAG,
+	  .offset = offsetof(struct request_flags, is_verbose) },
 	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
 	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, has_tty) },
 	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
@@ -275,6 +278,11 @@ int request_read_words(const struct opts_table *table, char **argv, char *const 
 	if (request_collect(table, argv, environ_list, r, ret_words, max, ret_count, e) < 0)
 		return -1;
 	return request_resolve(r, NULL, e);
+}
+
+const char *request_init(const struct request *r)
+{
+	return r->config.project.init ? r->config.project.init : r->config.user.init;
 }
 
 int request_read_ttl(const struct request_flags *f, uint64_t *ret_ms, struct err *e)

@@ -14,6 +14,7 @@ struct request_flags {
 	bool has_tty;
 	bool has_no_tty;
 	bool is_json;
+	bool is_verbose;
 
 	struct opts_list labels;
 	const char *ttl;  /* NULL: for ever */
@@ -61,6 +62,9 @@ ERR_CHECKED int request_collect(const struct opts_table *table, char **argv,
 				const char **ret_words, unsigned max, unsigned *ret_count,
 				struct err *e);
 ERR_CHECKED int request_resolve(struct request *r, const char *command, struct err *e);
+
+/* What a configuration wants run first in a new sandbox, or NULL. */
+const char *request_init(const struct request *r);
 
 /* --ttl in milliseconds, 0 for none. */
 ERR_CHECKED int request_read_ttl(const struct request_flags *f, uint64_t *ret_ms, struct err *e);

@@ -19,6 +19,7 @@
 #include "engine/gatekeeper.h"
 #include "engine/hostfiles.h"
 #include "engine/images.h"
+#include "engine/execute.h"
 #include "engine/keeper.h"
 #include "engine/layerstore.h"
 #include "sandbox/cgroup.h"
@@ -33,6 +34,7 @@
 
 #define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
 #define LOCK_LOOK_MS 50u     /* how often its state is looked at meanwhile */
+#define INIT_SAID_BYTES 300u /* of its output, in an error */
 #define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
 
 enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
@@ -196,6 +198,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	copy_list(q->labels, &n->labels);
 	copy_list(q->layers, &n->layers);
 	n->origin = q->origin ? mem_dup(q->origin) : NULL;
+	n->init = q->init ? mem_dup(q->init) : NULL;
 	n->image = mem_dup(q->policy->image);
 	n->has_disk_limit = !policy_is_default(q->policy, POLICY_DISK) &&
 			    strncmp(q->policy->origin[POLICY_DISK], "half", 4) != 0;
@@ -253,9 +256,51 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 	return r < 0 ? err_wrap(e, "start sandbox '%s'", n->name) : 0;
 }
 
+/* What the configuration wants first in a new sandbox. It stays to be done until it succeeds. */
+static int run_init(char *const *environ_list, struct named *n, struct err *e)
+{
+	CLEANUP(run_result_done) struct run_result result = { 0 };
+	cleanup_free char *text = mem_format("{\n%s\n} </dev/null 2>&1", n->init);
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", text, NULL };
+	const struct policy_caller caller = { .environ_list = environ_list };
+	const struct execute_options o = {
+		.name = n->name,
+		.caller = &caller,
+		.argv = argv,
+		.tty = STREAMS_TTY_OFF,
+		.is_captured = true,
+	};
+	const char *said;
+	size_t len;
+
+	if (execute_command(&o, &result, e) < 0)
+		return -1;
+	if (result.exit_code != 0) {
+		said = buf_text(&result.output[0]);
+		len = strlen(said);
+		return err_set(e, ERR_INVALID, "[sandbox] init ended with %d: %s", result.exit_code,
+			       len > INIT_SAID_BYTES ? said + len - INIT_SAID_BYTES : said);
+	}
+	free(n->init);
+	n->init = NULL;
+	return named_save(n, e);
+}
+
+static int start_and_init(char *const *environ_list, struct named *n, struct err *e)
+{
+	struct err ignored;
+
+	if (start_locked(environ_list, n, e) < 0)
+		return -1;
+	if (!n->init || run_init(environ_list, n, e) == 0)
+		return 0;
+	(void)!lifecycle_stop(environ_list, n->name, 0, &ignored);
+	return err_wrap(e, "start sandbox '%s'", n->name);
+}
+
 int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e)
 {
-	return noted(start_locked(environ_list, n, e), environ_list, AUDITLINE_START, n->name, e);
+	return noted(start_and_init(environ_list, n, e), environ_list, AUDITLINE_START, n->name, e);
 }
 
 static int check_expiry(const struct named *n, struct err *e)
@@ -292,7 +337,7 @@ static int start(char *const *environ_list, const char *name, struct err *e)
 	/* with the lock, what was true before may not be any more */
 	if (check_move(&n, ACT_START, e) < 0)
 		return -1;
-	return start_locked(environ_list, &n, e);
+	return start_and_init(environ_list, &n, e);
 }
 
 int lifecycle_start(char *const *environ_list, const char *name, struct err *e)
@@ -378,7 +423,7 @@ static int restart(char *const *environ_list, const char *name, uint64_t timeout
 	if (moves[ACT_STOP].from & 1u << state ? stop_open(&n, timeout_ms, e) < 0
 					       : named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
 		return -1;
-	return start_locked(environ_list, &n, e);
+	return start_and_init(environ_list, &n, e);
 }
 
 int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,

@@ -61,6 +61,7 @@ static const struct keyrows_row record_rows[] = {
 	ROW("origin", KEYROWS_TEXT, origin),
 	ROW("disk", KEYROWS_NUMBER, disk_number),
 	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
+	ROW("init", KEYROWS_TEXT, init),
 };
 static const struct keyrows record_format = {
 	.what = "sandbox",

@@ -53,6 +53,7 @@ struct named {
 	char *origin;         /* "checkpoint ID", "fork of NAME"; NULL: made from its image */
 	uint64_t disk_number; /* of its directory disk.N */
 	bool has_disk_limit;  /* --disk was asked for and is enforced */
+	char *init; /* still to be run inside, by a shell, before anything else; or NULL */
 
 	int dir_fd, lock_fd; /* -1: not open */
 	bool has_lock;       /* we are the one */

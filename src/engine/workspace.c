@@ -166,7 +166,7 @@ static int keep_free(struct workspace *w, int base_fd, const char *name, struct 
 	const char *last = slash ? slash + 1 : name;
 	int fd = -1, r;
 
-	if (parent_fd < 0)
+	if (parent_fd < 0 || is_standin(parent_fd)) /* what is above is kept free itself */
 		return 0;
 	r = stand_in(parent_fd, last, &fd);
 	if (r < 0)
@@ -404,8 +404,8 @@ int workspace_open(struct workspace *w, const struct policy *p, struct err *e)
 
 void workspace_done(struct workspace *w)
 {
-	for (unsigned i = 0; i < w->standin_count; i++)
-		standin_done(&w->standins[i]);
+	while (w->standin_count > 0)
+		standin_done(&w->standins[--w->standin_count]);
 	free(w->standins);
 	for (unsigned i = 0; i < w->guard_count; i++)
 		free(w->guards[i].name);

@@ -1,6 +1,7 @@
 /* environment - the variables that a command starts with; see environment.h. */
 #include "policy/environment.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "policy/policy.h"
@@ -125,6 +126,32 @@ static void list_put(struct list *l, char *entry)
 	l->entries[l->count] = NULL;
 }
 
+static bool is_passed(const struct policy *p, const char *entry)
+{
+	return strchr(entry, '=') && !environment_is_secret(entry) && !is_host_service(entry) &&
+	       !is_of_host_programs(p, entry);
+}
+
+static bool is_set(const struct policy *p, const char *entry)
+{
+	size_t name_len = strcspn(entry, "=");
+
+	for (unsigned i = 0; i < p->env_count; i++)
+		if (strncmp(p->env[i], entry, name_len + 1) == 0)
+			return true;
+	return false;
+}
+
+void environment_format_dropped(const struct policy *p, const struct policy_caller *caller,
+				struct buf *out)
+{
+	unsigned count = 0;
+
+	for (char *const *v = caller->environ_list; p->passes_env && v && *v; v++)
+		if (!is_passed(p, *v) && !is_set(p, *v))
+			buf_addf(out, "%s%.*s", count++ ? ", " : "", (int)strcspn(*v, "="), *v);
+}
+
 char **environment_build(const struct policy *p, const struct policy_caller *caller,
 			 const char *term)
 {
@@ -134,8 +161,7 @@ char **environment_build(const struct policy *p, const struct policy_caller *cal
 	list_put(&l, mem_dup("LANG=C.UTF-8"));
 	if (p->passes_env)
 		for (char *const *v = caller->environ_list; v && *v; v++)
-			if (strchr(*v, '=') && !environment_is_secret(*v) && !is_host_service(*v) &&
-			    !is_of_host_programs(p, *v))
+			if (is_passed(p, *v))
 				list_put(&l, mem_dup(*v));
 	for (char *const *v = p->image_env; v && *v; v++)
 		list_put(&l, mem_dup(*v));

@@ -535,7 +535,7 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 		   const struct policy_caller *caller, struct policy *ret, struct err *e)
 {
 	CLEANUP(policy_done) struct policy p = { 0 };
-	struct resolver r = { .policy = &p, .caller = caller, .layer = POLICY_BY_USER_FILE };
+	struct resolver r = { .policy = &p, .caller = caller, .layer = POLICY_BY_COMMAND };
 
 	p.image = mem_dup(POLICY_HOST_IMAGE);
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)

@@ -171,7 +171,8 @@ struct policy_caller {
 
 /* In the order in which they are laid on each other; 0 is what most callers mean. */
 enum policy_layer {
-	POLICY_BY_USER_FILE = -2,
+	POLICY_BY_COMMAND = -3, /* what a command means without a word from anybody */
+	POLICY_BY_USER_FILE,
 	POLICY_BY_PROJECT_FILE,
 	POLICY_BY_COMMAND_LINE,
 };

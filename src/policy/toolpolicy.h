@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define TOOLPOLICY_NAMES_MAX 256u
-#define TOOLPOLICY_CALLS_MAX 1000000u
+#define TOOLPOLICY_CALLS_MAX 10000u
 #define TOOLPOLICY_WINDOW_MIN_MS 1000u
 #define TOOLPOLICY_WINDOW_MAX_MS (24u * 3600 * 1000)
 #define TOOLPOLICY_DEPTH_MAX 8u /* commands in commands */

@@ -1,0 +1,446 @@
+/*
+ * cmd_agent - agentkernel agent list, run: coding agents, each in a sandbox of its project.
+ *
+ * `run` keeps one sandbox for each agent and project: the agent's home is on its disk, so what it
+ * remembers is there the next time. Keys are given to the command alone and never stored.
+ */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/ending.h"
+#include "cli/pickimage.h"
+#include "cli/request.h"
+#include "cli/words.h"
+#include "engine/agentprogram.h"
+#include "engine/execute.h"
+#include "engine/images.h"
+#include "engine/lifecycle.h"
+#include "engine/tasks.h"
+#include "policy/agent.h"
+#include "policy/environment.h"
+#include "policy/policyfile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEAVE_LOOKS 10
+#define LEAVE_LOOK_NS 10000000l
+
+static const char *const list_examples[] = {
+	"agentkernel agent list",
+	"which agents are installed, and whether their keys are set",
+	NULL,
+};
+
+static const char *const run_examples[] = {
+	"agentkernel agent run claude ~/project",
+	"Claude Code in a sandbox: its project, its domains, its key, nothing else",
+	"agentkernel agent run codex . -- exec 'fix the failing test'",
+	"what follows -- is the agent's own",
+	"agentkernel agent run claude ~/project -- --continue",
+	"goes on: the sandbox of this agent and project was kept, with its home",
+	NULL,
+};
+
+/* ---- list ---- */
+
+struct list_flags {
+	bool is_json;
+};
+
+static const struct opt list_rows[] = {
+	{ "Options", "json", 0, NULL, "print a machine-readable list", .kind = OPT_FLAG,
+	  .offset = offsetof(struct list_flags, is_json) },
+};
+static const struct opts_table list_options = { list_rows, COUNT_OF(list_rows) };
+
+/* The first of its keys that is set, or NULL. */
+static const char *find_key(char *const *environ_list, const struct agent *a)
+{
+	for (const char *const *key = a->keys; *key; key++) {
+		const char *value = environment_get(environ_list, *key);
+
+		if (value && value[0])
+			return *key;
+	}
+	return NULL;
+}
+
+static void add_agent(struct table *t, struct json *j, char *const *environ_list,
+		      const struct agent *a)
+{
+	CLEANUP(agentprogram_done) struct agentprogram program = { 0 };
+	const char *key = find_key(environ_list, a);
+	cleanup_free char *missing = mem_format("no %s", a->keys[0]);
+	struct err ignored;
+	bool is_installed = agentprogram_find(environ_list, a->program, &program, &ignored) == 0;
+
+	if (t) {
+		table_add_row(t, (const char *const[]){
+					 a->name, is_installed ? program.path : "not installed",
+					 key ? key : missing, mode_get(a->mode)->name });
+		return;
+	}
+	json_open_object(j, NULL);
+	json_add_text(j, "name", a->name);
+	json_add_bool(j, "installed", is_installed);
+	json_add_text(j, "path", is_installed ? program.path : NULL);
+	json_add_text(j, "package", a->package);
+	json_add_text(j, "key", key);
+	json_add_text(j, "mode", mode_get(a->mode)->name);
+	json_close_object(j);
+}
+
+static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(table_freep) struct table *t = NULL;
+	const struct words_rule rule = { .usage = "agent list", .options = &list_options };
+	struct list_flags flags = { 0 };
+	cleanup_buf struct buf out;
+	struct json j;
+	unsigned count = 0;
+	char *words[1];
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	json_init(&j, &out);
+	if (flags.is_json) {
+		json_open_array(&j, NULL);
+	} else {
+		t = table_new(4);
+		table_add_row(t, (const char *const[]){ "AGENT", "PROGRAM", "KEY", "MODE" });
+	}
+	for (size_t i = 0; i < agent_count; i++)
+		add_agent(t, &j, context->environ_list, &agent_all[i]);
+	if (t) {
+		table_format(t, &out);
+	} else {
+		json_close_array(&j);
+		buf_add_text(&out, "\n");
+	}
+	*ret_status = 0;
+	return cli_print(&out, e);
+}
+
+/* ---- run ---- */
+
+struct plan {
+	const struct agent *agent;
+	struct agentprogram program;
+	struct request request;
+	char *dir;           /* the project, absolute */
+	char **env;          /* its keys and what it has to be told, for the command alone */
+	char **environ_list; /* the caller's, less the keys: nothing stored has them */
+	char **argv;
+	char name[NAMED_NAME_MAX_BYTES + 1];
+};
+
+static void plan_done(struct plan *p)
+{
+	agentprogram_done(&p->program);
+	request_done(&p->request);
+	free(p->dir);
+	free(p->env);
+	free(p->environ_list);
+	free(p->argv);
+}
+
+static bool is_key(const struct agent *a, const char *entry)
+{
+	for (const char *const *key = a->keys; *key; key++) {
+		size_t len = strlen(*key);
+
+		if (strncmp(entry, *key, len) == 0 && entry[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+static void split_environment(struct plan *p, char *const *environ_list)
+{
+	size_t kept = 0, given = 0, count = 0;
+
+	while (environ_list[count])
+		count++;
+	p->environ_list = mem_alloc((count + 1) * sizeof(*p->environ_list));
+	p->env = mem_alloc((count + 8) * sizeof(*p->env));
+	for (size_t i = 0; i < count; i++) {
+		if (is_key(p->agent, environ_list[i]))
+			p->env[given++] = environ_list[i];
+		else
+			p->environ_list[kept++] = environ_list[i];
+	}
+	for (const char *const *entry = p->agent->env; *entry && given < count + 7; entry++)
+		p->env[given++] = (char *)(uintptr_t)*entry;
+	p->env[given] = NULL;
+	p->environ_list[kept] = NULL;
+}
+
+/* One for each agent and project: "claude-project-1a2b3c4d". */
+static void choose_name(struct plan *p)
+{
+	char shown[24];
+	size_t len = 0;
+
+	for (const char *c = path_base_name(p->dir); *c && len < sizeof(shown) - 1; c++)
+		if ((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9'))
+			shown[len++] = *c;
+	shown[len] = '\0';
+	(void)snprintf(p->name, sizeof(p->name), "%s-%s%s%08" PRIx32, p->agent->name, shown,
+		       len ? "-" : "", hash_text(0, p->dir));
+}
+
+/* The agent's mode is below everything that anybody says: files and options count after it. */
+static int add_settings(struct plan *p, struct err *e)
+{
+	struct opts_settings *s = &p->request.settings;
+	const char *mode = mode_get(p->agent->mode)->name;
+	const struct policy_setting image = { POLICY_IMAGE, POLICY_HOST_IMAGE, "agent run" };
+	const struct policy_setting first = { POLICY_MODE, mode, "agent run", POLICY_BY_COMMAND };
+	const struct policy_setting workspace = { POLICY_WORKSPACE, p->dir, "agent run" };
+
+	if (opts_settings_add(s, &first, e) < 0 || opts_settings_add(s, &workspace, e) < 0)
+		return -1;
+	if (!p->program.path)
+		return 0;
+	for (unsigned i = 0; i < p->program.mount_count; i++) {
+		const char *path = p->program.mounts[i];
+		const struct policy_setting mount = {
+			POLICY_MOUNT,
+			opts_settings_keep(s, mem_format("%s:%s:ro", path, path)),
+			"agent run",
+		};
+
+		if (opts_settings_add(s, &mount, e) < 0)
+			return -1;
+	}
+	return opts_settings_add(s, &image, e);
+}
+
+static int read_plan(struct plan *p, char **argv, char *const *environ_list, struct err *e)
+{
+	char **rest = argv;
+	const char *words[2] = { NULL, NULL };
+	unsigned count = 0;
+
+	while (*rest && strcmp(*rest, "--") != 0 && count < 2) {
+		if (opts_parse(&request_policy_options, rest, &p->request.flags,
+			       &p->request.settings, &p->request.used, e) < 0)
+			return -1;
+		if (p->request.used > 0 && strcmp(rest[p->request.used - 1], "--") == 0) {
+			rest += p->request.used - 1;
+			break;
+		}
+		rest += p->request.used;
+		if (*rest)
+			words[count++] = *rest++;
+	}
+	if (*rest && strcmp(*rest, "--") == 0)
+		rest++;
+	else if (*rest)
+		return err_set(e, ERR_INVALID, "what is the agent's own follows '--': '%s'", *rest);
+	if (!words[0])
+		return err_set(e, ERR_INVALID,
+			       "an agent is missing: agentkernel agent run AGENT "
+			       "[DIR] [-- ARGS]");
+	p->agent = agent_find(words[0]);
+	if (!p->agent)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no agent '%s' (use claude, codex, gemini or opencode)", words[0]);
+	split_environment(p, environ_list);
+	p->request.caller = (struct policy_caller){
+		.cwd = getcwd(p->request.cwd, sizeof(p->request.cwd)),
+		.home = environment_get(environ_list, "HOME"),
+		.environ_list = p->environ_list,
+	};
+	p->dir = path_absolute(p->request.caller.cwd ? p->request.caller.cwd : "/",
+			       words[1] ? words[1] : ".");
+	if (!p->dir)
+		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", words[1]);
+	/* relative to the project, as its configuration is */
+	(void)snprintf(p->request.cwd, sizeof(p->request.cwd), "%s", p->dir);
+	p->request.caller.cwd = p->request.cwd;
+	for (count = 0; rest[count];)
+		count++;
+	p->argv = mem_alloc((count + 2) * sizeof(*p->argv));
+	memcpy(p->argv + 1, rest, (count + 1) * sizeof(*p->argv));
+	return 0;
+}
+
+static int find_program(struct plan *p, char *const *environ_list, struct err *e)
+{
+	bool is_in_image = false;
+
+	for (size_t i = 0; i < p->request.settings.count; i++)
+		is_in_image = is_in_image || p->request.settings.list[i].field == POLICY_IMAGE;
+	if (is_in_image) {
+		p->argv[0] = (char *)(uintptr_t)p->agent->program;
+		return 0;
+	}
+	if (agentprogram_find(environ_list, p->agent->program, &p->program, e) < 0)
+		return err_wrap(e, "%s is not installed (npm install -g %s)", p->agent->name,
+				p->agent->package);
+	p->argv[0] = p->program.path;
+	return 0;
+}
+
+/* A sandbox that was made with other options goes on as it was; that must not go unnoticed. */
+static void compare_policies(const struct plan *p, const struct named *n)
+{
+	CLEANUP(policy_done) struct policy stored = { 0 };
+	struct err ignored;
+
+	if (named_load_policy(n, &stored, &ignored) < 0)
+		return;
+	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {
+		cleanup_buf struct buf was, is;
+
+		buf_init(&was, BUF_TEXT_MAX_BYTES);
+		buf_init(&is, BUF_TEXT_MAX_BYTES);
+		policy_format_field(&stored, field, &was);
+		policy_format_field(&p->request.policy, field, &is);
+		if (strcmp(buf_text(&was), buf_text(&is)) == 0)
+			continue;
+		cli_say("the sandbox %s was made with %s '%.100s' and keeps it ('agentkernel "
+			"remove -f %s' makes way for a new one)",
+			p->name, policy_field_name(field), buf_text(&was), p->name);
+		return;
+	}
+}
+
+static int create(struct plan *p, struct err *e)
+{
+	CLEANUP(images_done) struct images image;
+	CLEANUP(named_done) struct named n;
+	cleanup_free char *label = mem_format("agent=%s", p->agent->name);
+	char *labels[] = { label, NULL };
+	struct lifecycle_request q = {
+		.environ_list = p->environ_list,
+		.name = p->name,
+		.policy = &p->request.policy,
+		.labels = labels,
+	};
+
+	images_init(&image);
+	named_init(&n);
+	if (pickimage_open(&p->request, p->agent->program, &image, e) < 0)
+		return -1;
+	q.image = image.lock_fd >= 0 ? &image : NULL;
+	return lifecycle_create(&q, &n, e);
+}
+
+/* It runs when this returns, whoever has started it. */
+static int prepare(struct plan *p, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(p->environ_list, p->name, &n, e) == 0)
+		compare_policies(p, &n);
+	else if (e->code != ERR_NOT_FOUND || create(p, e) < 0)
+		return -1;
+	if (n.dir_fd >= 0 && named_is_locked(&n))
+		return 0;
+	return lifecycle_start(p->environ_list, p->name, e);
+}
+
+static bool is_in_use(const struct plan *p)
+{
+	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
+	struct err ignored;
+
+	if (tasks_list(p->environ_list, p->name, &list, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < list.count; i++)
+		if (list.entries[i].pid > 0)
+			return true;
+	return false;
+}
+
+/*
+ * With the last agent the sandbox stops; its disk stays. The supervisor may hear of the end that we
+ * were told of a moment later than we.
+ */
+static void leave(const struct plan *p)
+{
+	const struct timespec pause = { .tv_nsec = LEAVE_LOOK_NS };
+	struct err ignored;
+
+	for (unsigned i = 0; i < LEAVE_LOOKS && is_in_use(p); i++)
+		(void)nanosleep(&pause, NULL);
+	if (is_in_use(p))
+		return;
+	(void)!lifecycle_stop(p->environ_list, p->name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+}
+
+static int run_agent(struct plan *p, int *ret_status, struct err *e)
+{
+	CLEANUP(run_result_done) struct run_result result = { 0 };
+	const struct execute_options o = {
+		.name = p->name,
+		.caller = &p->request.caller,
+		.argv = p->argv,
+		.workdir = p->dir,
+		.env = p->env,
+		.tty = STREAMS_TTY_AUTO,
+	};
+	int r = execute_command(&o, &result, e);
+
+	leave(p);
+	if (r < 0)
+		return -1;
+	*ret_status = result.exit_code;
+	ending_explain(&result, &p->request.policy, 0);
+	return 0;
+}
+
+static int run_run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(plan_done) struct plan p = { 0 };
+
+	if (read_plan(&p, argv, context->environ_list, e) < 0 ||
+	    find_program(&p, context->environ_list, e) < 0 || add_settings(&p, e) < 0)
+		return -1;
+	choose_name(&p);
+	if (request_resolve(&p.request, p.agent->program, e) < 0 || prepare(&p, e) < 0)
+		return -1;
+	return run_agent(&p, ret_status, e);
+}
+
+const struct cli_command cmd_agent_list = {
+	.name = "agent list",
+	.summary = "list the coding agents that are known, installed or not",
+	.usage = "",
+	.examples = list_examples,
+	.options = &list_options,
+	.run = run_list,
+};
+
+const struct cli_command cmd_agent_run = {
+	.name = "agent run",
+	.summary = "run a coding agent in a sandbox of its project",
+	.usage = "[options] AGENT [DIR] [-- ARG...]",
+	.text = "The agent (claude, codex, gemini, opencode) is this machine's, run in its own "
+		"mode:\n"
+		"the project DIR (default: this directory) at its own path, the domains that it "
+		"needs,\n"
+		"its key from the environment. Its home is the sandbox's and stays: one sandbox is "
+		"kept\n"
+		"for each agent and project ('agentkernel list --all --label agent=claude'), and "
+		"stopped\n"
+		"when the agent ends. With --image the agent has to be in the image.",
+	.examples = run_examples,
+	.options = &request_policy_options,
+	.run = run_run,
+};

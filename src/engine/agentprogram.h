@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * agentprogram - where an agent is installed on this machine, and what a sandbox has to see of it.
+ *
+ * Programs below /usr and /opt are in the host image already. One in a home directory (nvm, npm's
+ * own prefix, an installer's) is shown read-only: the package, and the interpreter it names.
+ */
+#include "base/err.h"
+
+#define AGENTPROGRAM_MOUNTS_MAX 4u
+
+struct agentprogram {
+	char *path;                            /* what to execute, inside and outside */
+	char *mounts[AGENTPROGRAM_MOUNTS_MAX]; /* directories and files to show, read-only */
+	unsigned mount_count;
+	char *search_path; /* PATH inside; NULL: the usual one */
+};
+
+/* ERR_NOT_FOUND when it is not installed. */
+ERR_CHECKED int agentprogram_find(char *const *environ_list, const char *program,
+				  struct agentprogram *ret, struct err *e);
+void agentprogram_done(struct agentprogram *p); /* may run twice */

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * agent - the coding agents that we know: what they are called, what they need.
+ *
+ * To add one, add a row in agent.c.
+ */
+#include "policy/mode.h"
+
+struct agent {
+	const char *name;
+	const char *program; /* as it is found on PATH */
+	const char *package; /* of npm */
+	enum mode_id mode;
+	const char *const *keys; /* variables that hold its keys; NULL-ended */
+	const char *const *env;  /* what it has to be told; "NAME=value", NULL-ended */
+};
+
+extern const struct agent agent_all[];
+extern const size_t agent_count;
+
+/* NULL when there is no such agent. */
+const struct agent *agent_find(const char *name);
