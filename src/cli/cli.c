@@ -34,7 +34,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_logs,
 	&cmd_kill,
 	&cmd_cp,
-	&cmd_diff,
+	&cmd_sandbox_diff,
 	&cmd_stats,
 	&cmd_checkpoint_create,
 	&cmd_checkpoint_list,

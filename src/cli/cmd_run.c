@@ -12,6 +12,7 @@
 #include "engine/lifecycle.h"
 #include "engine/named.h"
 #include "engine/run.h"
+#include "policy/clone.h"
 #include "policy/credential.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
@@ -236,10 +237,11 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(images_done) struct images image;
 	cleanup_free char **composed = NULL;
 	cleanup_free char *init_text = NULL;
-	const char *init;
+	cleanup_buf struct buf init;
 	struct run_options options = { .policy = &request.policy, .caller = &request.caller };
 
 	images_init(&image);
+	buf_init(&init, BUF_TEXT_MAX_BYTES);
 	if (request_read(&request_options, argv, context->environ_list, &request, e) < 0 ||
 	    check_kept(&request.flags, e) < 0)
 		return -1;
@@ -255,9 +257,12 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (pickimage_open(&request, argv[request.used], &image, e) < 0 ||
 	    compose(&request, &image, argv + request.used, &composed, e) < 0)
 		return -1;
-	init = request_init(&request);
-	if (init && !request.flags.is_kept && !request.flags.name) {
-		char **whole = put_init_first(init, composed, &init_text);
+	if (request.policy.is_clone)
+		clone_format_init(&request.policy, &init);
+	if (request_init(&request))
+		buf_add_text(&init, request_init(&request));
+	if (init.len && !request.flags.is_kept && !request.flags.name) {
+		char **whole = put_init_first(buf_text(&init), composed, &init_text);
 
 		free(composed);
 		composed = whole;

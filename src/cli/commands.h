@@ -17,7 +17,7 @@ extern const struct cli_command cmd_config_check;
 extern const struct cli_command cmd_config_distrust;
 extern const struct cli_command cmd_config_trust;
 extern const struct cli_command cmd_cp;
-extern const struct cli_command cmd_diff;
+extern const struct cli_command cmd_sandbox_diff;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_exec;
 extern const struct cli_command cmd_help;

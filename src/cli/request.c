@@ -47,6 +47,9 @@
 	{ NULL, "workspace", 0, "DIR", \
 	  "the directory (default: this one) at its own path, writable, and start there", \
 	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE }, \
+	{ NULL, "clone", 0, NULL, \
+	  "the workspace is a repository: work on a private clone of it", \
+	  SETTING(POLICY_CLONE), .fixed = "true" }, \
 	{ NULL, "no-workspace", 0, NULL, "no workspace, whatever the profile or mode says", \
 	  .kind = OPT_SETTING_OFF, .field = POLICY_WORKSPACE }, \
 	{ NULL, "protect", 0, "PATH", "read-only in the workspace, besides what always is", \

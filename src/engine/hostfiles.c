@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "engine/statedir.h"
+#include "policy/clone.h"
 #include "sandbox/idmap.h"
 #include "sandbox/mount.h"
 
@@ -189,10 +190,13 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 }
 
 /* The repository that a worktree belongs to, without which git does not work in it. */
-static int add_git_dir(struct hostfiles *h, const struct idmap *map, struct err *e)
+static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct idmap *map,
+		       struct err *e)
 {
 	const char *path = h->workspace.git_dir;
-	const struct rootfs_place place = { .source = path, .target = path };
+	const struct rootfs_place place = { .source = path,
+					    .target = path,
+					    .is_read_only = p->is_clone };
 
 	return path ? add_host(h, place, NULL, map, e) : 0;
 }
@@ -203,13 +207,15 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct idm
 	const struct rootfs_place home = { .source = p->home,
 					   .target = p->home,
 					   .is_read_only = true };
-	const struct rootfs_place workspace = { .source = p->workspace, .target = p->workspace };
+	const struct rootfs_place workspace = { .source = p->workspace,
+						.target = p->is_clone ? CLONE_ORIGIN : p->workspace,
+						.is_read_only = p->is_clone };
 
 	if (p->home && add_host(h, home, p->places, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
 	if (p->workspace &&
 	    (workspace_open(&h->workspace, p, e) < 0 ||
-	     add_host(h, workspace, p->places, map, e) < 0 || add_git_dir(h, map, e) < 0))
+	     add_host(h, workspace, p->places, map, e) < 0 || add_git_dir(h, p, map, e) < 0))
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];

@@ -22,6 +22,7 @@
 #include "engine/execute.h"
 #include "engine/keeper.h"
 #include "engine/layerstore.h"
+#include "policy/clone.h"
 #include "sandbox/cgroup.h"
 
 #include <assert.h>
@@ -189,6 +190,19 @@ static int create_noted(const struct lifecycle_request *q, struct named *n, stru
 	return r;
 }
 
+/* What a new sandbox runs first: its clone, then what the configuration says. */
+static char *compose_init(const struct lifecycle_request *q)
+{
+	cleanup_buf struct buf text;
+
+	buf_init(&text, NAMED_RECORD_MAX_BYTES);
+	if (q->policy->is_clone)
+		clone_format_init(q->policy, &text);
+	if (q->init)
+		buf_add_text(&text, q->init);
+	return text.len ? mem_dup(buf_text(&text)) : NULL;
+}
+
 static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
 {
 	if (check_request(q, e) < 0)
@@ -198,7 +212,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	copy_list(q->labels, &n->labels);
 	copy_list(q->layers, &n->layers);
 	n->origin = q->origin ? mem_dup(q->origin) : NULL;
-	n->init = q->init ? mem_dup(q->init) : NULL;
+	n->init = compose_init(q);
 	n->image = mem_dup(q->policy->image);
 	n->has_disk_limit = !policy_is_default(q->policy, POLICY_DISK) &&
 			    strncmp(q->policy->origin[POLICY_DISK], "half", 4) != 0;
@@ -260,13 +274,14 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 static int run_init(char *const *environ_list, struct named *n, struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
-	cleanup_free char *text = mem_format("{\n%s\n} </dev/null 2>&1", n->init);
+	cleanup_free char *text = mem_format("(\n%s\n) </dev/null 2>&1", n->init);
 	char *argv[] = { (char *)"/bin/sh", (char *)"-c", text, NULL };
 	const struct policy_caller caller = { .environ_list = environ_list };
 	const struct execute_options o = {
 		.name = n->name,
 		.caller = &caller,
 		.argv = argv,
+		.workdir = "/",
 		.tty = STREAMS_TTY_OFF,
 		.is_captured = true,
 	};

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "engine/gitlinks.h"
+#include "policy/clone.h"
 #include "policy/credential.h"
 #include "sandbox/mount.h"
 
@@ -267,6 +268,7 @@ static int protect_asked(struct workspace *w, const struct policy *p, struct err
 
 struct search {
 	struct workspace *workspace;
+	const char *target; /* where it is inside */
 	unsigned looked_at, found;
 };
 
@@ -278,7 +280,7 @@ static int found(struct search *s, const char *below, const char *name, struct e
 	if (++s->found > WORKSPACE_MASKED_MAX)
 		return err_set(e, ERR_LIMIT, "masks match more than %u names",
 			       WORKSPACE_MASKED_MAX);
-	return add_guard(s->workspace, ROOTFS_MASKED, s->workspace->path,
+	return add_guard(s->workspace, ROOTFS_MASKED, s->target,
 			 mem_format("%s%s%s", below, below[0] ? "/" : "", name), e);
 }
 
@@ -346,7 +348,7 @@ static int search_dir(struct search *s, int dir_fd, const char *below, const cha
 
 static int mask_asked(struct workspace *w, const struct policy *p, int base_fd, struct err *e)
 {
-	struct search s = { .workspace = w };
+	struct search s = { .workspace = w, .target = p->is_clone ? CLONE_ORIGIN : w->path };
 	cleanup_fd int dir_fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (p->mask && dir_fd < 0)
@@ -378,6 +380,8 @@ static int fill(struct workspace *w, const struct policy *p, struct err *e)
 		return -1;
 	w->had_commondir = has_commondir(w->path);
 	w->git_dir = take_ptr(links.outside);
+	if (p->is_clone) /* read-only as a whole */
+		return mask_asked(w, p, base_fd, e);
 	if (protect_dir(w, p, base_fd, "", e) < 0)
 		return -1;
 	if (!w->git_dir && protect_admin(w, w->path, ".git/", links.admin, e) < 0)

@@ -180,6 +180,8 @@ static bool is_field_within(const struct policy *p, const struct policy *most,
 		return are_rules_within(p, most);
 	case POLICY_WORKSPACE:
 		return is_text_within(p->workspace, most->workspace);
+	case POLICY_CLONE:
+		return p->is_clone || !p->workspace || !most->is_clone;
 	case POLICY_PROTECT:
 		return is_list_within(most->protect, p->protect);
 	case POLICY_MASK:

@@ -78,6 +78,7 @@ static const struct key keys[] = {
 	SETTING("security", "network", KEY_SWITCH, POLICY_NETWORK),
 	SETTING("security", "read_only", KEY_SWITCH, POLICY_READ_ONLY),
 	SETTING("security", "mount_cwd", KEY_SWITCH, POLICY_WORKSPACE),
+	SETTING("security", "clone", KEY_SWITCH, POLICY_CLONE),
 	SETTING("security", "mount_home", KEY_SWITCH, POLICY_HOME),
 	SETTING("security", "pass_env", KEY_LIST, POLICY_ENV),
 	SETTING("security", "protect", KEY_LIST, POLICY_PROTECT),

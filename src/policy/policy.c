@@ -42,9 +42,9 @@ struct field {
 	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
 
-static read_fn read_accept_missing, read_backend, read_env, read_home, read_image, read_mode,
-	read_mount, read_name, read_network, read_network_policy, read_profile, read_read_only,
-	read_rule, read_tmpfs, read_user, read_workdir, read_workspace;
+static read_fn read_accept_missing, read_backend, read_clone, read_env, read_home, read_image,
+	read_mode, read_mount, read_name, read_network, read_network_policy, read_profile,
+	read_read_only, read_rule, read_tmpfs, read_user, read_workdir, read_workspace;
 
 #define NUMBER(kind_, member, min_, max_)                                                          \
 	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
@@ -65,6 +65,7 @@ static const struct field fields[] = {
 	[POLICY_ALLOW_CIDR] = { "allow-cidr", .read = read_rule },
 	[POLICY_BLOCK_CIDR] = { "block-cidr", .read = read_rule },
 	[POLICY_WORKSPACE] = { "workspace", .read = read_workspace },
+	[POLICY_CLONE] = { "clone", .read = read_clone },
 	[POLICY_PROTECT] = { "protect", .read = read_name },
 	[POLICY_UNPROTECT] = { "unprotect", .read = read_name },
 	[POLICY_MASK] = { "mask", .read = read_name },
@@ -359,6 +360,13 @@ static int read_workspace(struct resolver *r, const struct policy_setting *s, st
 	return use_workspace(r, s->text[0] ? s->text : ".", e);
 }
 
+static int read_clone(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	(void)e;
+	r->policy->is_clone = is_on(s);
+	return 0;
+}
+
 static int read_home(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	set_text(&r->policy->home, NULL);
@@ -547,6 +555,10 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 			return -1;
 	if (check_network(&r, e) < 0 || finish_mode(&r, e) < 0)
 		return -1;
+	if (p.is_clone && !p.workspace)
+		return err_set(e, ERR_INVALID,
+			       "%s: there is no workspace to clone (add --workspace)",
+			       p.origin[POLICY_CLONE]);
 	if (policyimage_settle(&p, e) < 0)
 		return -1;
 	*ret = p;
@@ -733,6 +745,9 @@ void policy_format_field(const struct policy *p, enum policy_field field, struct
 	switch (field) {
 	case POLICY_MODE:
 		buf_add_text(out, mode_get(p->mode)->name);
+		break;
+	case POLICY_CLONE:
+		buf_add_text(out, p->is_clone ? "yes" : "no");
 		break;
 	case POLICY_PROTECT:
 		format_protected(p, out);

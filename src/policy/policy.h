@@ -39,6 +39,7 @@ enum policy_field {
 	POLICY_ALLOW_CIDR,
 	POLICY_BLOCK_CIDR,
 	POLICY_WORKSPACE,
+	POLICY_CLONE,
 	POLICY_PROTECT,
 	POLICY_UNPROTECT,
 	POLICY_MASK,
@@ -124,6 +125,7 @@ struct policy {
 	bool passes_env;
 	bool accepts_no_landlock; /* the user knows that this host has none */
 	char *workspace;          /* absolute path, or NULL */
+	bool is_clone;            /* it is a repository, and inside is a clone: policy/clone.h */
 	char **protect;           /* read-only in the workspace, besides policy/credential's */
 	char **unprotect;         /* of policy/credential's, those that are not */
 	char **mask;              /* patterns of names in the workspace that appear empty */

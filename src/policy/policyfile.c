@@ -43,6 +43,7 @@ static const struct keyrows_row rows[] = {
 	ROW("passes-env", KEYROWS_FLAG, policy.passes_env),
 	ROW("accepts-no-landlock", KEYROWS_FLAG, policy.accepts_no_landlock),
 	ROW("workspace", KEYROWS_TEXT, policy.workspace),
+	ROW("clone", KEYROWS_FLAG, policy.is_clone),
 	ROW("protect", KEYROWS_LIST, policy.protect),
 	ROW("unprotect", KEYROWS_LIST, policy.unprotect),
 	ROW("mask", KEYROWS_LIST, policy.mask),

@@ -362,23 +362,6 @@ static int write_names(int root_fd, const struct rootfs_options *o, struct err *
 	return o->resolv_conf ? write_etc(etc_fd, "resolv.conf", o->resolv_conf, e) : 0;
 }
 
-/* The user's own: made where it is missing, and then it belongs to the user. */
-static int make_user_dir(int root_fd, const char *path, const struct policy *p, struct err *e)
-{
-	cleanup_fd int there_fd = mount_open_in_root(root_fd, path, O_PATH);
-	cleanup_fd int dir_fd = -1;
-
-	if (there_fd >= 0)
-		return 0;
-	if (target_make_dir(root_fd, path, 0755, e) < 0)
-		return -1;
-	dir_fd = mount_open_in_root(root_fd, path, O_PATH | O_DIRECTORY);
-	/* with a single id everything is the user's already, and the call changes nothing */
-	if (dir_fd < 0 || fchownat(dir_fd, "", p->uid, p->gid, AT_EMPTY_PATH) < 0)
-		return err_sys(e, dir_fd < 0 ? -dir_fd : errno, "give '%s' to its user", path);
-	return 0;
-}
-
 /* What programs expect. An image's link that leads nowhere is in the way, and its own affair. */
 static int make_usual_dirs(int root_fd, struct err *e)
 {
@@ -409,9 +392,9 @@ int imageroot_fill(int root_fd, const struct rootfs_options *o, struct err *e)
 		return -1;
 	if (write_names(root_fd, o, e) < 0)
 		return -1;
-	if (!p->home && make_user_dir(root_fd, p->home_dir, p, e) < 0)
+	if (!p->home && target_make_user_dir(root_fd, p->home_dir, p->uid, p->gid, e) < 0)
 		return -1;
-	return p->workspace ? 0 : make_user_dir(root_fd, p->workdir, p, e);
+	return p->workspace ? 0 : target_make_user_dir(root_fd, p->workdir, p->uid, p->gid, e);
 }
 
 int imageroot_cover_dev(int staging_fd, int root_fd, struct err *e)

@@ -415,6 +415,8 @@ static int keep_places_writable(int root_fd, const struct policy *p, struct err 
 	for (const char *const *path = rootfs_always_writable; *path; path++)
 		if (keep_writable(root_fd, *path, e) < 0)
 			return -1;
+	if (p->is_clone && keep_writable(root_fd, p->workspace, e) < 0)
+		return -1;
 	return p->home ? 0 : keep_writable(root_fd, p->home_dir, e);
 }
 
@@ -423,6 +425,8 @@ static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, 
 {
 	const struct policy *p = o->policy;
 
+	if (p->is_clone && target_make_user_dir(root_fd, p->workspace, p->uid, p->gid, e) < 0)
+		return -1;
 	if (p->is_read_only && keep_places_writable(root_fd, p, e) < 0)
 		return -1;
 	if (mask_begin(empty_fd, e) < 0)

@@ -68,3 +68,19 @@ int target_make_dir(int root_fd, const char *target, mode_t mode, struct err *e)
 {
 	return make(root_fd, target, S_IFDIR, mode, e);
 }
+
+int target_make_user_dir(int root_fd, const char *target, uid_t uid, gid_t gid, struct err *e)
+{
+	cleanup_fd int there_fd = mount_open_in_root(root_fd, target, O_PATH);
+	cleanup_fd int dir_fd = -1;
+
+	if (there_fd >= 0)
+		return 0;
+	if (target_make_dir(root_fd, target, 0755, e) < 0)
+		return -1;
+	dir_fd = mount_open_in_root(root_fd, target, O_PATH | O_DIRECTORY);
+	/* with a single id everything is the user's already, and the call changes nothing */
+	if (dir_fd < 0 || fchownat(dir_fd, "", uid, gid, AT_EMPTY_PATH) < 0)
+		return err_sys(e, dir_fd < 0 ? -dir_fd : errno, "give '%s' to its user", target);
+	return 0;
+}

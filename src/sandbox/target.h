@@ -13,3 +13,7 @@ ERR_CHECKED int target_make(int root_fd, const char *target, mode_t type, struct
 
 /* As above for a directory; one that is made gets `mode`. */
 ERR_CHECKED int target_make_dir(int root_fd, const char *target, mode_t mode, struct err *e);
+
+/* The user's own: made where it is missing, and then it belongs to the user. */
+ERR_CHECKED int target_make_user_dir(int root_fd, const char *target, uid_t uid, gid_t gid,
+				     struct err *e);

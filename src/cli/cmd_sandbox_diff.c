@@ -1,0 +1,158 @@
+/* cmd_sandbox_diff - agentkernel sandbox diff: what a sandbox has changed against its image. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/words.h"
+#include "engine/changes.h"
+#include "engine/execute.h"
+#include "engine/lifecycle.h"
+#include "policy/clone.h"
+
+#include <string.h>
+
+#define OUTPUT_MAX_BYTES (256u << 20)
+
+struct flags {
+	bool is_json, is_git;
+};
+
+static const struct opt rows[] = {
+	{ "Options", "json", 0, NULL, "print one machine-readable array", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_json) },
+	{ NULL, "git", 0, NULL, "of one made with --clone: a patch against the repository",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_git) },
+};
+static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+/* Names are the sandbox's choice: they must not steer the reader's terminal or fake lines. */
+static void add_path(struct buf *out, const char *path)
+{
+	for (; *path; path++) {
+		unsigned char c = (unsigned char)*path;
+
+		if (c < ' ' || c == 0x7f)
+			buf_addf(out, "\\x%02x", c);
+		else
+			buf_add(out, path, 1);
+	}
+}
+
+static void format(const struct treediff *d, bool is_json, struct buf *out)
+{
+	char letter[2] = "";
+	struct json j;
+
+	json_init(&j, out);
+	if (is_json)
+		json_open_array(&j, NULL);
+	for (size_t i = 0; i < d->count; i++) {
+		letter[0] = treediff_letter(d->list[i].kind);
+		if (is_json) {
+			json_open_object(&j, NULL);
+			json_add_text(&j, "kind", letter);
+			json_add_text(&j, "path", d->list[i].path);
+			json_close_object(&j);
+			continue;
+		}
+		buf_addf(out, "%s ", letter);
+		add_path(out, d->list[i].path);
+		buf_add_text(out, "\n");
+	}
+	if (is_json) {
+		json_close_array(&j);
+		buf_add_text(out, "\n");
+	}
+}
+
+static int load_policy(char *const *environ_list, const char *name, struct policy *ret,
+		       struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, ret, e) < 0)
+		return -1;
+	if (!ret->is_clone)
+		return err_set(e, ERR_INVALID,
+			       "sandbox '%s' was not made with --clone: there is no repository to "
+			       "compare with (without --git, all of its files are)",
+			       name);
+	return 0;
+}
+
+/* git runs inside, where it can do no harm, and its patch comes out as it is. */
+static int print_patch(char *const *environ_list, const char *name, int *ret_status, struct err *e)
+{
+	CLEANUP(policy_done) struct policy policy = { 0 };
+	CLEANUP(run_result_done) struct run_result result = { 0 };
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	const struct policy_caller caller = { .environ_list = environ_list };
+	cleanup_buf struct buf text;
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", NULL, NULL };
+	const struct execute_options o = { .name = name,
+					   .caller = &caller,
+					   .argv = argv,
+					   .workdir = "/",
+					   .tty = STREAMS_TTY_OFF };
+	bool was_running;
+	struct err ignored;
+	int r;
+
+	buf_init(&text, BUF_TEXT_MAX_BYTES);
+	if (load_policy(environ_list, name, &policy, e) < 0 ||
+	    lifecycle_info(environ_list, name, &entry, e) < 0)
+		return -1;
+	clone_format_diff(&policy, &text);
+	argv[2] = (char *)(uintptr_t)buf_text(&text);
+	was_running = entry.state == NAMED_RUNNING;
+	if (!was_running && lifecycle_start(environ_list, name, e) < 0)
+		return -1;
+	r = execute_command(&o, &result, e);
+	if (!was_running)
+		(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+	*ret_status = result.exit_code;
+	return r;
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(treediff_done) struct treediff diff = { 0 };
+	const struct words_rule rule = {
+		.usage = "diff NAME", .options = &options, .min = 1, .max = 1
+	};
+	struct flags flags = { 0 };
+	cleanup_buf struct buf out;
+	unsigned count = 0;
+	char *words[2];
+
+	buf_init(&out, OUTPUT_MAX_BYTES);
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	if (flags.is_git && flags.is_json)
+		return err_set(e, ERR_INVALID, "--git and --json exclude each other");
+	if (flags.is_git)
+		return print_patch(context->environ_list, words[0], ret_status, e);
+	if (changes_find(context->environ_list, words[0], &diff, e) < 0)
+		return -1;
+	format(&diff, flags.is_json, &out);
+	if (diff.is_cut || out.is_cut)
+		cli_say("there are more changes than are shown");
+	*ret_status = 0;
+	return cli_print(&out, e);
+}
+
+const struct cli_command cmd_sandbox_diff = {
+	.name = "sandbox diff",
+	.summary = "list what a sandbox has changed against its image",
+	.usage = "NAME [--git] [--json]",
+	.text = "A is added, C changed, D deleted. With --git, for a sandbox made with --clone: "
+		"all that\n"
+		"was changed in its clone, committed or not, as a patch for 'git apply'. Its "
+		"commits are\n"
+		"fetched from it while it runs: git fetch --upload-pack 'agentkernel exec -T NAME\n"
+		"git-upload-pack' DIR",
+	.options = &options,
+	.run = run,
+};

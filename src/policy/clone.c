@@ -1,0 +1,37 @@
+/* clone - a private clone of a repository; see clone.h. */
+#include "policy/clone.h"
+
+#include "base/buf.h"
+
+/* One word for a shell. */
+static void add_quoted(struct buf *out, const char *word)
+{
+	buf_add_text(out, "'");
+	for (; *word; word++) {
+		if (*word == '\'')
+			buf_add_text(out, "'\\''");
+		else
+			buf_add(out, word, 1);
+	}
+	buf_add_text(out, "'");
+}
+
+/* The repository is somebody else's to git: whoever owns the files outside. */
+void clone_format_init(const struct policy *p, struct buf *out)
+{
+	buf_add_text(out, "command -v git >/dev/null || { echo 'agentkernel: --clone needs git in "
+			  "the image' >&2; exit 1; }\n");
+	buf_add_text(out, "git -c safe.directory='*' clone --quiet --shared -- " CLONE_ORIGIN " ");
+	add_quoted(out, p->workspace);
+	buf_add_text(out, " && git -C ");
+	add_quoted(out, p->workspace);
+	buf_add_text(out, " update-ref " CLONE_BASE_REF " HEAD || exit 1\n");
+}
+
+void clone_format_diff(const struct policy *p, struct buf *out)
+{
+	buf_add_text(out, "cd ");
+	add_quoted(out, p->workspace);
+	buf_add_text(out, " && git add --all --intent-to-add . && git --no-pager diff --binary "
+			  "--no-ext-diff --no-textconv --no-color " CLONE_BASE_REF "\n");
+}
