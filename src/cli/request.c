@@ -163,7 +163,7 @@ static bool has_setting(const struct opts_settings *s, enum policy_field field)
 	return false;
 }
 
-static bool has_configured(const struct config *c, enum policy_field field)
+static bool has_configured(const struct configuration *c, enum policy_field field)
 {
 	for (size_t i = 0; i < c->setting_count; i++)
 		if (c->settings[i].field == field)
@@ -203,7 +203,7 @@ static int load_config(struct request *r, struct err *e)
 	return configfile_load(&r->caller, r->flags.config, &r->config, e);
 }
 
-static int add_config(struct request *r, const struct config *c, struct err *e)
+static int add_config(struct request *r, const struct configuration *c, struct err *e)
 {
 	for (size_t i = 0; i < c->setting_count; i++)
 		if (opts_settings_add(&r->settings, &c->settings[i], e) < 0)

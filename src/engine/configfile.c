@@ -28,8 +28,8 @@
 
 void configfile_done(struct configfile *c)
 {
-	config_done(&c->user);
-	config_done(&c->project);
+	configuration_done(&c->user);
+	configuration_done(&c->project);
 	free(c->user_path);
 	free(c->project_path);
 	*c = (struct configfile){ 0 };
@@ -142,15 +142,15 @@ static char *shown_name(const struct policy_caller *caller, const char *path)
 }
 
 static int parse(const struct policy_caller *caller, const char *path, const char *bytes,
-		 size_t len, enum config_owner owner, enum policy_layer layer, struct config *ret,
-		 struct err *e)
+		 size_t len, enum configuration_owner owner, enum policy_layer layer,
+		 struct configuration *ret, struct err *e)
 {
 	cleanup_free char *name = shown_name(caller, path);
 	cleanup_free char *dir = mem_dup_bytes(path, (size_t)(path_base_name(path) - path));
 
 	if (len > 0 && strlen(dir) > 1)
 		dir[strlen(dir) - 1] = '\0';
-	return config_parse(bytes, len, name, dir, owner, layer, ret, e);
+	return configuration_parse(bytes, len, name, dir, owner, layer, ret, e);
 }
 
 /* ---- trust ---- */
@@ -208,7 +208,7 @@ static int write_copy(const char *copy_path, const struct buf *bytes, struct err
 int configfile_trust(char *const *environ_list, const char *path, struct err *e)
 {
 	const struct policy_caller caller = { .environ_list = environ_list };
-	CLEANUP(config_done) struct config checked = { 0 };
+	CLEANUP(configuration_done) struct configuration checked = { 0 };
 	cleanup_free char *bytes = NULL;
 	cleanup_free char *dir = NULL;
 	cleanup_free char *copy_path = NULL;
@@ -217,8 +217,8 @@ int configfile_trust(char *const *environ_list, const char *path, struct err *e)
 
 	buf_init(&copy, CONFIGFILE_MAX_BYTES + PATH_MAX + 1);
 	if (read_bytes(path, O_NOFOLLOW, &bytes, &len, e) < 0 ||
-	    parse(&caller, path, bytes, len, CONFIG_PROJECTS, POLICY_BY_PROJECT_FILE, &checked, e) <
-		    0)
+	    parse(&caller, path, bytes, len, CONFIGURATION_PROJECTS, POLICY_BY_PROJECT_FILE,
+		  &checked, e) < 0)
 		return -1;
 	if (statedir_make_path(environ_list, TRUST_DIR, &dir, e) < 0 ||
 	    trust_path(environ_list, path, &copy_path, e) < 0)
@@ -255,8 +255,8 @@ static int load_users(const struct policy_caller *caller, struct configfile *c, 
 		return 0;
 	if (read_bytes(c->user_path, 0, &bytes, &len, e) < 0)
 		return -1;
-	return parse(caller, c->user_path, bytes, len, CONFIG_USERS, POLICY_BY_USER_FILE, &c->user,
-		     e);
+	return parse(caller, c->user_path, bytes, len, CONFIGURATION_USERS, POLICY_BY_USER_FILE,
+		     &c->user, e);
 }
 
 static int load_projects(const struct policy_caller *caller, const char *named,
@@ -274,8 +274,8 @@ static int load_projects(const struct policy_caller *caller, const char *named,
 	if (read_bytes(c->project_path, named ? 0 : O_NOFOLLOW, &bytes, &len, e) < 0)
 		return -1;
 	c->is_trusted = named || is_trusted(caller->environ_list, c->project_path, bytes, len);
-	return parse(caller, c->project_path, bytes, len, CONFIG_PROJECTS, POLICY_BY_PROJECT_FILE,
-		     &c->project, e);
+	return parse(caller, c->project_path, bytes, len, CONFIGURATION_PROJECTS,
+		     POLICY_BY_PROJECT_FILE, &c->project, e);
 }
 
 int configfile_load(const struct policy_caller *caller, const char *path, struct configfile *ret,

@@ -11,7 +11,7 @@
  * named with --config is trusted by being named.
  */
 #include "base/err.h"
-#include "policy/config.h"
+#include "policy/configuration.h"
 
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@ struct configfile {
 	char *user_path;    /* NULL: there is none */
 	char *project_path; /* NULL: there is none */
 	bool is_trusted;    /* the project's */
-	struct config user, project;
+	struct configuration user, project;
 };
 
 /*

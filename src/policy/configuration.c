@@ -1,5 +1,5 @@
 /*
- * config - what an agentkernel.toml says; see config.h.
+ * configuration - what an agentkernel.toml says; see configuration.h.
  *
  * Theory of operation. `keys` has a row for every "table.key": what kind of value it takes and
  * where that goes, mostly as the text of a policy setting, so that a value means the same in a file
@@ -10,7 +10,7 @@
  * Hostile: the document, when it comes with a project. It is bounded by base/toml; what it may ask
  * for is decided by who resolves the settings.
  */
-#include "policy/config.h"
+#include "policy/configuration.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -26,10 +26,10 @@
 #include <string.h>
 
 struct reader {
-	struct config *config;
+	struct configuration *config;
 	const char *name;
 	const char *dir;
-	enum config_owner owner;
+	enum configuration_owner owner;
 	enum policy_layer layer;
 };
 
@@ -58,7 +58,7 @@ struct key {
 	}
 #define MEMBER(table, name, kind, member, ...)                                                     \
 	{                                                                                          \
-		table, name, kind, .offset = offsetof(struct config, member), __VA_ARGS__          \
+		table, name, kind, .offset = offsetof(struct configuration, member), __VA_ARGS__   \
 	}
 
 static const struct key keys[] = {
@@ -111,14 +111,14 @@ static const struct key keys[] = {
 	MEMBER("tools.rate_limit", "calls", KEY_COUNT, tools.rate_calls, TOOLPOLICY_CALLS_MAX),
 	{ "tools.rate_limit", "window", KEY_WORD, .offset = 0 }, /* read_window() */
 
-	MEMBER("daemon", "min_warm", KEY_COUNT, pools[0].min_warm, CONFIG_WARM_MAX),
-	MEMBER("daemon", "max_warm", KEY_COUNT, pools[0].max_warm, CONFIG_WARM_MAX),
+	MEMBER("daemon", "min_warm", KEY_COUNT, pools[0].min_warm, CONFIGURATION_WARM_MAX),
+	MEMBER("daemon", "max_warm", KEY_COUNT, pools[0].max_warm, CONFIGURATION_WARM_MAX),
 };
 
 /* Tables whose entries are not in `keys`, or only partly. */
 static const char *const other_tables[] = { "env", "mounts", "registries" };
 
-static const char *keep(struct config *c, char *text)
+static const char *keep(struct configuration *c, char *text)
 {
 	c->owned = mem_grow(c->owned, c->owned_count + 1, sizeof(*c->owned));
 	c->owned[c->owned_count++] = text;
@@ -129,14 +129,14 @@ static const char *keep(struct config *c, char *text)
 static int add_setting(struct reader *r, const struct toml_value *v, enum policy_field field,
 		       char *text, struct err *e)
 {
-	struct config *c = r->config;
+	struct configuration *c = r->config;
 	struct policy_setting s = { .field = field, .layer = r->layer };
 
 	if (text)
 		s.text = keep(c, text);
 	s.origin = keep(c, mem_format("%s:%u", r->name, toml_where(v).line));
-	if (c->setting_count == CONFIG_SETTINGS_MAX)
-		return toml_err(v, e, "more than %u settings", CONFIG_SETTINGS_MAX);
+	if (c->setting_count == CONFIGURATION_SETTINGS_MAX)
+		return toml_err(v, e, "more than %u settings", CONFIGURATION_SETTINGS_MAX);
 	c->settings = mem_grow(c->settings, c->setting_count + 1, sizeof(*c->settings));
 	c->settings[c->setting_count++] = s;
 	return 0;
@@ -385,15 +385,15 @@ static int read_mounts(struct reader *r, const struct toml_value *list, struct e
 static int read_pool(struct reader *r, const struct toml_entry *agent, struct err *e)
 {
 	static const char *const known[] = { "min_warm", "max_warm", "image" };
-	struct config *c = r->config;
-	struct config_pool *pool;
+	struct configuration *c = r->config;
+	struct configuration_pool *pool;
 	size_t count = 0;
 	const struct toml_entry *entries;
 
 	if (toml_expect(agent->value, TOML_TABLE, e) < 0)
 		return -1;
-	if (c->pool_count == CONFIG_AGENTS_MAX)
-		return toml_err_key(agent, e, "more than %u pools", CONFIG_AGENTS_MAX);
+	if (c->pool_count == CONFIGURATION_AGENTS_MAX)
+		return toml_err_key(agent, e, "more than %u pools", CONFIGURATION_AGENTS_MAX);
 	pool = &c->pools[c->pool_count++];
 	pool->agent = mem_dup(agent->key);
 	entries = toml_entries(agent->value, &count);
@@ -403,9 +403,9 @@ static int read_pool(struct reader *r, const struct toml_entry *agent, struct er
 		int ok = 0;
 
 		if (strcmp(entries[i].key, "min_warm") == 0)
-			ok = read_count(v, CONFIG_WARM_MAX, &pool->min_warm, e);
+			ok = read_count(v, CONFIGURATION_WARM_MAX, &pool->min_warm, e);
 		else if (strcmp(entries[i].key, "max_warm") == 0)
-			ok = read_count(v, CONFIG_WARM_MAX, &pool->max_warm, e);
+			ok = read_count(v, CONFIGURATION_WARM_MAX, &pool->max_warm, e);
 		else if (strcmp(entries[i].key, "image") != 0)
 			return unknown_key(&entries[i], known, COUNT_OF(known), "daemon.agents", e);
 		else if ((ok = toml_expect_text(v, &text, e)) == 0)
@@ -511,7 +511,7 @@ static int read_entry(struct reader *r, const struct toml_entry *entry, struct e
 	if (strcmp(entry->key, "mounts") == 0)
 		return read_mounts(r, entry->value, e);
 	if (strcmp(entry->key, "registries") == 0) {
-		if (r->owner == CONFIG_USERS)
+		if (r->owner == CONFIGURATION_USERS)
 			return 0;
 		return toml_err_key(entry, e,
 				    "only your own config.toml can say how images are fetched");
@@ -526,7 +526,7 @@ static int read_entry(struct reader *r, const struct toml_entry *entry, struct e
 	return read_table(r, entry->key, entry->value, e);
 }
 
-static int check(const struct config *c, const char *name, struct err *e)
+static int check(const struct configuration *c, const char *name, struct err *e)
 {
 	if ((c->tools.rate_calls == 0) != (c->tools.rate_window_ms == 0))
 		return err_set(e, ERR_INVALID, "%s: a rate_limit has calls and a window", name);
@@ -537,12 +537,12 @@ static int check(const struct config *c, const char *name, struct err *e)
 	return 0;
 }
 
-int config_parse(const char *bytes, size_t len, const char *name, const char *dir,
-		 enum config_owner owner, enum policy_layer layer, struct config *ret,
-		 struct err *e)
+int configuration_parse(const char *bytes, size_t len, const char *name, const char *dir,
+			enum configuration_owner owner, enum policy_layer layer,
+			struct configuration *ret, struct err *e)
 {
 	CLEANUP(toml_freep) struct toml *document = NULL;
-	CLEANUP(config_done) struct config c = { .pool_count = 1 };
+	CLEANUP(configuration_done) struct configuration c = { .pool_count = 1 };
 	struct reader r = { &c, name, dir, owner, layer };
 	const struct toml_entry *entries;
 	size_t count = 0;
@@ -556,11 +556,11 @@ int config_parse(const char *bytes, size_t len, const char *name, const char *di
 	if (check(&c, name, e) < 0)
 		return -1;
 	*ret = c;
-	c = (struct config){ 0 };
+	c = (struct configuration){ 0 };
 	return 0;
 }
 
-void config_done(struct config *c)
+void configuration_done(struct configuration *c)
 {
 	for (size_t i = 0; i < c->owned_count; i++)
 		free(c->owned[i]);
@@ -574,5 +574,5 @@ void config_done(struct config *c)
 		free(c->pools[i].agent);
 		free(c->pools[i].image);
 	}
-	*c = (struct config){ 0 };
+	*c = (struct configuration){ 0 };
 }
