@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #define TOML_DOCUMENT_MAX_BYTES (1u << 20)
-#define TOML_VALUES_MAX 8192u /* looking for a key is linear, so this also bounds the time */
-#define TOML_DEPTH_MAX 64u    /* of tables and arrays in each other */
+#define TOML_VALUES_MAX 65536u
+#define TOML_DEPTH_MAX 64u /* of tables and arrays in each other */
 #define TOML_KEY_MAX_BYTES 1024u
 #define TOML_WORD_MAX_BYTES 256u /* of a number, a date or a time as it is written */
 #define TOML_NAME_MAX_BYTES                                                                        \

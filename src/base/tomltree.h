@@ -24,7 +24,10 @@ struct toml_value {
 	size_t count;   /* of entries, items or bytes of text */
 	size_t capacity;
 	union {
-		struct toml_entry *entries;
+		struct {
+			struct toml_entry *entries;
+			unsigned *sorted; /* their numbers, see tomltree.c */
+		};
 		struct toml_value **items;
 		char *text;
 		int64_t integer;

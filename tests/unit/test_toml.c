@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define NAME "a.toml"
 
@@ -703,6 +704,16 @@ static void expect_limit(const struct buf *text, const char *words)
 		fail_msg("'%s' says nothing of '%s'", e.msg, words);
 }
 
+static void expect_refused_start(const struct buf *text, const char *start)
+{
+	struct toml *t = NULL;
+	struct err e = { 0 };
+
+	assert_int_equal(toml_parse(text->bytes, text->len, NAME, &t, &e), -1);
+	if (strncmp(e.msg + strlen(NAME ":"), start, strlen(start)) != 0)
+		fail_msg("'%s' does not say '%s'", e.msg, start);
+}
+
 static void expect_fine(const struct buf *text)
 {
 	CLEANUP(toml_freep) struct toml *t = parse_bytes(text->bytes, text->len);
@@ -750,6 +761,73 @@ static void sizes_and_numbers_are_bounded(void **state)
 	expect_fine(&text);
 	repeat(&text, "#", "x", TOML_DOCUMENT_MAX_BYTES, "");
 	expect_limit(&text, "larger than 1 MiB");
+}
+
+/* Keys of one table in any order: each is found, and none is taken twice. */
+static void every_key_of_a_large_table_is_found(void **state)
+{
+	static const unsigned steps[] = { 1, 999, 389 }; /* up, down, across */
+	enum { COUNT = 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(steps); i++) {
+		CLEANUP(toml_freep) struct toml *t = NULL;
+		cleanup_buf struct buf text = { 0 };
+
+		buf_init(&text, TOML_DOCUMENT_MAX_BYTES);
+		for (unsigned n = 0; n < COUNT; n++)
+			buf_addf(&text, "k%u = %u\n", n * steps[i] % COUNT, n * steps[i] % COUNT);
+		t = parse_bytes(text.bytes, text.len);
+		for (unsigned n = 0; n < COUNT; n++) {
+			cleanup_free char *key = mem_format("k%u", n);
+			const struct toml_value *v = toml_get(toml_root(t), key);
+
+			assert_non_null(v);
+			assert_int_equal(toml_integer(v), n);
+		}
+		assert_null(toml_get(toml_root(t), "k1000"));
+		assert_null(toml_get(toml_root(t), "k"));
+		assert_null(toml_get(toml_root(t), "j9"));
+		buf_addf(&text, "k%u = 0", (unsigned)i * 333);
+		expect_refused_start(&text, "1001:1: this key is already set (line ");
+	}
+}
+
+/* In the processor's time, sanitizers and all: what grows with the square would take minutes. */
+static void hostile_documents_take_no_long_time(void **state)
+{
+	static const struct {
+		const char *before, *form; /* the form has one number */
+		unsigned count;
+	} documents[] = {
+		{ "", "key_%05u = 1\n", 65000 },
+		{ "", "[table.t%u]\n", 64000 },
+		{ "", "[[a.b]]\nx%u = 1\n", 32000 },
+		{ "", "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a%u.b=1\n", 16000 },
+		{ "a = {", "b%05u=1,", 65000 },
+		{ "", "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk%05u=1\n",
+		  14000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(documents); i++) {
+		CLEANUP(toml_freep) struct toml *t = NULL;
+		cleanup_buf struct buf text = { 0 };
+		struct err e = { 0 };
+		clock_t start;
+
+		buf_init(&text, TOML_DOCUMENT_MAX_BYTES);
+		buf_add_text(&text, documents[i].before);
+		for (unsigned n = 0; n < documents[i].count; n++)
+			buf_addf(&text, documents[i].form, n);
+		if (documents[i].before[0])
+			buf_add_text(&text, "z=1}");
+		assert_false(text.is_cut);
+		start = clock();
+		if (toml_parse(text.bytes, text.len, NAME, &t, &e) < 0)
+			fail_msg("%s", e.msg);
+		assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
+	}
 }
 
 static void free_accepts_nothing(void **state)
@@ -803,6 +881,8 @@ int main(void)
 		cmocka_unit_test(quoted_text_is_short_and_harmless),
 		cmocka_unit_test(depth_is_bounded_however_it_is_made),
 		cmocka_unit_test(sizes_and_numbers_are_bounded),
+		cmocka_unit_test(every_key_of_a_large_table_is_found),
+		cmocka_unit_test(hostile_documents_take_no_long_time),
 		cmocka_unit_test(free_accepts_nothing),
 	};
 
