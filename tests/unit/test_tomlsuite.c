@@ -1,7 +1,7 @@
 /*
  * test_tomlsuite - every document of the published TOML test suite that applies to TOML 1.0.
  *
- * The suite is not part of this repository: TOML_TEST_SUITE names its folder, or it lies in
+ * The suite is not part of this repository: AGENTKERNEL_TOML_TEST names its folder, or it lies in
  * ../shared/toml-test, seen from the repository's top. A valid document comes with what it means,
  * in JSON where each value is { "type": ..., "value": ... }; an invalid one must be refused.
  */
@@ -244,7 +244,7 @@ static void run_invalid(struct suite *suite, const char *path)
 	suite->invalid++;
 	text = load(suite, path, &len);
 	if (toml_parse(text, len, path, &t, &e) < 0) {
-		if (getenv("TOML_TEST_VERBOSE"))
+		if (getenv("AGENTKERNEL_TOML_TEST_VERBOSE"))
 			print_message("%s\n", e.msg);
 		if (e.code == ERR_INVALID && strncmp(e.msg, path, strlen(path)) == 0)
 			return;
@@ -255,7 +255,7 @@ static void run_invalid(struct suite *suite, const char *path)
 
 static int open_suite(void)
 {
-	const char *path = getenv("TOML_TEST_SUITE");
+	const char *path = getenv("AGENTKERNEL_TOML_TEST");
 
 	return open(path ? path : "../shared/toml-test", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
@@ -269,7 +269,7 @@ static void documents_of_the_published_suite_are_read_or_refused_as_it_says(void
 
 	(void)state;
 	if (dir_fd < 0) {
-		print_message("no TOML test suite in $TOML_TEST_SUITE or "
+		print_message("no TOML test suite in $AGENTKERNEL_TOML_TEST or "
 			      "../shared/toml-test\n");
 		skip();
 	}
