@@ -8,6 +8,7 @@
 #include "base/tomltree.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,7 @@ int toml_parse(const char *bytes, size_t len, const char *name, struct toml **re
 	if (len > TOML_DOCUMENT_MAX_BYTES)
 		return tomlscan_say(t->name, (struct toml_where){ 1, 1 }, ERR_LIMIT,
 				    "the document is larger than 1 MiB", e);
+	t->root->span = (struct toml_span){ 0, len };
 	tomlscan_init(&s, bytes, len, t->name);
 	if (tomlscan_check(&s, e) < 0 || tomlparse_document(&s, t, e) < 0)
 		return -1;
@@ -71,6 +73,11 @@ const char *toml_type_name(enum toml_type type)
 struct toml_where toml_where(const struct toml_value *v)
 {
 	return v->where;
+}
+
+struct toml_span toml_span(const struct toml_value *v)
+{
+	return v->span;
 }
 
 const struct toml_value *toml_get(const struct toml_value *table, const char *key)
@@ -129,6 +136,68 @@ const struct toml_time *toml_time(const struct toml_value *v)
 {
 	assert(v->type >= TOML_OFFSET_DATE_TIME && v->type <= TOML_LOCAL_TIME);
 	return &v->time;
+}
+
+/* ---- comparing ---- */
+
+static bool is_equal_table(const struct toml_value *a, const struct toml_value *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct toml_entry *entry = &a->entries[i];
+		const struct toml_value *other = tomltree_find(b, entry->key, entry->key_len);
+
+		if (!other || !toml_is_equal(entry->value, other))
+			return false;
+	}
+	return true;
+}
+
+static bool is_equal_array(const struct toml_value *a, const struct toml_value *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!toml_is_equal(a->items[i], b->items[i]))
+			return false;
+	return true;
+}
+
+static bool is_equal_float(double a, double b)
+{
+	if (isnan(a) || isnan(b))
+		return isnan(a) && isnan(b);
+	return a == b && signbit(a) == signbit(b);
+}
+
+static bool is_equal_time(const struct toml_time *a, const struct toml_time *b)
+{
+	return a->year == b->year && a->month == b->month && a->day == b->day &&
+	       a->hour == b->hour && a->minute == b->minute && a->second == b->second &&
+	       a->nanosecond == b->nanosecond && a->offset_minutes == b->offset_minutes;
+}
+
+bool toml_is_equal(const struct toml_value *a, const struct toml_value *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case TOML_TABLE:
+		return is_equal_table(a, b);
+	case TOML_ARRAY:
+		return is_equal_array(a, b);
+	case TOML_STRING:
+		return a->count == b->count && memcmp(a->text, b->text, a->count) == 0;
+	case TOML_INTEGER:
+		return a->integer == b->integer;
+	case TOML_FLOAT:
+		return is_equal_float(a->real, b->real);
+	case TOML_BOOL:
+		return a->is_true == b->is_true;
+	default:
+		return is_equal_time(&a->time, &b->time);
+	}
 }
 
 /* ---- complaining ---- */

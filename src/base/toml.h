@@ -4,9 +4,10 @@
  *
  * toml_parse() turns the bytes of a document into a tree of values that is only read from then
  * on; everything in it is borrowed until toml_free(). Tables keep the order of their keys. Every
- * value and every key remembers where it stands, so that whoever looks for settings in the tree
- * can complain as the parser does: "NAME:LINE:COLUMN: words". Lines and columns begin at 1, and
- * columns count characters, not bytes.
+ * value and every key remembers where it stands: its line and column, so that whoever looks for
+ * settings in the tree can complain as the parser does, "NAME:LINE:COLUMN: words"; and its bytes,
+ * so that an editor can put others in their place. Lines and columns begin at 1, and columns count
+ * characters, not bytes.
  *
  * The document may be hostile: it is checked whole, everything has a maximum, and what of it
  * appears in a message is short and without control characters.
@@ -55,6 +56,12 @@ struct toml_where {
 	unsigned column;
 };
 
+/* Bytes of the document, counted from 0, a byte order mark too. */
+struct toml_span {
+	size_t start;
+	size_t end; /* behind the last one */
+};
+
 /* What a kind does not have is 0. */
 struct toml_time {
 	int year, month, day; /* 0..9999, 1..12, 1..31 */
@@ -68,7 +75,8 @@ struct toml_time {
 struct toml_entry {
 	const char *key; /* may hold NULs, and one follows it */
 	size_t key_len;
-	struct toml_where where; /* of the key */
+	struct toml_where where; /* of the key, where it was first named */
+	struct toml_span span;   /* ... with its quotes */
 	const struct toml_value *value;
 };
 
@@ -88,6 +96,15 @@ const char *toml_type_name(enum toml_type type); /* "a table", "an integer" */
  * dotted key makes, its name there. The root is at 1:1.
  */
 struct toml_where toml_where(const struct toml_value *v);
+
+/* The bytes from there on: with quotes and brackets, or those of the name. The root is all. */
+struct toml_span toml_span(const struct toml_value *v);
+
+/*
+ * Do two values mean the same? Neither the order of keys nor the way of writing counts; -0.0 and
+ * 0.0 differ, nan is nan, and times with different offsets differ.
+ */
+bool toml_is_equal(const struct toml_value *a, const struct toml_value *b);
 
 /* ---- asking a value of a known type; the wrong type is a mistake of the caller ---- */
 

@@ -64,8 +64,8 @@ typedef const char *step_fn(struct toml *t, struct toml_value *table,
 static int take_step(struct parser *p, step_fn *step, struct toml_value *table,
 		     const struct part *part, struct toml_value **ret, struct err *e)
 {
-	const struct tomltree_key key = { buf_text(&part->text), part->text.len,
-					  part->start.where };
+	const struct tomltree_key key = { buf_text(&part->text), part->text.len, part->start.where,
+					  tomlscan_span(&part->after, part->start.at) };
 	const struct toml_value *other = NULL;
 	const char *problem = step(p->t, table, &key, ret, &other);
 
@@ -203,9 +203,8 @@ static int parse_inline_table(struct parser *p, struct toml_value *v, struct err
 	}
 }
 
-static int parse_value(struct parser *p, struct toml_value *v, struct err *e)
+static int parse_any(struct parser *p, struct toml_value *v, struct err *e)
 {
-	v->where = p->s->where;
 	switch (tomlscan_peek(p->s)) {
 	case '"':
 	case '\'':
@@ -219,19 +218,40 @@ static int parse_value(struct parser *p, struct toml_value *v, struct err *e)
 	}
 }
 
+static int parse_value(struct parser *p, struct toml_value *v, struct err *e)
+{
+	const char *start = p->s->at;
+
+	v->where = p->s->where;
+	if (parse_any(p, v, e) < 0)
+		return -1;
+	v->span = tomlscan_span(p->s, start);
+	return 0;
+}
+
 /* ---- lines ---- */
 
 /* key = value */
 static int parse_pair(struct parser *p, struct toml_value *table, struct err *e)
 {
 	struct toml_value *v = NULL;
+	const char *start;
 
+	tomlscan_skip_blank(p->s);
+	start = p->s->at;
 	if (walk(p, tomltree_enter_dotted, tomltree_add, table, &v, e) < 0)
 		return -1;
 	if (!tomlscan_take(p->s, "="))
 		return tomlscan_err(p->s, tomlscan_mark(p->s), e, "'=' is expected after a key");
 	tomlscan_skip_blank(p->s);
-	return parse_value(p, v, e);
+	if (parse_value(p, v, e) < 0)
+		return -1;
+	tomltree_state(p->t, &(struct tomltree_statement){
+				     .span = tomlscan_span(p->s, start),
+				     .value = v,
+				     .inside = table->made == TOMLTREE_IN_PLACE ? table : NULL,
+			     });
+	return 0;
 }
 
 /* [table] or [[array of tables]] */
@@ -239,6 +259,7 @@ static int parse_header(struct parser *p, struct toml_value **ret_section, struc
 {
 	bool is_item = tomlscan_is(p->s, "[[");
 	const char *close = is_item ? "]]" : "]";
+	const char *start = p->s->at;
 
 	tomlscan_skip(p->s, strlen(close));
 	if (walk(p, tomltree_enter_header, is_item ? tomltree_define_item : tomltree_define_table,
@@ -247,6 +268,11 @@ static int parse_header(struct parser *p, struct toml_value **ret_section, struc
 	if (!tomlscan_take(p->s, close))
 		return tomlscan_err(p->s, tomlscan_mark(p->s), e,
 				    "'%s' is expected after a table's name", close);
+	tomltree_state(p->t, &(struct tomltree_statement){
+				     .span = tomlscan_span(p->s, start),
+				     .value = *ret_section,
+				     .is_header = true,
+			     });
 	return 0;
 }
 

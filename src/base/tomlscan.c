@@ -13,7 +13,9 @@
 
 void tomlscan_init(struct tomlscan *s, const char *bytes, size_t len, const char *name)
 {
-	*s = (struct tomlscan){ .at = bytes, .end = bytes + len, .name = name, .where = { 1, 1 } };
+	*s = (struct tomlscan){
+		.begin = bytes, .at = bytes, .end = bytes + len, .name = name, .where = { 1, 1 }
+	};
 	if (tomlscan_is(s, BYTE_ORDER_MARK))
 		s->at += strlen(BYTE_ORDER_MARK);
 }
@@ -80,6 +82,11 @@ void tomlscan_skip_lines(struct tomlscan *s)
 struct tomlscan_mark tomlscan_mark(const struct tomlscan *s)
 {
 	return (struct tomlscan_mark){ s->at, s->where };
+}
+
+struct toml_span tomlscan_span(const struct tomlscan *s, const char *from)
+{
+	return (struct toml_span){ (size_t)(from - s->begin), (size_t)(s->at - s->begin) };
 }
 
 /* ---- the check ---- */

@@ -9,6 +9,7 @@
 #include "base/toml.h"
 
 struct tomlscan {
+	const char *begin; /* of the document, a byte order mark too */
 	const char *at;
 	const char *end;
 	const char *name;
@@ -39,6 +40,7 @@ void tomlscan_skip_comment(struct tomlscan *s); /* if there is one */
 void tomlscan_skip_lines(struct tomlscan *s);   /* blanks, comments and ends of lines */
 
 struct tomlscan_mark tomlscan_mark(const struct tomlscan *s);
+struct toml_span tomlscan_span(const struct tomlscan *s, const char *from); /* until now */
 
 /*
  * ERR_INVALID with "NAME:LINE:COLUMN: words: 'text'", where the text is what lies between the mark

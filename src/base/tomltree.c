@@ -32,14 +32,17 @@
 #include <string.h>
 
 #define LIST_FIRST 4u
+#define STATEMENTS_FIRST 16u
 
-static struct toml_value *new_value(struct toml *t, unsigned depth, struct toml_where where)
+static struct toml_value *new_value(struct toml *t, const struct toml_value *parent,
+				    struct toml_where where)
 {
 	struct toml_value *v = mem_alloc(sizeof(*v));
 
 	v->document = t;
+	v->parent = parent;
 	v->type = TOML_BOOL;
-	v->depth = depth;
+	v->depth = parent ? parent->depth + 1 : 0;
 	v->where = where;
 	t->value_count++;
 	return v;
@@ -54,7 +57,7 @@ struct toml *tomltree_new(const char *name)
 		t->name = mem_format("...%s", name + len - TOML_NAME_MAX_BYTES + strlen("..."));
 	else
 		t->name = mem_dup(name);
-	t->root = new_value(t, 0, (struct toml_where){ 1, 1 });
+	t->root = new_value(t, NULL, (struct toml_where){ 1, 1 });
 	t->root->type = TOML_TABLE;
 	t->root->made = TOMLTREE_HEADER;
 	return t;
@@ -96,8 +99,20 @@ void tomltree_free(struct toml *t)
 	if (!t)
 		return;
 	free_value(t->root);
+	free(t->statements);
 	free(t->name);
 	free(t);
+}
+
+void tomltree_state(struct toml *t, const struct tomltree_statement *statement)
+{
+	if (t->statement_count == t->statement_capacity) {
+		t->statement_capacity =
+			t->statement_capacity ? 2 * t->statement_capacity : STATEMENTS_FIRST;
+		t->statements =
+			mem_grow(t->statements, t->statement_capacity, sizeof(*t->statements));
+	}
+	t->statements[t->statement_count++] = *statement;
 }
 
 /* ---- finding ---- */
@@ -198,8 +213,9 @@ static bool must_grow(struct toml_value *v)
 static struct toml_value *add_entry(struct toml *t, struct toml_value *table,
 				    const struct tomltree_key *key)
 {
-	struct toml_value *v = new_value(t, table->depth + 1, key->where);
+	struct toml_value *v = new_value(t, table, key->where);
 
+	v->span = key->span;
 	if (must_grow(table)) {
 		table->entries = mem_grow(table->entries, table->capacity, sizeof(*table->entries));
 		table->sorted = mem_grow(table->sorted, table->capacity, sizeof(*table->sorted));
@@ -208,6 +224,7 @@ static struct toml_value *add_entry(struct toml *t, struct toml_value *table,
 		.key = mem_dup_bytes(key->bytes, key->len),
 		.key_len = key->len,
 		.where = key->where,
+		.span = key->span,
 		.value = v,
 	};
 	sort_in_last(table);
@@ -238,7 +255,7 @@ const char *tomltree_append(struct toml *t, struct toml_value *array, struct tom
 		return problem;
 	if (must_grow(array))
 		array->items = mem_grow(array->items, array->capacity, sizeof(*array->items));
-	*ret = array->items[array->count++] = new_value(t, array->depth + 1, where);
+	*ret = array->items[array->count++] = new_value(t, array, where);
 	return NULL;
 }
 
@@ -316,6 +333,7 @@ const char *tomltree_define_table(struct toml *t, struct toml_value *table,
 		return "this table is already defined";
 	v->made = TOMLTREE_HEADER;
 	v->where = key->where;
+	v->span = key->span;
 	*ret = v;
 	return NULL;
 }
@@ -345,5 +363,6 @@ const char *tomltree_define_item(struct toml *t, struct toml_value *table,
 		return problem;
 	(*ret)->type = TOML_TABLE;
 	(*ret)->made = TOMLTREE_HEADER;
+	(*ret)->span = key->span;
 	return NULL;
 }

@@ -5,6 +5,8 @@
  * A value is put into its table or array first and filled afterwards, so whatever goes wrong in
  * between, freeing the document frees everything. The rules about defining something twice need
  * only one word per table and array: how it was made.
+ *
+ * Beside the tree stands the list of all statements, for who wants to change the text.
  */
 #include "base/toml.h"
 
@@ -17,7 +19,9 @@ enum tomltree_made {
 
 struct toml_value {
 	const struct toml *document;
+	const struct toml_value *parent; /* NULL: the root */
 	struct toml_where where;
+	struct toml_span span;
 	enum toml_type type;
 	enum tomltree_made made;
 	unsigned depth; /* the root has 0 */
@@ -37,10 +41,21 @@ struct toml_value {
 	};
 };
 
+/* A [header], a [[header]] or a pair of key and value, as it stands in the text. */
+struct tomltree_statement {
+	struct toml_span span; /* without what is around it: blanks, commas, comments */
+	const struct toml_value *value;
+	const struct toml_value *inside; /* the inline table that a pair is in, NULL: a line */
+	bool is_header;
+};
+
 struct toml {
 	char *name;
 	unsigned value_count;
 	struct toml_value *root;
+	struct tomltree_statement *statements; /* in the order of their ends */
+	size_t statement_count;
+	size_t statement_capacity;
 };
 
 /* A key as it was read: borrowed by all functions below. */
@@ -48,10 +63,14 @@ struct tomltree_key {
 	const char *bytes;
 	size_t len;
 	struct toml_where where;
+	struct toml_span span;
 };
 
 struct toml *tomltree_new(const char *name);
 void tomltree_free(struct toml *t);
+
+/* Bounded by the values: each has one key and at most one header. */
+void tomltree_state(struct toml *t, const struct tomltree_statement *statement);
 
 struct toml_value *tomltree_find(const struct toml_value *table, const char *key, size_t len);
 

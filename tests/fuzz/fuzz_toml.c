@@ -2,10 +2,12 @@
  * fuzz_toml - a TOML document.
  *
  * A refusal says where, within the document, and holds no control characters. What is taken keeps
- * to the maxima, and each value can be asked for what it says it is.
+ * to the maxima, and each value can be asked for what it says it is. The bytes that a value knows
+ * as its own mean the same when they stand alone.
  */
 #include "fuzz.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/toml.h"
 
@@ -13,6 +15,14 @@
 #include <string.h>
 
 #define NAME "fuzz.toml"
+#define ALONE_DEPTH_MAX 2 /* deeper ones are part of these */
+
+/* What is being looked at. */
+struct document {
+	const char *bytes;
+	size_t len;
+	unsigned values;
+};
 
 static unsigned count_lines(const uint8_t *data, size_t size)
 {
@@ -53,9 +63,40 @@ static void check_time(const struct toml_value *v)
 	FUZZ_CHECK(t->text && strlen(t->text) <= TOML_WORD_MAX_BYTES);
 }
 
-static void check_value(const struct toml_value *v, unsigned depth, unsigned *values);
+static void check_span(const struct document *d, struct toml_span span)
+{
+	FUZZ_CHECK(span.start < span.end && span.end <= d->len);
+}
 
-static void check_table(const struct toml_value *v, unsigned depth, unsigned *values)
+/* A table or an array that has headers or dotted keys knows a name as its bytes. */
+static bool is_name(const struct document *d, const struct toml_value *v)
+{
+	char first = d->bytes[toml_span(v).start];
+
+	return (toml_type(v) == TOML_TABLE && first != '{') ||
+	       (toml_type(v) == TOML_ARRAY && first != '[');
+}
+
+static void check_alone(const struct document *d, const struct toml_value *v)
+{
+	CLEANUP(toml_freep) struct toml *t = NULL;
+	struct toml_span span = toml_span(v);
+	cleanup_buf struct buf text = { 0 };
+	struct err e = { 0 };
+
+	check_span(d, span);
+	if (is_name(d, v))
+		return;
+	buf_init(&text, TOML_DOCUMENT_MAX_BYTES);
+	buf_add_text(&text, "v=");
+	buf_add(&text, d->bytes + span.start, span.end - span.start);
+	FUZZ_CHECK(toml_parse(text.bytes, text.len, NAME, &t, &e) == 0);
+	FUZZ_CHECK(toml_is_equal(toml_get(toml_root(t), "v"), v));
+}
+
+static void check_value(struct document *d, const struct toml_value *v, unsigned depth);
+
+static void check_table(struct document *d, const struct toml_value *v, unsigned depth)
 {
 	size_t count = 0;
 	const struct toml_entry *entries = toml_entries(v, &count);
@@ -66,9 +107,10 @@ static void check_table(const struct toml_value *v, unsigned depth, unsigned *va
 		FUZZ_CHECK(entry->key_len <= TOML_KEY_MAX_BYTES);
 		FUZZ_CHECK(entry->key[entry->key_len] == '\0');
 		FUZZ_CHECK(entry->where.line >= 1 && entry->where.column >= 1);
+		check_span(d, entry->span);
 		if (strlen(entry->key) == entry->key_len)
 			FUZZ_CHECK(toml_get(v, entry->key) == entry->value);
-		check_value(entry->value, depth + 1, values);
+		check_value(d, entry->value, depth + 1);
 	}
 }
 
@@ -83,20 +125,22 @@ static void check_string(const struct toml_value *v)
 	FUZZ_CHECK((toml_expect_text(v, &text, &e) == 0) == (strlen(bytes) == len));
 }
 
-static void check_value(const struct toml_value *v, unsigned depth, unsigned *values)
+static void check_value(struct document *d, const struct toml_value *v, unsigned depth)
 {
 	struct err e = { 0 };
 
-	FUZZ_CHECK(depth <= TOML_DEPTH_MAX && ++*values <= TOML_VALUES_MAX + 1);
+	FUZZ_CHECK(depth <= TOML_DEPTH_MAX && ++d->values <= TOML_VALUES_MAX + 1);
 	FUZZ_CHECK(toml_where(v).line >= 1 && toml_where(v).column >= 1);
 	FUZZ_CHECK(toml_expect(v, toml_type(v), &e) == 0);
+	if (depth > 0 && depth <= ALONE_DEPTH_MAX)
+		check_alone(d, v);
 	switch (toml_type(v)) {
 	case TOML_TABLE:
-		check_table(v, depth, values);
+		check_table(d, v, depth);
 		break;
 	case TOML_ARRAY:
 		for (size_t i = 0; i < toml_count(v); i++)
-			check_value(toml_item(v, i), depth + 1, values);
+			check_value(d, toml_item(v, i), depth + 1);
 		break;
 	case TOML_STRING:
 		check_string(v);
@@ -117,12 +161,12 @@ static void check_value(const struct toml_value *v, unsigned depth, unsigned *va
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct document d = { .bytes = (const char *)data, .len = size };
 	CLEANUP(toml_freep) struct toml *t = NULL;
 	struct err e = { 0 };
-	unsigned values = 0;
 
-	if (toml_parse((const char *)data, size, NAME, &t, &e) == 0)
-		check_value(toml_root(t), 0, &values);
+	if (toml_parse(d.bytes, size, NAME, &t, &e) == 0)
+		check_value(&d, toml_root(t), 0);
 	else
 		check_refusal(&e, count_lines(data, size), size);
 	return 0;

@@ -632,6 +632,102 @@ static void every_value_knows_its_line_and_column_in_characters(void **state)
 	assert_int_equal(toml_entries(find(t, "x.y.m"), &count)->where.column, 3);
 }
 
+static void expect_span(const char *text, struct toml_span span, const char *expected)
+{
+	size_t len = span.end - span.start;
+
+	if (len != strlen(expected) || strncmp(text + span.start, expected, len) != 0)
+		fail_msg("'%.*s' instead of '%s'", (int)len, text + span.start, expected);
+}
+
+static void every_value_and_key_knows_its_bytes(void **state)
+{
+	static const char text[] = "\xef\xbb\xbf\"\xc3\xa9\" = 1_0 # c\r\n"
+				   "a = [ '\xf0\x9f\x98\x80' , { b = 2.5 } ] \n"
+				   "[x . 'y']\nk = '''\n\n''' # \n m.n = 1979-05-27 07:32:00\n[x]\n"
+				   "  [[l]]\n  [[ \"l\" ]]\n";
+	static const char *const rows[][2] = {
+		{ "\xc3\xa9", "1_0" },
+		{ "a", "[ '\xf0\x9f\x98\x80' , { b = 2.5 } ]" },
+		{ "a.0", "'\xf0\x9f\x98\x80'" },
+		{ "a.1", "{ b = 2.5 }" },
+		{ "a.1.b", "2.5" },
+		{ "x", "x" },
+		{ "x.y", "'y'" },
+		{ "x.y.k", "'''\n\n'''" },
+		{ "x.y.m", "m" },
+		{ "x.y.m.n", "1979-05-27 07:32:00" },
+		{ "l", "l" },
+		{ "l.0", "l" },
+		{ "l.1", "\"l\"" },
+	};
+	CLEANUP(toml_freep) struct toml *t = parse(text);
+	size_t count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++)
+		expect_span(text, toml_span(find(t, rows[i][0])), rows[i][1]);
+	assert_int_equal(toml_span(find(t, "x")).start, strstr(text, "[x]") + 1 - text);
+	assert_int_equal(toml_span(find(t, "l.0")).start, strstr(text, "[[l]]") + 2 - text);
+	assert_int_equal(toml_span(toml_root(t)).start, 0);
+	assert_int_equal(toml_span(toml_root(t)).end, strlen(text));
+	expect_span(text, toml_entries(toml_root(t), &count)->span, "\"\xc3\xa9\"");
+	expect_span(text, toml_entries(find(t, "x"), &count)->span, "'y'");
+	expect_span(text, toml_entries(find(t, "a.1"), &count)->span, "b");
+}
+
+static bool is_equal(const char *a, const char *b)
+{
+	CLEANUP(toml_freep) struct toml *one = parse(a);
+	CLEANUP(toml_freep) struct toml *other = parse(b);
+	bool result = toml_is_equal(toml_root(one), toml_root(other));
+
+	assert_true(toml_is_equal(toml_root(other), toml_root(one)) == result);
+	return result;
+}
+
+static void equal_is_what_means_the_same(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool is_equal;
+	} rows[] = {
+		{ "a = 1\nb = 'x'", "b = \"\\u0078\" # c\na = 0x1", true },
+		{ "[a]\n[a.b]\nc = [1,2]", "a.b = { c = [\n1, 2,] }", true },
+		{ "[[a]]\n[[a]]\nb = 1", "a = [{}, {b = 1}]", true },
+		{ "a = nan", "a = -nan", true },
+		{ "a = 10.0", "a = 1e1", true },
+		{ "a = 1979-05-27T07:32:00.5Z", "a = 1979-05-27 07:32:00.500+00:00", true },
+		{ "a = 1", "a = 1.0", false },
+		{ "a = 1", "a = 2", false },
+		{ "a = 1", "b = 1", false },
+		{ "a = 1", "a = 1\nb = 1", false },
+		{ "a = true", "a = false", false },
+		{ "a = 0.0", "a = -0.0", false },
+		{ "a = nan", "a = 1.5", false },
+		{ "a = inf", "a = -inf", false },
+		{ "a = 'x'", "a = 'y'", false },
+		{ "a = 'x'", "a = \"x\\u0000\"", false },
+		{ "a = [1, 2]", "a = [2, 1]", false },
+		{ "a = [1]", "a = [1, 1]", false },
+		{ "a = {}", "a = []", false },
+		{ "a = 1979-05-27", "a = 1979-05-28", false },
+		{ "a = 1979-05-27", "a = 1979-06-27", false },
+		{ "a = 1979-05-27", "a = 1978-05-27", false },
+		{ "a = 07:32:00", "a = 08:32:00", false },
+		{ "a = 07:32:00", "a = 07:33:00", false },
+		{ "a = 07:32:00", "a = 07:32:01", false },
+		{ "a = 07:32:00", "a = 07:32:00.1", false },
+		{ "a = 1979-05-27T07:32:00Z", "a = 1979-05-27T07:32:00", false },
+		{ "a = 1979-05-27T07:32:00Z", "a = 1979-05-27T07:32:00+01:00", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++)
+		if (is_equal(rows[i].a, rows[i].b) != rows[i].is_equal)
+			fail_msg("'%s' and '%s'", rows[i].a, rows[i].b);
+}
+
 static void complaints_about_a_value_carry_its_place(void **state)
 {
 	CLEANUP(toml_freep) struct toml *t = parse("\n [s]\n k = 1\n n = \"\\u0000\"");
@@ -877,6 +973,8 @@ int main(void)
 		cmocka_unit_test(byte_order_mark_is_fine_at_the_start_only),
 		cmocka_unit_test(empty_documents_are_empty_tables),
 		cmocka_unit_test(every_value_knows_its_line_and_column_in_characters),
+		cmocka_unit_test(every_value_and_key_knows_its_bytes),
+		cmocka_unit_test(equal_is_what_means_the_same),
 		cmocka_unit_test(complaints_about_a_value_carry_its_place),
 		cmocka_unit_test(quoted_text_is_short_and_harmless),
 		cmocka_unit_test(depth_is_bounded_however_it_is_made),
