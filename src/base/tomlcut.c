@@ -79,17 +79,17 @@ void tomlcut_add_lines(struct tomlcut *c, struct toml_span statement)
 	tomlcut_add(c, span);
 }
 
+/* It ends with a line, with the text or before a comment, which is not blank. */
 static void tidy_span(const struct tomlcut *c, struct toml_span *span)
 {
 	size_t before = span->start > 0 ? tomlcut_line_start(c, span->start - 1) : 0;
 	size_t after = tomlcut_line_end(c, span->end);
 
-	if (tomlcut_line_start(c, span->start) != span->start ||
-	    !tomlcut_is_blank(c, before, span->start))
+	if (!tomlcut_is_blank(c, before, span->start))
 		return;
 	if (span->end == c->len)
 		span->start = before;
-	else if (c->text[span->end - 1] == '\n' && tomlcut_is_blank(c, span->end, after))
+	else if (tomlcut_is_blank(c, span->end, after))
 		span->end = after;
 }
 

@@ -167,6 +167,8 @@ static void section_is_replaced_below_its_header(void **state)
 	static const struct change rows[] = {
 		{ "[mcp_servers.ak]\ncommand = 'x'\n", SECTION },
 		{ "[mcp_servers.ak]", SECTION },
+		{ "[mcp_servers.ak]\nenv = { A = 1, B.c = [{ d = 1 }] }\nx = 1\n[b]\n",
+		  SECTION "[b]\n" },
 		{ "[mcp_servers.ak] # mine", "[mcp_servers.ak] # mine\n" BODY },
 		{ "a = 1\n[ mcp_servers . 'ak' ] # mine\nx = 1\n[b]\n",
 		  "a = 1\n[ mcp_servers . 'ak' ] # mine\n" BODY "[b]\n" },
@@ -309,6 +311,17 @@ static void lines_inside_the_body_end_so_too_and_mean_the_same(void **state)
 }
 
 /* ---- bodies and paths ---- */
+
+static void inline_tables_in_the_body_stay_what_they_are(void **state)
+{
+	static const struct change rows[] = {
+		{ "mcp_servers = {}\n",
+		  "mcp_servers = { ak = { env = { A = 1, B.c = [{ d = 1 }] }, x = 1 } }\n" },
+	};
+
+	(void)state;
+	expect_set_to(rows, 1, path, "env = { A = 1, B.c = [{ d = 1 }] }\nx = 1\n", TOMLEDIT_ADDED);
+}
 
 static void empty_body_is_an_empty_table(void **state)
 {
@@ -513,6 +526,7 @@ int main(void)
 		cmocka_unit_test(dotted_keys_become_a_section),
 		cmocka_unit_test(lines_end_as_those_of_the_file),
 		cmocka_unit_test(lines_inside_the_body_end_so_too_and_mean_the_same),
+		cmocka_unit_test(inline_tables_in_the_body_stay_what_they_are),
 		cmocka_unit_test(empty_body_is_an_empty_table),
 		cmocka_unit_test(names_that_need_quotes_get_them),
 		cmocka_unit_test(strings_for_bodies_are_read_back_as_they_were),
