@@ -1,8 +1,10 @@
 /* main - the program agentkernel. */
 #include "cli/cli.h"
+#include "cli/worker.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -18,9 +20,10 @@ static void fill_streams(void)
 
 int main(int argc, char **argv)
 {
-	(void)argc;
 	fill_streams();
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);
+	if (argc == 2 && strcmp(argv[1], "worker") == 0)
+		return worker_main(environ);
 	return cli_main(argv, environ);
 }

@@ -178,9 +178,17 @@ static void send_signal(void *context, int number, unsigned flags)
 		      flags & SUPERVISE_TO_GROUP ? &info : NULL, 0);
 }
 
-static int supervise(struct running *r, const struct policy *p, struct supervise_outcome *ret,
+/* Whoever asked for the command has gone. */
+static int on_lifeline(void *context, struct err *e)
+{
+	(void)context;
+	return err_set(e, ERR_BUSY, "the call was cancelled");
+}
+
+static int supervise(struct running *r, const struct run_options *o, struct supervise_outcome *ret,
 		     struct err *e)
 {
+	const struct policy *p = o->policy;
 	struct session *s = &r->session;
 	const struct supervise_options options = {
 		.report_fd = s->sandbox.report_fd,
@@ -193,6 +201,8 @@ static int supervise(struct running *r, const struct policy *p, struct supervise
 		.timeout_ms = p->timeout_ms,
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
 		.cgroup = &s->cgroup,
+		.other_fd = o->lifeline_fd,
+		.on_other = on_lifeline,
 	};
 
 	return supervise_wait(&options, ret, e);
@@ -205,7 +215,7 @@ int run_command(const struct run_options *o, struct run_result *ret, struct err 
 
 	running_init(&r);
 	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0 ||
-	    supervise(&r, o->policy, &outcome, e) < 0)
+	    supervise(&r, o, &outcome, e) < 0)
 		return -1;
 	*ret = (struct run_result){ 0 };
 	finish(&r, &outcome, ret);

@@ -22,6 +22,7 @@ struct run_options {
 	char *const *argv;
 	enum streams_tty tty;
 	bool is_captured; /* stdout and stderr into the result instead of the caller's */
+	int lifeline_fd;  /* when its other end is closed, all is over at once; 0: none */
 };
 
 enum run_end {

@@ -1,0 +1,303 @@
+/* workersandbox - named sandboxes for programs: their lives, checkpoints and networks. */
+#include "cli/worker.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/pickimage.h"
+#include "cli/sandboxview.h"
+#include "engine/checkpoint.h"
+#include "engine/images.h"
+#include "engine/lifecycle.h"
+#include "engine/statedir.h"
+#include "net/netlog.h"
+#include "policy/egress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define DEFAULT_PORT 443
+
+/* What a sandbox is now, and what was done. */
+static int add_state(const struct worker *w, const char *name, const char *note, struct json *j,
+		     struct err *e)
+{
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+
+	if (lifecycle_info(w->environ_list, name, &entry, e) < 0)
+		return -1;
+	json_add_text(j, "name", name);
+	json_add_text(j, "state", named_state_word(entry.state));
+	json_add_text(j, "note", note);
+	json_open_object(j, "sandbox");
+	sandboxview_add_members(j, &entry);
+	json_close_object(j);
+	return 0;
+}
+
+static bool is_running(const struct worker *w, const char *name)
+{
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	struct err ignored;
+
+	return lifecycle_info(w->environ_list, name, &entry, &ignored) == 0 &&
+	       entry.state == NAMED_RUNNING;
+}
+
+static int make(struct worker *w, const char *name, struct err *e)
+{
+	CLEANUP(images_done) struct images image;
+	CLEANUP(named_done) struct named n;
+	cleanup_free char **labels = worker_list(w, "labels");
+	struct lifecycle_request q = {
+		.environ_list = w->environ_list,
+		.name = name,
+		.policy = &w->ceiling.policy,
+		.labels = labels,
+		.ttl_ms = worker_number(w, "ttl_ms", 0),
+		.init = request_init(&w->ceiling),
+	};
+	struct err ignored;
+
+	images_init(&image);
+	named_init(&n);
+	if (pickimage_open(&w->ceiling, NULL, &image, e) < 0)
+		return -1;
+	q.image = image.lock_fd >= 0 ? &image : NULL;
+	if (lifecycle_create(&q, &n, e) < 0)
+		return -1;
+	if (lifecycle_start_locked(w->environ_list, &n, e) == 0)
+		return 0;
+	named_unlock(&n);
+	(void)!lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, &ignored);
+	return -1;
+}
+
+int workersandbox_create(struct worker *w, struct json *j, struct err *e)
+{
+	const char *name = worker_text(w, "name");
+
+	if (named_check_name(name, e) < 0 || worker_resolve(w, NULL, e) < 0)
+		return -1;
+	policy_done(&w->ceiling.policy);
+	w->ceiling.policy = w->policy;
+	w->policy = (struct policy){ 0 };
+	w->ceiling.flags.is_json = true;
+	if (worker_text(w, "image"))
+		w->ceiling.is_image_detected = false;
+	if (make(w, name, e) < 0)
+		return -1;
+	return add_state(w, name, "created and started", j, e);
+}
+
+int workersandbox_list(struct worker *w, struct json *j, struct err *e)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+
+	if (lifecycle_list(w->environ_list, &list, e) < 0)
+		return -1;
+	json_open_array(j, "sandboxes");
+	for (size_t i = 0; i < list.count; i++)
+		if (!worker_flag(w, "running") || list.entries[i].state == NAMED_RUNNING)
+			sandboxview_add_object(j, &list.entries[i]);
+	json_close_array(j);
+	return 0;
+}
+
+int workersandbox_remove(struct worker *w, struct json *j, struct err *e)
+{
+	const char *name = worker_text(w, "name");
+
+	if (worker_check_sandbox(w, name, e) < 0 && e->code != ERR_NOT_FOUND &&
+	    e->code != ERR_CORRUPT)
+		return -1;
+	if (lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, e) < 0)
+		return -1;
+	json_add_text(j, "name", name);
+	json_add_text(j, "state", "removed");
+	json_add_text(j, "note", "it is gone");
+	return 0;
+}
+
+int workersandbox_start(struct worker *w, struct json *j, struct err *e)
+{
+	const char *name = worker_text(w, "name");
+	const char *note = "it runs already";
+
+	if (worker_check_sandbox(w, name, e) < 0)
+		return -1;
+	if (!is_running(w, name)) {
+		if (worker_need_running(w, name, e) < 0)
+			return -1;
+		note = "started";
+	}
+	return add_state(w, name, note, j, e);
+}
+
+int workersandbox_stop(struct worker *w, struct json *j, struct err *e)
+{
+	const char *name = worker_text(w, "name");
+	const char *note = "it does not run";
+
+	if (worker_check_sandbox(w, name, e) < 0)
+		return -1;
+	if (is_running(w, name)) {
+		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
+			return -1;
+		note = "stopped; its files stay";
+	}
+	return add_state(w, name, note, j, e);
+}
+
+int workersandbox_checkpoint(struct worker *w, struct json *j, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint made = { 0 };
+	struct checkpoint_timing timing = { 0 };
+	const char *name = worker_text(w, "name");
+
+	if (worker_check_sandbox(w, name, e) < 0 ||
+	    checkpoint_create(w->environ_list, name, worker_text(w, "comment"), &made, &timing,
+			      e) < 0)
+		return -1;
+	json_add_text(j, "id", made.id);
+	json_add_text(j, "name", name);
+	json_add_number(j, "bytes", (int64_t)made.bytes);
+	return 0;
+}
+
+/* The policy of a sandbox does not come from its checkpoints: it stays as it is. */
+int workersandbox_restore(struct worker *w, struct json *j, struct err *e)
+{
+	const char *name = worker_text(w, "name");
+	bool was_running;
+
+	if (worker_check_sandbox(w, name, e) < 0)
+		return -1;
+	was_running = is_running(w, name);
+	if (was_running &&
+	    lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
+		return -1;
+	if (checkpoint_restore(w->environ_list, name, worker_text(w, "id"), e) < 0)
+		return -1;
+	if (was_running && lifecycle_start(w->environ_list, name, e) < 0)
+		return -1;
+	return add_state(w, name, "put back to the checkpoint", j, e);
+}
+
+int workersandbox_fork(struct worker *w, struct json *j, struct err *e)
+{
+	const char *name = worker_text(w, "name"), *new_name = worker_text(w, "new_name");
+
+	if (worker_check_sandbox(w, name, e) < 0 || named_check_name(new_name, e) < 0 ||
+	    checkpoint_fork(w->environ_list, name, new_name, 0, e) < 0)
+		return -1;
+	return add_state(w, new_name, "forked", j, e);
+}
+
+/* ---- network ---- */
+
+/* A log that is not there is an empty one. */
+static int add_log(const struct worker *w, const char *file, const char *sandbox,
+		   struct netlog_sum *sum, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	cleanup_free char *text = NULL;
+	char *rest, *line;
+	size_t len = 0;
+	int r;
+
+	if (statedir_path(w->environ_list, file, &path, e) < 0)
+		return -1;
+	r = file_read_at(AT_FDCWD, path, 2 * NETLOG_MAX_BYTES, &text, &len);
+	if (r == -ENOENT || r == -EFBIG)
+		return 0;
+	if (r < 0)
+		return err_sys(e, -r, "read '%s'", path);
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		struct netlog_line parsed;
+
+		if (netlog_parse_line(line, &parsed) && strcmp(parsed.sandbox, sandbox) == 0)
+			netlog_sum_add(sum, &parsed);
+	}
+	return 0;
+}
+
+int workersandbox_network_log(struct worker *w, struct json *j, struct err *e)
+{
+	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
+	const char *name = worker_text(w, "name");
+
+	if (worker_check_sandbox(w, name, e) < 0 ||
+	    add_log(w, NETLOG_OLD_FILE, name, &sum, e) < 0 ||
+	    add_log(w, NETLOG_FILE, name, &sum, e) < 0)
+		return -1;
+	netlog_sum_sort(&sum);
+	json_open_array(j, "entries");
+	for (unsigned i = 0; i < sum.count; i++) {
+		const struct netlog_row *row = &sum.rows[i];
+
+		json_open_object(j, NULL);
+		json_add_text(j, "decision", row->decision);
+		json_add_text(j, "host", row->host);
+		json_add_number(j, "port", row->port);
+		json_add_text(j, "reason", row->reason);
+		if (row->fix[0])
+			json_add_text(j, "fix", row->fix);
+		json_add_number(j, "count", (int64_t)row->count);
+		json_close_object(j);
+	}
+	json_close_array(j);
+	return 0;
+}
+
+static int load_policy(struct worker *w, struct policy *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	const char *name = worker_text(w, "name");
+
+	named_init(&n);
+	if (worker_check_sandbox(w, name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0)
+		return -1;
+	return named_load_policy(&n, ret, e);
+}
+
+int workersandbox_network_check(struct worker *w, struct json *j, struct err *e)
+{
+	CLEANUP(policy_done) struct policy own = { 0 };
+	CLEANUP(egress_target_done) struct egress_target target = { 0 };
+	const struct policy *p = &w->ceiling.policy;
+	struct egress_decision d;
+	cleanup_buf struct buf reason, fix;
+
+	buf_init(&reason, BUF_TEXT_MAX_BYTES);
+	buf_init(&fix, BUF_TEXT_MAX_BYTES);
+	if (worker_text(w, "name")) {
+		if (load_policy(w, &own, e) < 0)
+			return -1;
+		p = &own;
+	}
+	if (egress_parse_target(worker_text(w, "host"), &target, e) < 0)
+		return -1;
+	if (target.port == 0)
+		target.port = DEFAULT_PORT;
+	json_add_text(j, "target", worker_text(w, "host"));
+	if (!p->has_network) {
+		json_add_bool(j, "allowed", false);
+		json_add_text(j, "reason", "the sandbox has no network");
+		json_add_text(j, "fix", "--network");
+		return 0;
+	}
+	if (target.name)
+		egress_decide_name(&p->egress, target.name, target.port, &d);
+	else
+		egress_decide_address(&p->egress, &target.address, target.port, EGRESS_NOT_OURS, &d);
+	egress_format_reason(&p->egress, &d, &reason);
+	egress_format_fix(&d, target.name, target.name ? NULL : &target.address, target.port, &fix);
+	json_add_bool(j, "allowed", d.is_allowed);
+	json_add_text(j, "reason", buf_text(&reason));
+	if (fix.len)
+		json_add_text(j, "fix", buf_text(&fix));
+	return 0;
+}

@@ -1,0 +1,84 @@
+#pragma once
+/*
+ * operation - what programs can ask of us: every operation and its parameters, declared once.
+ *
+ * The faces for programs (MCP, HTTP) make their tools, schemas and checks from this table; the
+ * worker (cli/worker) carries the operations out. To add one, add a row here and a function there.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPERATION_TIMEOUT_DEFAULT_MS 30000
+#define OPERATION_TIMEOUT_MAX_MS (24 * 3600 * 1000)
+#define OPERATION_ENV_MAX 1024u
+#define OPERATION_WORDS_MAX 4096u
+#define OPERATION_FILES_MAX 256u
+#define OPERATION_CONTENT_MAX_BYTES (8u << 20) /* of one message; files beyond it go in parts */
+
+enum operation_id {
+	OPERATION_RUN,
+	OPERATION_CREATE,
+	OPERATION_EXEC,
+	OPERATION_LIST,
+	OPERATION_REMOVE,
+	OPERATION_FILE_WRITE,
+	OPERATION_FILE_READ,
+	OPERATION_START,
+	OPERATION_STOP,
+	OPERATION_EXEC_START,
+	OPERATION_EXEC_OUTPUT,
+	OPERATION_EXEC_KILL,
+	OPERATION_FILE_LIST,
+	OPERATION_CHECKPOINT,
+	OPERATION_RESTORE,
+	OPERATION_FORK,
+	OPERATION_NETWORK_LOG,
+	OPERATION_NETWORK_CHECK,
+
+	OPERATION_COUNT
+};
+
+enum operation_type {
+	OPERATION_TEXT,
+	OPERATION_COMMAND, /* words, or one text for a shell */
+	OPERATION_INTEGER,
+	OPERATION_FLAG,
+	OPERATION_AMOUNT,   /* a text with a unit, or a number of MiB */
+	OPERATION_MAP,      /* names and their texts */
+	OPERATION_FILES,    /* paths and their contents */
+	OPERATION_CONTENT,  /* text; bytes where "encoding" is base64 */
+	OPERATION_OBJECT,   /* results only: something, described in words */
+	OPERATION_OBJECTS,  /* results only: a list of these */
+};
+
+struct operation_field {
+	const char *name;
+	enum operation_type type;
+	const char *help;
+	bool is_required;
+	int64_t min, max;           /* OPERATION_INTEGER */
+	const char *const *choices; /* OPERATION_TEXT; NULL: any */
+};
+
+enum operation_hints {
+	OPERATION_READS_ONLY = 1 << 0,
+	OPERATION_DESTROYS = 1 << 1,
+	OPERATION_IS_IDEMPOTENT = 1 << 2,
+	OPERATION_IS_OPEN = 1 << 3, /* talks to the world outside */
+	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command whose output is the caller's */
+};
+
+struct operation {
+	const char *name;
+	const char *title;
+	const char *help;
+	unsigned hints;
+	const struct operation_field *params; /* ended by a NULL name */
+	const struct operation_field *results;
+};
+
+const struct operation *operation_get(enum operation_id id);
+/* NULL when there is none of that name. */
+const struct operation *operation_find(const char *name, enum operation_id *ret_id);
+const struct operation_field *operation_param(const struct operation *o, const char *name);
