@@ -77,7 +77,14 @@ IMAGE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c path.c cl
 IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHARED))
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 
-SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY),$(wildcard src/*/*.c))
+# What speaks the Model Context Protocol, with jansson; errands of the launcher do what is asked.
+MCP_ONLY := $(wildcard src/mcp/*.c src/ops/*.c)
+MCP_SHARED := $(addprefix src/base/,err.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c) \
+	$(addprefix src/policy/,operation.c ratelimit.c)
+MCP_OBJECTS := $(patsubst src/%.c,$(BUILD)/face/%.o,$(MCP_ONLY) $(MCP_SHARED))
+MCP_LIBRARIES := -ljansson
+
+SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY) $(MCP_ONLY),$(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
@@ -106,7 +113,8 @@ FILETOOL := $(BUILD)/filetool
 # ---- building ----------------------------------------------------------------------------
 
 .PHONY: all
-all: $(BUILD)/agentkernel $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel.1
+all: $(BUILD)/agentkernel $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel-mcp \
+	$(BUILD)/agentkernel.1
 
 $(KERNEL_HEADERS)/.done:
 	@mkdir -p $(@D)
@@ -159,11 +167,20 @@ $(BUILD)/agentkernel-image: $(IMAGE_OBJECTS)
 	@echo '  LD   $@'
 	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(IMAGE_OBJECTS) $(IMAGE_LIBRARIES)
 
+$(BUILD)/face/%.o: src/%.c $(BPF_HEADERS) Makefile
+	@mkdir -p $(@D)
+	@echo '  CC   $< (face)'
+	$(Q)$(CC) $(HELPER_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/agentkernel-mcp: $(MCP_OBJECTS)
+	@echo '  LD   $@'
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(MCP_OBJECTS) $(MCP_LIBRARIES)
+
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
 	$(Q)$(BUILD)/agentkernel help --man > $@
 
--include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d) $(IMAGE_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d) $(IMAGE_OBJECTS:.o=.d) $(MCP_OBJECTS:.o=.d)
 
 # ---- packages ----------------------------------------------------------------------------
 
@@ -249,6 +266,7 @@ fuzz:
 INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-gate \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-image \
+	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-mcp \
 	$(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1 \
 	$(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel \
@@ -259,7 +277,7 @@ install: build-packages
 	@$(MAKE) --no-print-directory all
 	@install -d $(dir $(INSTALLED))
 	install -m 755 $(BUILD)/agentkernel $(DESTDIR)$(PREFIX)/bin/agentkernel
-	install -m 755 $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image \
+	install -m 755 $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel-mcp \
 		$(DESTDIR)$(PREFIX)/libexec/agentkernel/
 	install -m 644 $(BUILD)/agentkernel.1 $(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1
 	@$(BUILD)/agentkernel completion bash \

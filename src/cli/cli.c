@@ -58,6 +58,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_network_reset,
 	&cmd_agent_list,
 	&cmd_agent_run,
+	&cmd_mcp_server,
 	&cmd_init,
 	&cmd_config_check,
 	&cmd_config_trust,

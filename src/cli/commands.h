@@ -32,6 +32,7 @@ extern const struct cli_command cmd_image_save;
 extern const struct cli_command cmd_init;
 extern const struct cli_command cmd_kill;
 extern const struct cli_command cmd_logs;
+extern const struct cli_command cmd_mcp_server;
 extern const struct cli_command cmd_network_allow;
 extern const struct cli_command cmd_network_block;
 extern const struct cli_command cmd_network_check;

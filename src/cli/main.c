@@ -1,6 +1,6 @@
 /* main - the program agentkernel. */
 #include "cli/cli.h"
-#include "cli/worker.h"
+#include "cli/errand.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	fill_streams();
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);
-	if (argc == 2 && strcmp(argv[1], "worker") == 0)
-		return worker_main(environ);
+	if (argc == 2 && strcmp(argv[1], "errand") == 0)
+		return errand_main(environ);
 	return cli_main(argv, environ);
 }

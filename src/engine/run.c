@@ -214,8 +214,7 @@ int run_command(const struct run_options *o, struct run_result *ret, struct err 
 	struct supervise_outcome outcome = { 0 };
 
 	running_init(&r);
-	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0 ||
-	    supervise(&r, o, &outcome, e) < 0)
+	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0 || supervise(&r, o, &outcome, e) < 0)
 		return -1;
 	*ret = (struct run_result){ 0 };
 	finish(&r, &outcome, ret);

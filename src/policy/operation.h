@@ -3,7 +3,7 @@
  * operation - what programs can ask of us: every operation and its parameters, declared once.
  *
  * The faces for programs (MCP, HTTP) make their tools, schemas and checks from this table; the
- * worker (cli/worker) carries the operations out. To add one, add a row here and a function there.
+ * errand (cli/errand) carries the operations out. To add one, add a row here and a function there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,12 +44,12 @@ enum operation_type {
 	OPERATION_COMMAND, /* words, or one text for a shell */
 	OPERATION_INTEGER,
 	OPERATION_FLAG,
-	OPERATION_AMOUNT,   /* a text with a unit, or a number of MiB */
-	OPERATION_MAP,      /* names and their texts */
-	OPERATION_FILES,    /* paths and their contents */
-	OPERATION_CONTENT,  /* text; bytes where "encoding" is base64 */
-	OPERATION_OBJECT,   /* results only: something, described in words */
-	OPERATION_OBJECTS,  /* results only: a list of these */
+	OPERATION_AMOUNT,  /* a text with a unit, or a number of MiB */
+	OPERATION_MAP,     /* names and their texts */
+	OPERATION_FILES,   /* paths and their contents */
+	OPERATION_CONTENT, /* text; bytes where "encoding" is base64 */
+	OPERATION_OBJECT,  /* results only: something, described in words */
+	OPERATION_OBJECTS, /* results only: a list of these */
 };
 
 struct operation_field {
@@ -65,7 +65,7 @@ enum operation_hints {
 	OPERATION_READS_ONLY = 1 << 0,
 	OPERATION_DESTROYS = 1 << 1,
 	OPERATION_IS_IDEMPOTENT = 1 << 2,
-	OPERATION_IS_OPEN = 1 << 3, /* talks to the world outside */
+	OPERATION_IS_OPEN = 1 << 3,       /* talks to the world outside */
 	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command whose output is the caller's */
 };
 

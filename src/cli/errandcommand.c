@@ -1,5 +1,5 @@
-/* workercommand - commands that programs run: in a fresh sandbox, in a named one, detached. */
-#include "cli/worker.h"
+/* errandcommand - commands that programs run: in a fresh sandbox, in a named one, detached. */
+#include "cli/errand.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,10 +17,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,12 +53,9 @@ static void add_denials(struct json *j, const struct run_result *r)
 static void add_result(struct json *j, const struct run_result *r)
 {
 	static const char *const words[] = {
-		[RUN_EXITED] = "exit",
-		[RUN_SIGNALLED] = "signal",
-		[RUN_TIMED_OUT] = "deadline",
-		[RUN_OUT_OF_CPU] = "cpu_time",
-		[RUN_OUT_OF_MEMORY] = "memory",
-		[RUN_OUT_OF_PIDS] = "processes",
+		[RUN_EXITED] = "exit",          [RUN_SIGNALLED] = "signal",
+		[RUN_TIMED_OUT] = "deadline",   [RUN_OUT_OF_CPU] = "cpu_time",
+		[RUN_OUT_OF_MEMORY] = "memory", [RUN_OUT_OF_PIDS] = "processes",
 	};
 
 	json_add_number(j, "exit_code", r->exit_code);
@@ -84,7 +84,7 @@ static int add_not_started(struct json *j, struct err *e)
 
 /* ---- a fresh sandbox ---- */
 
-static int run_fresh(struct worker *w, char **argv, struct images *image, struct json *j,
+static int run_fresh(struct errand *w, char **argv, struct images *image, struct json *j,
 		     struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
@@ -94,13 +94,13 @@ static int run_fresh(struct worker *w, char **argv, struct images *image, struct
 		.image = image->lock_fd >= 0 ? image : NULL,
 		.argv = argv,
 		.tty = STREAMS_TTY_OFF,
-		.lifeline_fd = WORKER_LIFELINE_FD,
+		.lifeline_fd = ERRAND_LIFELINE_FD,
 	};
 	int r;
 
-	worker_give_stderr(w);
+	errand_give_stderr(w);
 	r = run_command(&o, &result, e);
-	worker_take_stderr(w);
+	errand_take_stderr(w);
 	if (r < 0)
 		return add_not_started(j, e);
 	add_result(j, &result);
@@ -124,7 +124,8 @@ static int place_file(struct files *f, const char *text, struct err *e)
 	if (files_open_file(f, path, FILES_WRITE | FILES_PARENTS, FILES_MODE, &fd, e) < 0)
 		return -1;
 	while (left > 0) {
-		ssize_t n = read(WORKER_FILES_FD, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
+		ssize_t n =
+			read(ERRAND_FILES_FD, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
 		int r;
 
 		if (n <= 0)
@@ -137,7 +138,7 @@ static int place_file(struct files *f, const char *text, struct err *e)
 	return 0;
 }
 
-static int place_files(struct worker *w, const char *name, char *const *files, struct err *e)
+static int place_files(struct errand *w, const char *name, char *const *files, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
 
@@ -150,36 +151,77 @@ static int place_files(struct worker *w, const char *name, char *const *files, s
 	return 0;
 }
 
-static int exec_in(struct worker *w, const char *name, char **argv, const char *workdir,
+static int exec_in(struct errand *w, const char *name, char **argv, const char *workdir,
 		   struct json *j, struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
-	cleanup_free char **env = worker_list(w, "env");
+	cleanup_free char **env = errand_list(w, "env");
 	const struct execute_options o = {
 		.name = name,
 		.caller = &w->ceiling.caller,
 		.argv = argv,
 		.workdir = workdir,
-		.user = worker_text(w, "user"),
+		.user = errand_text(w, "user"),
 		.env = env,
-		.timeout_ms = worker_number(w, "timeout_ms", 0),
+		.timeout_ms = errand_number(w, "timeout_ms", 0),
 		.tty = STREAMS_TTY_OFF,
 	};
 	int r;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* and the command with us */
-	worker_give_stderr(w);
+	errand_give_stderr(w);
 	r = execute_command(&o, &result, e);
-	worker_take_stderr(w);
+	errand_take_stderr(w);
 	if (r < 0)
 		return add_not_started(j, e);
 	add_result(j, &result);
 	return 0;
 }
 
-/* Files have to be there before the command: a named sandbox that lives for one command. */
-static int run_with_files(struct worker *w, char **argv, struct images *image, char *const *files,
-			  struct json *j, struct err *e)
+/* The child's part: its result goes where ours would have gone. */
+static _Noreturn void run_in_child(struct errand *w, struct named *n, char **argv,
+				   char *const *files)
+{
+	cleanup_buf struct buf out;
+	struct err e = { 0 };
+	struct json j;
+	int r = -1;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	json_init(&j, &out);
+	json_open_object(&j, NULL);
+	if (lifecycle_start_locked(w->environ_list, n, &e) == 0 &&
+	    place_files(w, n->name, files, &e) == 0)
+		r = exec_in(w, n->name, argv, NULL, &j, &e);
+	json_add_text(&j, "image", w->ceiling.policy.image);
+	json_close_object(&j);
+	if (r < 0) {
+		errand_format_error(&e, &out);
+	}
+	_exit(file_write_all(ERRAND_RESULT_FD, out.bytes, out.len) < 0);
+}
+
+/* Until the child has ended, or whoever asked for it has gone. */
+static void wait_for_child(pid_t pid)
+{
+	cleanup_fd int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd polled[] = { { .fd = pid_fd, .events = POLLIN },
+				   { .fd = ERRAND_LIFELINE_FD, .events = POLLIN } };
+
+	while (poll(polled, COUNT_OF(polled), -1) < 0 && errno == EINTR)
+		continue;
+	if (!polled[0].revents)
+		(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}
+
+/*
+ * Files have to be there before the command: a named sandbox that lives for one command. A child
+ * does the work; we stay to remove the sandbox, however that ends.
+ */
+static int run_with_files(struct errand *w, char **argv, struct images *image, char *const *files,
+			  struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
@@ -193,42 +235,42 @@ static int run_with_files(struct worker *w, char **argv, struct images *image, c
 		.ttl_ms = w->ceiling.policy.timeout_ms + SPARE_TTL_MS,
 	};
 	struct err ignored;
-	int r = -1;
+	pid_t pid;
 
 	named_init(&n);
 	named_random_id(id);
 	(void)snprintf(name, sizeof(name), "run-%.12s", id);
 	if (lifecycle_create(&q, &n, e) < 0)
 		return -1;
-	if (lifecycle_start_locked(w->environ_list, &n, e) == 0 &&
-	    place_files(w, name, files, e) == 0)
-		r = exec_in(w, name, argv, NULL, j, e);
+	pid = fork();
+	if (pid == 0)
+		run_in_child(w, &n, argv, files);
 	named_unlock(&n);
+	if (pid > 0)
+		wait_for_child(pid);
 	(void)!lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, &ignored);
-	if (r == 0)
-		json_add_text(j, "image", w->ceiling.policy.image);
-	return r;
+	return pid < 0 ? err_sys(e, errno, "start a process") : ERRAND_ANSWERED;
 }
 
 /* pickimage works on a request: what was asked for takes the place of the ceiling in it. */
-static void use_policy(struct worker *w)
+static void use_policy(struct errand *w)
 {
 	policy_done(&w->ceiling.policy);
 	w->ceiling.policy = w->policy;
 	w->policy = (struct policy){ 0 };
-	if (worker_text(w, "image"))
+	if (errand_text(w, "image"))
 		w->ceiling.is_image_detected = false;
 }
 
-int workercommand_run(struct worker *w, struct json *j, struct err *e)
+int errandcommand_run(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(images_done) struct images image;
-	cleanup_free char **argv = worker_command(w);
-	cleanup_free char **files = worker_list(w, "files");
+	cleanup_free char **argv = errand_command(w);
+	cleanup_free char **files = errand_list(w, "files");
 	cleanup_free char **composed = NULL;
 
 	images_init(&image);
-	if (worker_resolve(w, argv[0], e) < 0)
+	if (errand_resolve(w, argv[0], e) < 0)
 		return -1;
 	use_policy(w);
 	w->ceiling.flags.is_json = true; /* no progress bars */
@@ -236,49 +278,49 @@ int workercommand_run(struct worker *w, struct json *j, struct err *e)
 		return -1;
 	composed = images_compose(&image, "", argv);
 	if (files)
-		return run_with_files(w, composed, &image, files, j, e);
+		return run_with_files(w, composed, &image, files, e);
 	return run_fresh(w, composed, &image, j, e);
 }
 
 /* ---- a named sandbox ---- */
 
 /* Whoever may not be root in a sandbox of its own may not in this one either. */
-static int check_user(const struct worker *w, struct err *e)
+static int check_user(const struct errand *w, struct err *e)
 {
-	if (worker_text(w, "user") && w->ceiling.policy.uid != 0)
+	if (errand_text(w, "user") && w->ceiling.policy.uid != 0)
 		return err_set(e, ERR_DENIED, "user: the server does not let you choose one");
 	return 0;
 }
 
-int workercommand_exec(struct worker *w, struct json *j, struct err *e)
+int errandcommand_exec(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
-	cleanup_free char **argv = worker_command(w);
+	const char *name = errand_text(w, "name");
+	cleanup_free char **argv = errand_command(w);
 
-	if (check_user(w, e) < 0 || worker_need_running(w, name, e) < 0)
+	if (check_user(w, e) < 0 || errand_need_running(w, name, e) < 0)
 		return -1;
-	return exec_in(w, name, argv, worker_text(w, "cwd"), j, e);
+	return exec_in(w, name, argv, errand_text(w, "cwd"), j, e);
 }
 
-int workercommand_exec_start(struct worker *w, struct json *j, struct err *e)
+int errandcommand_exec_start(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
-	cleanup_free char **argv = worker_command(w);
-	cleanup_free char **env = worker_list(w, "env");
+	const char *name = errand_text(w, "name");
+	cleanup_free char **argv = errand_command(w);
+	cleanup_free char **env = errand_list(w, "env");
 	const struct execute_options o = {
 		.name = name,
 		.caller = &w->ceiling.caller,
 		.argv = argv,
-		.workdir = worker_text(w, "cwd"),
-		.user = worker_text(w, "user"),
+		.workdir = errand_text(w, "cwd"),
+		.user = errand_text(w, "user"),
 		.env = env,
-		.timeout_ms = worker_number(w, "timeout_ms", 0),
+		.timeout_ms = errand_number(w, "timeout_ms", 0),
 		.tty = STREAMS_TTY_OFF,
 	};
 	char id_text[TASKS_ID_MAX_BYTES];
 	uint32_t id = 0;
 
-	if (check_user(w, e) < 0 || worker_need_running(w, name, e) < 0 ||
+	if (check_user(w, e) < 0 || errand_need_running(w, name, e) < 0 ||
 	    execute_detached(&o, &id, e) < 0)
 		return -1;
 	(void)snprintf(id_text, sizeof(id_text), "%08" PRIx32, id);
@@ -308,8 +350,8 @@ static void on_chunk(void *context, enum tasklog_stream stream, const char *byte
 		buf_add(&r->bytes, bytes + begin, len - begin);
 }
 
-static int find_task(const struct worker *w, const char *name, uint32_t id, struct control_task *ret,
-		     struct err *e)
+static int find_task(const struct errand *w, const char *name, uint32_t id,
+		     struct control_task *ret, struct err *e)
 {
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
 
@@ -323,13 +365,13 @@ static int find_task(const struct worker *w, const char *name, uint32_t id, stru
 	return err_set(e, ERR_NOT_FOUND, "no such command");
 }
 
-int workercommand_exec_output(struct worker *w, struct json *j, struct err *e)
+int errandcommand_exec_output(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(logs_done) struct logs l;
-	const char *name = worker_text(w, "name"), *stream = worker_text(w, "stream");
+	const char *name = errand_text(w, "name"), *stream = errand_text(w, "stream");
 	struct reading r = {
 		.stream = stream && strcmp(stream, "stderr") == 0 ? TASKLOG_STDERR : TASKLOG_STDOUT,
-		.skip = worker_number(w, "offset", 0),
+		.skip = errand_number(w, "offset", 0),
 	};
 	struct control_task task = { 0 };
 	uint64_t skipped = 0;
@@ -337,12 +379,13 @@ int workercommand_exec_output(struct worker *w, struct json *j, struct err *e)
 	int failed;
 
 	logs_init(&l);
-	buf_init(&r.bytes, worker_number(w, "length", OUTPUT_LENGTH_DEFAULT));
+	buf_init(&r.bytes, errand_number(w, "length", OUTPUT_LENGTH_DEFAULT));
 	if (!name)
-		return err_set(e, ERR_INVALID, "name: which sandbox? (an output_id is only good on "
-					       "the server that gave it, and not for ever)");
-	if (worker_check_sandbox(w, name, e) < 0 ||
-	    logs_open(w->environ_list, name, worker_text(w, "id"), &l, e) < 0)
+		return err_set(e, ERR_INVALID,
+			       "name: which sandbox? (an output_id is only good on "
+			       "the server that gave it, and not for ever)");
+	if (errand_check_sandbox(w, name, e) < 0 ||
+	    logs_open(w->environ_list, name, errand_text(w, "id"), &l, e) < 0)
 		return -1;
 	failed = logs_read(&l, on_chunk, &r, &skipped, e);
 	if (failed == 0) {
@@ -364,18 +407,20 @@ int workercommand_exec_output(struct worker *w, struct json *j, struct err *e)
 	return failed;
 }
 
-int workercommand_exec_kill(struct worker *w, struct json *j, struct err *e)
+int errandcommand_exec_kill(struct errand *w, struct json *j, struct err *e)
 {
 	static const struct {
 		const char *name;
 		int number;
-	} known[] = { { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT }, { "HUP", SIGHUP } };
-	const char *name = worker_text(w, "name"), *signal_name = worker_text(w, "signal");
+	} known[] = {
+		{ "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT }, { "HUP", SIGHUP }
+	};
+	const char *name = errand_text(w, "name"), *signal_name = errand_text(w, "signal");
 	int number = SIGTERM;
 	uint32_t id = 0;
 
-	if (worker_check_sandbox(w, name, e) < 0 ||
-	    tasks_parse_id(worker_text(w, "id"), &id, e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0 ||
+	    tasks_parse_id(errand_text(w, "id"), &id, e) < 0)
 		return -1;
 	for (size_t i = 0; signal_name && i < COUNT_OF(known); i++)
 		if (strcmp(known[i].name, signal_name) == 0)

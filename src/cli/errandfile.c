@@ -1,5 +1,5 @@
-/* workerfile - files of named sandboxes for programs. */
-#include "cli/worker.h"
+/* errandfile - files of named sandboxes for programs. */
+#include "cli/errand.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -15,11 +15,11 @@
 #define READ_LENGTH_DEFAULT (256u << 10)
 #define FILE_MODE 0644
 
-static int open_files(struct worker *w, struct files *f, struct err *e)
+static int open_files(struct errand *w, struct files *f, struct err *e)
 {
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 
-	if (worker_need_running(w, name, e) < 0)
+	if (errand_need_running(w, name, e) < 0)
 		return -1;
 	return files_open(w->environ_list, name, f, e);
 }
@@ -32,12 +32,12 @@ static int check_path(const char *path, struct err *e)
 }
 
 /* Its bytes are our standard input, to the end. */
-int workerfile_write(struct worker *w, struct json *j, struct err *e)
+int errandfile_write(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
-	const char *path = worker_text(w, "path");
-	unsigned flags = FILES_WRITE | FILES_PARENTS |
-			 (worker_flag(w, "append") ? FILES_APPEND : 0);
+	const char *path = errand_text(w, "path");
+	unsigned flags =
+		FILES_WRITE | FILES_PARENTS | (errand_flag(w, "append") ? FILES_APPEND : 0);
 	cleanup_fd int fd = -1;
 	uint64_t total = 0;
 	char bytes[65536];
@@ -117,15 +117,15 @@ static void add_base64(struct json *j, const char *key, const struct buf *b)
 	json_add_bytes(j, key, text, out);
 }
 
-int workerfile_read(struct worker *w, struct json *j, struct err *e)
+int errandfile_read(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
-	const char *path = worker_text(w, "path");
-	uint64_t offset = worker_number(w, "offset", 0), size = 0;
+	const char *path = errand_text(w, "path");
+	uint64_t offset = errand_number(w, "offset", 0), size = 0;
 	cleanup_buf struct buf bytes;
 
 	files_init(&f);
-	buf_init(&bytes, worker_number(w, "length", READ_LENGTH_DEFAULT));
+	buf_init(&bytes, errand_number(w, "length", READ_LENGTH_DEFAULT));
 	if (check_path(path, e) < 0 || open_files(w, &f, e) < 0 ||
 	    files_read(&f, path, offset, &bytes, &size, e) < 0)
 		return -1;
@@ -153,25 +153,25 @@ static const char *type_word(uint32_t mode)
 }
 
 /* Without a path: where its commands start. */
-static int find_dir(const struct worker *w, char **ret, struct err *e)
+static int find_dir(const struct errand *w, char **ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
-	const char *path = worker_text(w, "path");
+	const char *path = errand_text(w, "path");
 
 	named_init(&n);
 	if (path) {
 		*ret = mem_dup(path);
 		return check_path(path, e);
 	}
-	if (named_open(w->environ_list, worker_text(w, "name"), &n, e) < 0 ||
+	if (named_open(w->environ_list, errand_text(w, "name"), &n, e) < 0 ||
 	    named_load_policy(&n, &policy, e) < 0)
 		return -1;
 	*ret = mem_dup(policy.workdir);
 	return 0;
 }
 
-int workerfile_list(struct worker *w, struct json *j, struct err *e)
+int errandfile_list(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
 	CLEANUP(files_list_done) struct files_list list = { 0 };

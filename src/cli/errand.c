@@ -1,5 +1,5 @@
-/* worker - carries out one operation for a face that speaks JSON; see worker.h. */
-#include "cli/worker.h"
+/* errand - carries out one operation for a face that speaks JSON; see errand.h. */
+#include "cli/errand.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -20,25 +20,25 @@
 #define CEILING_HINT                                                                               \
 	"only the user can allow more, in agentkernel.toml or with options of the server"
 
-static worker_fn *const functions[] = {
-	[OPERATION_RUN] = workercommand_run,
-	[OPERATION_CREATE] = workersandbox_create,
-	[OPERATION_EXEC] = workercommand_exec,
-	[OPERATION_LIST] = workersandbox_list,
-	[OPERATION_REMOVE] = workersandbox_remove,
-	[OPERATION_FILE_WRITE] = workerfile_write,
-	[OPERATION_FILE_READ] = workerfile_read,
-	[OPERATION_START] = workersandbox_start,
-	[OPERATION_STOP] = workersandbox_stop,
-	[OPERATION_EXEC_START] = workercommand_exec_start,
-	[OPERATION_EXEC_OUTPUT] = workercommand_exec_output,
-	[OPERATION_EXEC_KILL] = workercommand_exec_kill,
-	[OPERATION_FILE_LIST] = workerfile_list,
-	[OPERATION_CHECKPOINT] = workersandbox_checkpoint,
-	[OPERATION_RESTORE] = workersandbox_restore,
-	[OPERATION_FORK] = workersandbox_fork,
-	[OPERATION_NETWORK_LOG] = workersandbox_network_log,
-	[OPERATION_NETWORK_CHECK] = workersandbox_network_check,
+static errand_fn *const functions[] = {
+	[OPERATION_RUN] = errandcommand_run,
+	[OPERATION_CREATE] = errandsandbox_create,
+	[OPERATION_EXEC] = errandcommand_exec,
+	[OPERATION_LIST] = errandsandbox_list,
+	[OPERATION_REMOVE] = errandsandbox_remove,
+	[OPERATION_FILE_WRITE] = errandfile_write,
+	[OPERATION_FILE_READ] = errandfile_read,
+	[OPERATION_START] = errandsandbox_start,
+	[OPERATION_STOP] = errandsandbox_stop,
+	[OPERATION_EXEC_START] = errandcommand_exec_start,
+	[OPERATION_EXEC_OUTPUT] = errandcommand_exec_output,
+	[OPERATION_EXEC_KILL] = errandcommand_exec_kill,
+	[OPERATION_FILE_LIST] = errandfile_list,
+	[OPERATION_CHECKPOINT] = errandsandbox_checkpoint,
+	[OPERATION_RESTORE] = errandsandbox_restore,
+	[OPERATION_FORK] = errandsandbox_fork,
+	[OPERATION_NETWORK_LOG] = errandsandbox_network_log,
+	[OPERATION_NETWORK_CHECK] = errandsandbox_network_check,
 };
 _Static_assert(COUNT_OF(functions) == OPERATION_COUNT, "an operation has no function");
 
@@ -63,7 +63,7 @@ _Static_assert(COUNT_OF(code_words) == ERR_CODE_COUNT, "an error code has no wor
 
 /* ---- the request ---- */
 
-static int add_ceiling(struct worker *w, char *text, struct err *e)
+static int add_ceiling(struct errand *w, char *text, struct err *e)
 {
 	char *value = strchr(text, '=');
 	struct policy_setting s = { .origin = "the server" };
@@ -80,7 +80,7 @@ static int add_ceiling(struct worker *w, char *text, struct err *e)
 	return err_set(e, ERR_INVALID, "the request names an unknown field '%s'", text);
 }
 
-static int read_row(struct worker *w, char *row, struct err *e)
+static int read_row(struct errand *w, char *row, struct err *e)
 {
 	char *value = strchr(row, '=');
 
@@ -101,17 +101,17 @@ static int read_row(struct worker *w, char *row, struct err *e)
 		w->ceiling.flags.has_no_config = true;
 		return 0;
 	}
-	if (strncmp(row, "param.", 6) != 0 || w->param_count == WORKER_PARAMS_MAX)
+	if (strncmp(row, "param.", 6) != 0 || w->param_count == ERRAND_PARAMS_MAX)
 		return err_set(e, ERR_INVALID, "the request has an unknown row '%s'", row);
 	w->params = mem_grow(w->params, w->param_count + 1, sizeof(*w->params));
-	w->params[w->param_count++] = (struct worker_param){ row + 6, value };
+	w->params[w->param_count++] = (struct errand_param){ row + 6, value };
 	return 0;
 }
 
-static int read_request(struct worker *w, struct err *e)
+static int read_request(struct errand *w, struct err *e)
 {
 	size_t len = 0, at = 0;
-	int r = file_read_fd(WORKER_REQUEST_FD, WORKER_REQUEST_MAX_BYTES, &w->bytes, &len);
+	int r = file_read_fd(ERRAND_REQUEST_FD, ERRAND_REQUEST_MAX_BYTES, &w->bytes, &len);
 
 	if (r < 0)
 		return err_sys(e, -r, "read the request");
@@ -127,7 +127,7 @@ static int read_request(struct worker *w, struct err *e)
 	return w->operation ? 0 : err_set(e, ERR_INVALID, "the request names no operation");
 }
 
-const char *worker_text(const struct worker *w, const char *name)
+const char *errand_text(const struct errand *w, const char *name)
 {
 	for (size_t i = 0; i < w->param_count; i++)
 		if (strcmp(w->params[i].name, name) == 0)
@@ -135,22 +135,22 @@ const char *worker_text(const struct worker *w, const char *name)
 	return NULL;
 }
 
-bool worker_flag(const struct worker *w, const char *name)
+bool errand_flag(const struct errand *w, const char *name)
 {
-	const char *text = worker_text(w, name);
+	const char *text = errand_text(w, name);
 
 	return text && strcmp(text, "true") == 0;
 }
 
-uint64_t worker_number(const struct worker *w, const char *name, uint64_t otherwise)
+uint64_t errand_number(const struct errand *w, const char *name, uint64_t otherwise)
 {
-	const char *text = worker_text(w, name);
+	const char *text = errand_text(w, name);
 	uint64_t value = 0;
 
 	return text && keyrows_read_number(text, INT64_MAX, &value) ? value : otherwise;
 }
 
-char **worker_list(const struct worker *w, const char *name)
+char **errand_list(const struct errand *w, const char *name)
 {
 	char **list = NULL;
 	size_t count = 0;
@@ -165,13 +165,13 @@ char **worker_list(const struct worker *w, const char *name)
 	return list;
 }
 
-char **worker_command(const struct worker *w)
+char **errand_command(const struct errand *w)
 {
-	const char *text = worker_text(w, "command_text");
+	const char *text = errand_text(w, "command_text");
 	char **argv;
 
 	if (!text)
-		return worker_list(w, "command");
+		return errand_list(w, "command");
 	argv = mem_alloc(4 * sizeof(*argv));
 	argv[0] = (char *)(uintptr_t) "/bin/sh";
 	argv[1] = (char *)(uintptr_t) "-c";
@@ -182,7 +182,7 @@ char **worker_command(const struct worker *w)
 
 /* ---- policy ---- */
 
-static int resolve_ceiling(struct worker *w, const char *command, struct err *e)
+static int resolve_ceiling(struct errand *w, const char *command, struct err *e)
 {
 	struct request *r = &w->ceiling;
 
@@ -198,8 +198,8 @@ static int resolve_ceiling(struct worker *w, const char *command, struct err *e)
 	return request_resolve(r, command, e);
 }
 
-static int add(struct opts_settings *s, enum policy_field field, const char *text, const char *origin,
-	       struct err *e)
+static int add(struct opts_settings *s, enum policy_field field, const char *text,
+	       const char *origin, struct err *e)
 {
 	const struct policy_setting setting = { field, text, origin, POLICY_BY_COMMAND_LINE };
 
@@ -207,10 +207,10 @@ static int add(struct opts_settings *s, enum policy_field field, const char *tex
 }
 
 /* All that was said before, then what the caller asks for. */
-static int collect(const struct worker *w, struct opts_settings *s, struct err *e)
+static int collect(const struct errand *w, struct opts_settings *s, struct err *e)
 {
-	const char *network = worker_text(w, "network");
-	cleanup_free char **env = worker_list(w, "env");
+	const char *network = errand_text(w, "network");
+	cleanup_free char **env = errand_list(w, "env");
 
 	for (size_t i = 0; i < w->ceiling.settings.count; i++)
 		if (opts_settings_add(s, &w->ceiling.settings.list[i], e) < 0)
@@ -218,12 +218,13 @@ static int collect(const struct worker *w, struct opts_settings *s, struct err *
 	for (size_t i = 0; env && env[i]; i++)
 		if (add(s, POLICY_ENV, env[i], "env", e) < 0)
 			return -1;
-	if (add(s, POLICY_IMAGE, worker_text(w, "image"), "image", e) < 0 ||
-	    add(s, POLICY_PROFILE, worker_text(w, "profile"), "profile", e) < 0 ||
-	    add(s, POLICY_MODE, worker_text(w, "compatibility_mode"), "compatibility_mode", e) < 0 ||
+	if (add(s, POLICY_IMAGE, errand_text(w, "image"), "image", e) < 0 ||
+	    add(s, POLICY_PROFILE, errand_text(w, "profile"), "profile", e) < 0 ||
+	    add(s, POLICY_MODE, errand_text(w, "compatibility_mode"), "compatibility_mode", e) <
+		    0 ||
 	    add(s, POLICY_NETWORK, network, "network", e) < 0 ||
-	    add(s, POLICY_MEMORY, worker_text(w, "memory"), "memory", e) < 0 ||
-	    add(s, POLICY_WORKDIR, worker_text(w, "cwd"), "cwd", e) < 0)
+	    add(s, POLICY_MEMORY, errand_text(w, "memory"), "memory", e) < 0 ||
+	    add(s, POLICY_WORKDIR, errand_text(w, "cwd"), "cwd", e) < 0)
 		return -1;
 	return 0;
 }
@@ -235,12 +236,12 @@ static void lower(uint64_t *value, uint64_t most)
 }
 
 /* What nobody asked for is not refused for coming with a preset: it is lowered. */
-static void lower_limits(struct worker *w)
+static void lower_limits(struct errand *w)
 {
 	const struct policy *most = &w->ceiling.policy;
 	struct policy *p = &w->policy;
 
-	if (!worker_text(w, "memory"))
+	if (!errand_text(w, "memory"))
 		lower(&p->memory_bytes, most->memory_bytes);
 	lower(&p->cpus_milli, most->cpus_milli);
 	lower(&p->pids_count, most->pids_count);
@@ -255,7 +256,7 @@ static void lower_limits(struct worker *w)
 	lower(&p->cpu_time_ms, most->cpu_time_ms);
 }
 
-int worker_resolve(struct worker *w, const char *command, struct err *e)
+int errand_resolve(struct errand *w, const char *command, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings settings = { 0 };
 
@@ -263,12 +264,12 @@ int worker_resolve(struct worker *w, const char *command, struct err *e)
 		return -1;
 	if (policy_resolve(settings.list, settings.count, &w->ceiling.caller, &w->policy, e) < 0)
 		return -1;
-	w->policy.timeout_ms = worker_number(w, "timeout_ms", 0);
+	w->policy.timeout_ms = errand_number(w, "timeout_ms", 0);
 	lower_limits(w);
 	return ceiling_check(&w->policy, &w->ceiling.policy, CEILING_HINT, NULL, e);
 }
 
-int worker_check_sandbox(const struct worker *w, const char *name, struct err *e)
+int errand_check_sandbox(const struct errand *w, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
@@ -282,11 +283,11 @@ int worker_check_sandbox(const struct worker *w, const char *name, struct err *e
 	return 0;
 }
 
-int worker_need_running(const struct worker *w, const char *name, struct err *e)
+int errand_need_running(const struct errand *w, const char *name, struct err *e)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 
-	if (worker_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, e) < 0 ||
 	    lifecycle_info(w->environ_list, name, &entry, e) < 0)
 		return -1;
 	if (entry.state == NAMED_RUNNING)
@@ -304,9 +305,9 @@ int worker_need_running(const struct worker *w, const char *name, struct err *e)
 
 /* ---- tools ---- */
 
-static int check_tools(const struct worker *w, const struct toolpolicy *t, struct err *e)
+static int check_tools(const struct errand *w, const struct toolpolicy *t, struct err *e)
 {
-	cleanup_free char **argv = worker_command(w);
+	cleanup_free char **argv = errand_command(w);
 
 	if (toolpolicy_check_tool(t, w->operation->name, e) < 0)
 		return -1;
@@ -314,9 +315,9 @@ static int check_tools(const struct worker *w, const struct toolpolicy *t, struc
 }
 
 /* Both the user's file and the project's have a say: each can only take away. */
-static int check_call(struct worker *w, struct err *e)
+static int check_call(struct errand *w, struct err *e)
 {
-	cleanup_free char **argv = worker_command(w);
+	cleanup_free char **argv = errand_command(w);
 
 	if (resolve_ceiling(w, argv ? argv[0] : NULL, e) < 0)
 		return -1;
@@ -327,33 +328,33 @@ static int check_call(struct worker *w, struct err *e)
 
 /* ---- streams ---- */
 
-void worker_give_stderr(const struct worker *w)
+void errand_give_stderr(const struct errand *w)
 {
 	(void)dup2(w->command_stderr_fd, STDERR_FILENO);
 }
 
-void worker_take_stderr(const struct worker *w)
+void errand_take_stderr(const struct errand *w)
 {
 	(void)w;
-	(void)dup2(WORKER_NOTES_FD, STDERR_FILENO);
+	(void)dup2(ERRAND_NOTES_FD, STDERR_FILENO);
 }
 
 /* Nothing that we start inherits what is ours. */
-static int prepare_fds(struct worker *w, struct err *e)
+static int prepare_fds(struct errand *w, struct err *e)
 {
-	for (int fd = WORKER_REQUEST_FD; fd <= WORKER_NOTES_FD; fd++)
+	for (int fd = ERRAND_REQUEST_FD; fd <= ERRAND_NOTES_FD; fd++)
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 			return err_sys(e, errno, "this command is for agentkernel's own programs");
-	w->command_stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, WORKER_NOTES_FD + 1);
+	w->command_stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, ERRAND_NOTES_FD + 1);
 	if (w->command_stderr_fd < 0)
 		return err_sys(e, errno, "keep the command's standard error");
-	worker_take_stderr(w);
+	errand_take_stderr(w);
 	return 0;
 }
 
 /* ---- the whole ---- */
 
-static void worker_done(struct worker *w)
+static void errand_done(struct errand *w)
 {
 	policy_done(&w->policy);
 	request_done(&w->ceiling);
@@ -361,7 +362,7 @@ static void worker_done(struct worker *w)
 	free(w->bytes);
 }
 
-static int carry_out(struct worker *w, struct buf *out, struct err *e)
+static int carry_out(struct errand *w, struct buf *out, struct err *e)
 {
 	struct json j;
 
@@ -369,15 +370,23 @@ static int carry_out(struct worker *w, struct buf *out, struct err *e)
 		return -1;
 	json_init(&j, out);
 	json_open_object(&j, NULL);
-	if (functions[w->id](w, &j, e) < 0)
+	switch (functions[w->id](w, &j, e)) {
+	case 0:
+		break;
+	case ERRAND_ANSWERED:
+		buf_done(out);
+		return 0;
+	default:
 		return -1;
+	}
 	json_close_object(&j);
 	if (out->is_cut)
-		return err_set(e, ERR_LIMIT, "the result is larger than %u bytes", RESULT_MAX_BYTES);
+		return err_set(e, ERR_LIMIT, "the result is larger than %u bytes",
+			       RESULT_MAX_BYTES);
 	return 0;
 }
 
-static void format_error(const struct err *e, struct buf *out)
+void errand_format_error(const struct err *e, struct buf *out)
 {
 	struct err shown = *e;
 	struct json j;
@@ -394,10 +403,10 @@ static void format_error(const struct err *e, struct buf *out)
 	json_close_object(&j);
 }
 
-int worker_main(char *const *environ_list)
+int errand_main(char *const *environ_list)
 {
-	CLEANUP(worker_done) struct worker w = { .environ_list = environ_list,
-						 .command_stderr_fd = -1 };
+	CLEANUP(errand_done)
+	struct errand w = { .environ_list = environ_list, .command_stderr_fd = -1 };
 	cleanup_buf struct buf out;
 	struct err e = { 0 };
 
@@ -408,9 +417,9 @@ int worker_main(char *const *environ_list)
 	}
 	if (carry_out(&w, &out, &e) < 0) {
 		if (e.code == ERR_DENIED && w.operation)
-			lifecycle_audit(environ_list, AUDITLINE_DENIED, worker_text(&w, "name"),
+			lifecycle_audit(environ_list, AUDITLINE_DENIED, errand_text(&w, "name"),
 					w.operation->name, &e);
-		format_error(&e, &out);
+		errand_format_error(&e, &out);
 	}
-	return file_write_all(WORKER_RESULT_FD, out.bytes, out.len) < 0 ? CLI_EXIT_FAILED : 0;
+	return file_write_all(ERRAND_RESULT_FD, out.bytes, out.len) < 0 ? CLI_EXIT_FAILED : 0;
 }

@@ -1,5 +1,5 @@
-/* workersandbox - named sandboxes for programs: their lives, checkpoints and networks. */
-#include "cli/worker.h"
+/* errandsandbox - named sandboxes for programs: their lives, checkpoints and networks. */
+#include "cli/errand.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -20,7 +20,7 @@
 #define DEFAULT_PORT 443
 
 /* What a sandbox is now, and what was done. */
-static int add_state(const struct worker *w, const char *name, const char *note, struct json *j,
+static int add_state(const struct errand *w, const char *name, const char *note, struct json *j,
 		     struct err *e)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
@@ -36,7 +36,7 @@ static int add_state(const struct worker *w, const char *name, const char *note,
 	return 0;
 }
 
-static bool is_running(const struct worker *w, const char *name)
+static bool is_running(const struct errand *w, const char *name)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 	struct err ignored;
@@ -45,17 +45,17 @@ static bool is_running(const struct worker *w, const char *name)
 	       entry.state == NAMED_RUNNING;
 }
 
-static int make(struct worker *w, const char *name, struct err *e)
+static int make(struct errand *w, const char *name, struct err *e)
 {
 	CLEANUP(images_done) struct images image;
 	CLEANUP(named_done) struct named n;
-	cleanup_free char **labels = worker_list(w, "labels");
+	cleanup_free char **labels = errand_list(w, "labels");
 	struct lifecycle_request q = {
 		.environ_list = w->environ_list,
 		.name = name,
 		.policy = &w->ceiling.policy,
 		.labels = labels,
-		.ttl_ms = worker_number(w, "ttl_ms", 0),
+		.ttl_ms = errand_number(w, "ttl_ms", 0),
 		.init = request_init(&w->ceiling),
 	};
 	struct err ignored;
@@ -74,24 +74,24 @@ static int make(struct worker *w, const char *name, struct err *e)
 	return -1;
 }
 
-int workersandbox_create(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_create(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 
-	if (named_check_name(name, e) < 0 || worker_resolve(w, NULL, e) < 0)
+	if (named_check_name(name, e) < 0 || errand_resolve(w, NULL, e) < 0)
 		return -1;
 	policy_done(&w->ceiling.policy);
 	w->ceiling.policy = w->policy;
 	w->policy = (struct policy){ 0 };
 	w->ceiling.flags.is_json = true;
-	if (worker_text(w, "image"))
+	if (errand_text(w, "image"))
 		w->ceiling.is_image_detected = false;
 	if (make(w, name, e) < 0)
 		return -1;
 	return add_state(w, name, "created and started", j, e);
 }
 
-int workersandbox_list(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_list(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
 
@@ -99,17 +99,17 @@ int workersandbox_list(struct worker *w, struct json *j, struct err *e)
 		return -1;
 	json_open_array(j, "sandboxes");
 	for (size_t i = 0; i < list.count; i++)
-		if (!worker_flag(w, "running") || list.entries[i].state == NAMED_RUNNING)
+		if (!errand_flag(w, "running") || list.entries[i].state == NAMED_RUNNING)
 			sandboxview_add_object(j, &list.entries[i]);
 	json_close_array(j);
 	return 0;
 }
 
-int workersandbox_remove(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_remove(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 
-	if (worker_check_sandbox(w, name, e) < 0 && e->code != ERR_NOT_FOUND &&
+	if (errand_check_sandbox(w, name, e) < 0 && e->code != ERR_NOT_FOUND &&
 	    e->code != ERR_CORRUPT)
 		return -1;
 	if (lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, e) < 0)
@@ -120,27 +120,27 @@ int workersandbox_remove(struct worker *w, struct json *j, struct err *e)
 	return 0;
 }
 
-int workersandbox_start(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_start(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 	const char *note = "it runs already";
 
-	if (worker_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0)
 		return -1;
 	if (!is_running(w, name)) {
-		if (worker_need_running(w, name, e) < 0)
+		if (errand_need_running(w, name, e) < 0)
 			return -1;
 		note = "started";
 	}
 	return add_state(w, name, note, j, e);
 }
 
-int workersandbox_stop(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_stop(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 	const char *note = "it does not run";
 
-	if (worker_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0)
 		return -1;
 	if (is_running(w, name)) {
 		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
@@ -150,15 +150,15 @@ int workersandbox_stop(struct worker *w, struct json *j, struct err *e)
 	return add_state(w, name, note, j, e);
 }
 
-int workersandbox_checkpoint(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_checkpoint(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint made = { 0 };
 	struct checkpoint_timing timing = { 0 };
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 
-	if (worker_check_sandbox(w, name, e) < 0 ||
-	    checkpoint_create(w->environ_list, name, worker_text(w, "comment"), &made, &timing,
-			      e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0 ||
+	    checkpoint_create(w->environ_list, name, errand_text(w, "comment"), &made, &timing, e) <
+		    0)
 		return -1;
 	json_add_text(j, "id", made.id);
 	json_add_text(j, "name", name);
@@ -167,29 +167,28 @@ int workersandbox_checkpoint(struct worker *w, struct json *j, struct err *e)
 }
 
 /* The policy of a sandbox does not come from its checkpoints: it stays as it is. */
-int workersandbox_restore(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_restore(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 	bool was_running;
 
-	if (worker_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0)
 		return -1;
 	was_running = is_running(w, name);
-	if (was_running &&
-	    lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
+	if (was_running && lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
 		return -1;
-	if (checkpoint_restore(w->environ_list, name, worker_text(w, "id"), e) < 0)
+	if (checkpoint_restore(w->environ_list, name, errand_text(w, "id"), e) < 0)
 		return -1;
 	if (was_running && lifecycle_start(w->environ_list, name, e) < 0)
 		return -1;
 	return add_state(w, name, "put back to the checkpoint", j, e);
 }
 
-int workersandbox_fork(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_fork(struct errand *w, struct json *j, struct err *e)
 {
-	const char *name = worker_text(w, "name"), *new_name = worker_text(w, "new_name");
+	const char *name = errand_text(w, "name"), *new_name = errand_text(w, "new_name");
 
-	if (worker_check_sandbox(w, name, e) < 0 || named_check_name(new_name, e) < 0 ||
+	if (errand_check_sandbox(w, name, e) < 0 || named_check_name(new_name, e) < 0 ||
 	    checkpoint_fork(w->environ_list, name, new_name, 0, e) < 0)
 		return -1;
 	return add_state(w, new_name, "forked", j, e);
@@ -198,7 +197,7 @@ int workersandbox_fork(struct worker *w, struct json *j, struct err *e)
 /* ---- network ---- */
 
 /* A log that is not there is an empty one. */
-static int add_log(const struct worker *w, const char *file, const char *sandbox,
+static int add_log(const struct errand *w, const char *file, const char *sandbox,
 		   struct netlog_sum *sum, struct err *e)
 {
 	cleanup_free char *path = NULL;
@@ -224,12 +223,12 @@ static int add_log(const struct worker *w, const char *file, const char *sandbox
 	return 0;
 }
 
-int workersandbox_network_log(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_network_log(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 
-	if (worker_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, e) < 0 ||
 	    add_log(w, NETLOG_OLD_FILE, name, &sum, e) < 0 ||
 	    add_log(w, NETLOG_FILE, name, &sum, e) < 0)
 		return -1;
@@ -252,18 +251,18 @@ int workersandbox_network_log(struct worker *w, struct json *j, struct err *e)
 	return 0;
 }
 
-static int load_policy(struct worker *w, struct policy *ret, struct err *e)
+static int load_policy(struct errand *w, struct policy *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	const char *name = worker_text(w, "name");
+	const char *name = errand_text(w, "name");
 
 	named_init(&n);
-	if (worker_check_sandbox(w, name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0)
 		return -1;
 	return named_load_policy(&n, ret, e);
 }
 
-int workersandbox_network_check(struct worker *w, struct json *j, struct err *e)
+int errandsandbox_network_check(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(policy_done) struct policy own = { 0 };
 	CLEANUP(egress_target_done) struct egress_target target = { 0 };
@@ -273,16 +272,16 @@ int workersandbox_network_check(struct worker *w, struct json *j, struct err *e)
 
 	buf_init(&reason, BUF_TEXT_MAX_BYTES);
 	buf_init(&fix, BUF_TEXT_MAX_BYTES);
-	if (worker_text(w, "name")) {
+	if (errand_text(w, "name")) {
 		if (load_policy(w, &own, e) < 0)
 			return -1;
 		p = &own;
 	}
-	if (egress_parse_target(worker_text(w, "host"), &target, e) < 0)
+	if (egress_parse_target(errand_text(w, "host"), &target, e) < 0)
 		return -1;
 	if (target.port == 0)
 		target.port = DEFAULT_PORT;
-	json_add_text(j, "target", worker_text(w, "host"));
+	json_add_text(j, "target", errand_text(w, "host"));
 	if (!p->has_network) {
 		json_add_bool(j, "allowed", false);
 		json_add_text(j, "reason", "the sandbox has no network");
@@ -292,7 +291,8 @@ int workersandbox_network_check(struct worker *w, struct json *j, struct err *e)
 	if (target.name)
 		egress_decide_name(&p->egress, target.name, target.port, &d);
 	else
-		egress_decide_address(&p->egress, &target.address, target.port, EGRESS_NOT_OURS, &d);
+		egress_decide_address(&p->egress, &target.address, target.port, EGRESS_NOT_OURS,
+				      &d);
 	egress_format_reason(&p->egress, &d, &reason);
 	egress_format_fix(&d, target.name, target.name ? NULL : &target.address, target.port, &fix);
 	json_add_bool(j, "allowed", d.is_allowed);

@@ -1,0 +1,92 @@
+#pragma once
+/*
+ * errand - carries out one operation (policy/operation) for a face that speaks JSON.
+ *
+ * The faces (agentkernel-mcp, agentkernel-serve) are programs of their own, with large libraries
+ * and many callers. For each call they start `agentkernel errand`, a small process that does one
+ * thing and ends: so calls cannot disturb each other, a cancelled one is a killed process, and the
+ * supervisor of a sandbox holds nothing of other callers'.
+ *
+ * Descriptors that it starts with:
+ *   0, 1, 2  the command's streams, or 0 the content of a file
+ *   3        the request: rows (base/keyrows) "operation", "ceiling" (FIELD=TEXT, the server's own
+ *            options), "config" or "no-config", and the parameters as "param.NAME"
+ *   4        the result: one JSON object
+ *   5        a pipe that closes when the call is cancelled or the face dies
+ *   6        contents of files to place first, one after the other
+ *   7        what agentkernel itself has to say, for people
+ *
+ * Policy. The ceiling is what the server's options and the configuration add up to. A caller can
+ * only take away: whatever goes beyond is refused, except that limits nobody asked for are lowered.
+ * The same holds for sandboxes that exist: one that may do more than the ceiling is not the
+ * caller's to use.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/request.h"
+#include "policy/operation.h"
+
+enum errand_fd {
+	ERRAND_REQUEST_FD = 3,
+	ERRAND_RESULT_FD,
+	ERRAND_LIFELINE_FD,
+	ERRAND_FILES_FD,
+	ERRAND_NOTES_FD,
+};
+
+#define ERRAND_REQUEST_MAX_BYTES (32u << 20)
+#define ERRAND_PARAMS_MAX 16384u
+
+struct errand_param {
+	const char *name, *text;
+};
+
+struct errand {
+	char *const *environ_list;
+	enum operation_id id;
+	const struct operation *operation;
+	struct errand_param *params; /* borrowed from .bytes */
+	size_t param_count;
+	struct request ceiling; /* its policy is what nobody may exceed */
+	struct policy policy;   /* what this call asks for: errand_resolve() */
+	char *bytes;
+	int command_stderr_fd; /* kept aside while we speak ourselves */
+};
+
+/* All of the program when its first word is "errand". */
+int errand_main(char *const *environ_list);
+
+/* ---- for the operations ---- */
+
+/* 0: the members are in *j; ERRAND_ANSWERED: the result was written by another process. */
+#define ERRAND_ANSWERED 1
+typedef int errand_fn(struct errand *w, struct json *j, struct err *e);
+/* In place of what `out` holds: an object that says what went wrong. */
+void errand_format_error(const struct err *e, struct buf *out);
+
+const char *errand_text(const struct errand *w, const char *name); /* NULL: not given */
+bool errand_flag(const struct errand *w, const char *name);        /* false by default */
+uint64_t errand_number(const struct errand *w, const char *name, uint64_t otherwise);
+char **errand_list(const struct errand *w, const char *name); /* array is the caller's; or NULL */
+
+/* The words to execute: those given, or a shell for one text. The array is the caller's. */
+char **errand_command(const struct errand *w);
+
+/* w->policy, from the parameters; checked against the ceiling. */
+ERR_CHECKED int errand_resolve(struct errand *w, const char *command, struct err *e);
+/* May this caller use that sandbox? */
+ERR_CHECKED int errand_check_sandbox(const struct errand *w, const char *name, struct err *e);
+/* The same, and it runs afterwards. */
+ERR_CHECKED int errand_need_running(const struct errand *w, const char *name, struct err *e);
+
+/* From here to the second call, standard error is the command's. */
+void errand_give_stderr(const struct errand *w);
+void errand_take_stderr(const struct errand *w);
+
+errand_fn errandcommand_run, errandcommand_exec, errandcommand_exec_start,
+	errandcommand_exec_output, errandcommand_exec_kill;
+errand_fn errandsandbox_create, errandsandbox_list, errandsandbox_remove, errandsandbox_start,
+	errandsandbox_stop, errandsandbox_checkpoint, errandsandbox_restore, errandsandbox_fork,
+	errandsandbox_network_log, errandsandbox_network_check;
+errand_fn errandfile_write, errandfile_read, errandfile_list;

@@ -1,0 +1,73 @@
+#pragma once
+/*
+ * call - one operation being carried out by an errand (cli/errand), from its start to its result.
+ *
+ * Never blocks: the owner polls the descriptors that call_poll() names and tells call_on_ready()
+ * what happened. A call is over when its errand has ended; background processes of a sandbox may
+ * hold its output longer, and nobody waits for them.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "ops/arguments.h"
+#include "ops/output.h"
+
+#include <jansson.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CALL_POLL_MAX 6u
+#define CALL_RESULT_MAX_BYTES (64u << 20)
+#define CALL_NOTES_MAX_BYTES (64u << 10)
+#define CALL_KILL_AFTER_MS 3000u /* an errand that was told to end */
+
+/* What all calls of a server have in common. */
+struct call_options {
+	const char *launcher;      /* the program agentkernel */
+	char *const *environ_list; /* for the errands */
+	const struct buf *rows;    /* "ceiling", "config": the errand's rows that never change */
+};
+
+enum call_stream { CALL_INPUT, CALL_STDOUT, CALL_STDERR, CALL_RESULT, CALL_NOTES };
+
+struct call {
+	const struct operation *operation;
+	struct arguments arguments;
+	pid_t pid;
+	int pid_fd, lifeline_fd;
+	int fds[5]; /* by enum call_stream */
+	size_t input_done;
+	struct output output[2]; /* stdout, stderr */
+	struct buf result, notes;
+	uint64_t started_ms;
+	uint64_t kill_at_ms; /* 0: not told to end */
+	bool is_cancelled, is_over;
+
+	/* As output comes; may be NULL. */
+	void (*on_output)(void *context, enum call_stream stream, const char *bytes, size_t len);
+	void *context;
+};
+
+void call_init(struct call *c);
+void call_done(struct call *c); /* ends the errand, and may run twice */
+
+/* Takes the arguments. */
+ERR_CHECKED int call_start(struct call *c, const struct call_options *o,
+			   const struct operation *operation, struct arguments *arguments,
+			   struct err *e);
+
+unsigned call_poll(const struct call *c, struct pollfd polled[CALL_POLL_MAX]);
+/* `polled` as call_poll() left it, after poll(). */
+void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count);
+/* Time passes: a cancelled errand that does not end is killed. Milliseconds until the next look. */
+int call_on_time(struct call *c, uint64_t now_ms);
+
+/* Its sandbox ends, and with it the errand. */
+void call_cancel(struct call *c);
+
+/*
+ * Once it is over: the errand's object, with stdout and stderr where it ran a command. A failure is
+ * an object with "error". A new reference.
+ */
+json_t *call_take_result(struct call *c);
