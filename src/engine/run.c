@@ -202,7 +202,7 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
 		.cgroup = &s->cgroup,
 		.other_fd = o->lifeline_fd,
-		.on_other = on_lifeline,
+		.on_other = o->lifeline_fd ? on_lifeline : NULL,
 	};
 
 	return supervise_wait(&options, ret, e);
