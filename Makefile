@@ -78,6 +78,7 @@ IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHA
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 
 # What speaks the Model Context Protocol, with jansson; errands of the launcher do what is asked.
+MCP_MAIN := src/mcp/server.c
 MCP_ONLY := $(wildcard src/mcp/*.c src/ops/*.c)
 MCP_SHARED := $(addprefix src/base/,err.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c) \
 	$(addprefix src/policy/,operation.c ratelimit.c)
@@ -88,7 +89,8 @@ SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY) $(MCP_ONLY),$(w
 OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
-LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY))
+LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY)) \
+	$(filter-out $(MCP_MAIN),$(MCP_ONLY))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
@@ -96,8 +98,8 @@ UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined
 # A fuzz target is one file. gcc replays its corpus in `make check`; clang looks for more.
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
-FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN), \
-	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image)))) src/engine/auditline.c \
+FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN) $(MCP_MAIN), \
+	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image ops mcp)))) src/engine/auditline.c \
 	src/sandbox/order.c src/sandbox/tasklog.c
 FUZZ_CC := clang
 FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \
