@@ -114,6 +114,12 @@
 
 static const struct opt policy_rows[] = { POLICY_ROWS, OUTPUT_ROWS };
 
+static const struct opt prewarm_rows[] = {
+	{ "How many", "count", 0, "N", "so many wait ready (default 3)", .kind = OPT_TEXT,
+	  .offset = offsetof(struct request_flags, count) },
+	POLICY_ROWS,
+};
+
 static const struct opt run_rows[] = {
 	POLICY_ROWS,
 	KEPT_ROWS,
@@ -141,6 +147,7 @@ static const struct opt create_rows[] = {
 };
 
 const struct opts_table request_options = { run_rows, COUNT_OF(run_rows) };
+const struct opts_table request_prewarm_options = { prewarm_rows, COUNT_OF(prewarm_rows) };
 const struct opts_table request_policy_options = { policy_rows, COUNT_OF(policy_rows) };
 const struct opts_table request_create_options = { create_rows, COUNT_OF(create_rows) };
 

@@ -17,15 +17,17 @@ struct request_flags {
 	bool is_verbose;
 
 	struct opts_list labels;
-	const char *ttl;  /* NULL: for ever */
-	const char *name; /* NULL: none was asked for */
-	const char *from; /* NULL: --image says */
+	const char *ttl;   /* NULL: for ever */
+	const char *name;  /* NULL: none was asked for */
+	const char *from;  /* NULL: --image says */
+	const char *count; /* NULL: as usual */
 	bool is_kept;
 };
 
-extern const struct opts_table request_options;        /* run's */
-extern const struct opts_table request_create_options; /* for a sandbox that stays */
-extern const struct opts_table request_policy_options; /* less what is about running something */
+extern const struct opts_table request_options;         /* run's */
+extern const struct opts_table request_create_options;  /* for a sandbox that stays */
+extern const struct opts_table request_prewarm_options; /* for sandboxes that wait ready */
+extern const struct opts_table request_policy_options;  /* less what is about running something */
 
 #define REQUEST_PATH_MAX_BYTES 4096u
 #define REQUEST_ORIGIN_MAX_BYTES 96

@@ -16,6 +16,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "engine/audit.h"
+#include "engine/claim.h"
 #include "engine/control.h"
 #include "engine/named.h"
 #include "engine/supervise.h"
@@ -29,6 +30,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -41,8 +43,9 @@ struct execution {
 	struct policy policy;
 	struct named_run run;
 	int control_fd;
-	int report_fd;    /* our end */
-	int reporting_fd; /* init's, until it is sent */
+	const struct claim *claim; /* NULL: it is a named sandbox */
+	int report_fd;             /* our end */
+	int reporting_fd;          /* init's, until it is sent */
 	int master_fd;
 	int signal_fd;
 	struct streams streams;
@@ -76,21 +79,27 @@ static void execution_done(struct execution *x)
 	named_done(&x->named);
 }
 
+static int open_reports(struct execution *x, struct err *e)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_sys(e, errno, "create a socket for reports");
+	x->report_fd = ends[0];
+	x->reporting_fd = ends[1];
+	return 0;
+}
+
 static int open_sandbox(struct execution *x, struct err *e)
 {
 	const struct execute_options *o = x->options;
-	int ends[2];
 
 	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0 ||
 	    control_connect(x->named.dir_fd, o->name, &x->control_fd, e) < 0 ||
 	    named_load_policy(&x->named, &x->policy, e) < 0 ||
 	    named_load_run(&x->named, &x->run, e) < 0)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_sys(e, errno, "create a socket for reports");
-	x->report_fd = ends[0];
-	x->reporting_fd = ends[1];
-	return 0;
+	return open_reports(x, e);
 }
 
 /* ---- who, where and what ---- */
@@ -205,6 +214,20 @@ static char *const login_shell[] = { (char *)"sh", (char *)"-c",
 
 static int on_control(void *context, struct err *e);
 
+static void choose_for_init(const struct execution *x, struct order_command *c)
+{
+	const struct claim_answer *answer = &x->claim->answer;
+	struct stat st;
+
+	c->id = CLAIM_COMMAND_ID;
+	c->seccomp_variant = answer->filter;
+	for (int i = 0; i < 3; i++)
+		if (fstat(x->streams.command_fd[i], &st) == 0 && S_ISREG(st.st_mode))
+			c->seccomp_variant = answer->filter_for_file_streams;
+	if (!profile_get(x->policy.profile)->runs_as_root)
+		c->flags &= ~(uint32_t)ORDER_CAPABILITIES;
+}
+
 static int send_command(struct execution *x, unsigned flags, struct err *e)
 {
 	const struct execute_options *o = x->options;
@@ -228,6 +251,8 @@ static int send_command(struct execution *x, unsigned flags, struct err *e)
 	memcpy(c.groups, p->groups, sizeof(c.groups));
 	if (p->uid == 0)
 		c.flags |= ORDER_CAPABILITIES;
+	if (x->claim) /* what its supervisor would choose for a named one */
+		choose_for_init(x, &c);
 	if (flags & ORDER_TTY) {
 		add_terminal(&c);
 		term = environment_get(o->caller->environ_list, "TERM");
@@ -238,8 +263,9 @@ static int send_command(struct execution *x, unsigned flags, struct err *e)
 	if (body.is_cut || keyrows_list_count(argv) > ORDER_WORDS_MAX)
 		return err_set(e, ERR_LIMIT, "the command is longer than %u bytes",
 			       FRAME_BODY_MAX_BYTES);
-	r = frame_send(x->control_fd, CONTROL_EXEC, body.bytes, body.len, fds,
-		       flags & (ORDER_TTY | ORDER_DETACHED) ? 1 : 4);
+	r = frame_send(x->claim ? x->claim->init_fd : x->control_fd,
+		       x->claim ? (uint32_t)ORDER_START : (uint32_t)CONTROL_EXEC, body.bytes,
+		       body.len, fds, flags & (ORDER_TTY | ORDER_DETACHED) ? 1 : 4);
 	cleanup_closep(&x->reporting_fd);
 	if (r == -EPIPE && on_control(x, e) < 0)
 		return -1;
@@ -350,6 +376,7 @@ static int wait_for_end(struct execution *x, struct supervise_outcome *ret, stru
 		.signal_fd = x->signal_fd,
 		.other_fd = x->control_fd,
 		.on_other = on_control,
+		.lifeline_fd = x->options->lifeline_fd,
 	};
 
 	if (supervise_wait(&options, ret, e) < 0)
@@ -386,6 +413,14 @@ static bool was_out_of_memory(const struct execution *x, const struct supervise_
 	return stats.oom_kill_count > 0;
 }
 
+static void take_output(struct execution *x, struct run_result *ret)
+{
+	for (int i = 0; i < 2; i++) {
+		ret->output[i] = x->streams.captured[i];
+		buf_init(&x->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
+	}
+}
+
 static void finish(struct execution *x, const struct supervise_outcome *outcome,
 		   uint64_t started_us, struct run_result *ret)
 {
@@ -394,10 +429,7 @@ static void finish(struct execution *x, const struct supervise_outcome *outcome,
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;
 	ret->has_oom = was_out_of_memory(x, outcome);
 	run_judge(outcome, ret);
-	for (int i = 0; i < 2; i++) {
-		ret->output[i] = x->streams.captured[i];
-		buf_init(&x->streams.captured[i], STREAMS_CAPTURE_MAX_BYTES);
-	}
+	take_output(x, ret);
 }
 
 static void note(const struct execution *x, enum auditline_type type, const struct err *why)
@@ -459,6 +491,97 @@ int execute_command(const struct execute_options *o, struct run_result *ret, str
 	execution_init(&x, o);
 	r = run_attached(&x, ret, e);
 	note(&x, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- in a sandbox that waited ready ---- */
+
+/* "HOST\0PORT\0REASON\0FIX\0" */
+static void take_denials(const char *at, const char *end, uint32_t count, struct run_result *ret)
+{
+	while (count-- > 0 && ret->denial_count < GATEKEEPER_DENIALS_MAX) {
+		const char *texts[4];
+
+		for (unsigned i = 0; i < COUNT_OF(texts); i++) {
+			texts[i] = at;
+			at += strnlen(at, (size_t)(end - at));
+			if (at == end)
+				return;
+			at++;
+		}
+		ret->denials = mem_grow(ret->denials, ret->denial_count + 1, sizeof(*ret->denials));
+		ret->denials[ret->denial_count++] = (struct gatekeeper_denial){
+			.host = mem_dup(texts[0]),
+			.port = (uint16_t)strtoul(texts[1], NULL, 10),
+			.reason = mem_dup(texts[2]),
+			.fix = mem_dup(texts[3]),
+		};
+	}
+}
+
+/* What only its own process knows. Nobody waits for it where all went well and nobody asks. */
+static void ask_end(struct execution *x, struct supervise_outcome *outcome, struct run_result *ret)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	struct claim_end end;
+	struct err ignored;
+	bool is_well = outcome->has_status && WIFEXITED(outcome->wait_status) &&
+		       WEXITSTATUS(outcome->wait_status) == 0;
+
+	if ((is_well && !x->options->wants_figures) || x->control_fd < 0 ||
+	    control_ask(x->control_fd, CLAIM_END, NULL, 0, &answer, &ignored) < 0 ||
+	    answer.len < sizeof(end))
+		return;
+	memcpy(&end, answer.bytes, sizeof(end));
+	ret->cpu_ms = end.cpu_us / 1000;
+	ret->peak_memory_bytes = end.peak_memory_bytes;
+	ret->has_oom = end.oom_kill_count > 0;
+	ret->gate_deaths = end.gate_deaths;
+	if (end.limit <= REPORT_LIMIT_PIDS)
+		outcome->limit = end.limit;
+	take_denials(answer.bytes + sizeof(end), answer.bytes + answer.len, end.denial_count, ret);
+}
+
+static int run_claimed(struct execution *x, struct run_result *ret, struct err *e)
+{
+	const struct execute_options *o = x->options;
+	struct supervise_outcome outcome = { 0 };
+	uint64_t started_us = clock_now_us();
+
+	if (supervise_hold_signals(&x->signal_fd, e) < 0 || open_reports(x, e) < 0 ||
+	    streams_open(&x->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
+		return -1;
+	if (x->claim->answer.host_gid)
+		streams_lend_pipes(&x->streams, x->claim->answer.host_gid + x->policy.gid);
+	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, e) < 0)
+		return -1;
+	if (x->streams.has_tty && await_terminal(x, e) < 0)
+		return -1;
+	streams_started(&x->streams, x->master_fd);
+	if (wait_for_end(x, &outcome, e) < 0)
+		return -1;
+	*ret = (struct run_result){ 0 };
+	ask_end(x, &outcome, ret);
+	drain(x);
+	ret->duration_ms = (clock_now_us() - started_us) / 1000;
+	run_judge(&outcome, ret);
+	take_output(x, ret);
+	return 0;
+}
+
+int execute_claimed(const struct execute_options *o, const struct policy *p, struct claim *claim,
+		    struct run_result *ret, struct err *e)
+{
+	CLEANUP(execution_done) struct execution x;
+	int r;
+
+	execution_init(&x, o);
+	x.control_fd = take_fd(&claim->process_fd);
+	x.claim = claim;
+	x.policy = *p; /* borrowed */
+	r = run_claimed(&x, ret, e);
+	x.policy = (struct policy){ 0 };
+	claim_done(claim);
 	return r;
 }
 

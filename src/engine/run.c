@@ -3,6 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "engine/claim.h"
+#include "engine/execute.h"
 #include "engine/session.h"
 #include "engine/supervise.h"
 #include "policy/environment.h"
@@ -178,13 +180,6 @@ static void send_signal(void *context, int number, unsigned flags)
 		      flags & SUPERVISE_TO_GROUP ? &info : NULL, 0);
 }
 
-/* Whoever asked for the command has gone. */
-static int on_lifeline(void *context, struct err *e)
-{
-	(void)context;
-	return err_set(e, ERR_BUSY, "the call was cancelled");
-}
-
 static int supervise(struct running *r, const struct run_options *o, struct supervise_outcome *ret,
 		     struct err *e)
 {
@@ -201,19 +196,39 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 		.timeout_ms = p->timeout_ms,
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
 		.cgroup = &s->cgroup,
-		.other_fd = o->lifeline_fd,
-		.on_other = o->lifeline_fd ? on_lifeline : NULL,
+		.lifeline_fd = o->lifeline_fd,
 	};
 
 	return supervise_wait(&options, ret, e);
+}
+
+/* One that waits ready, if there is just the one; 0: there is none. */
+static int run_claimed(const struct run_options *o, struct run_result *ret, struct err *e)
+{
+	const struct execute_options command = {
+		.caller = o->caller,
+		.argv = o->argv,
+		.tty = o->tty,
+		.is_captured = o->is_captured,
+		.wants_figures = o->is_captured,
+		.lifeline_fd = o->lifeline_fd,
+	};
+	struct claim claim = { .process_fd = -1, .init_fd = -1 };
+
+	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim))
+		return 0;
+	return execute_claimed(&command, o->policy, &claim, ret, e) < 0 ? -1 : 1;
 }
 
 int run_command(const struct run_options *o, struct run_result *ret, struct err *e)
 {
 	CLEANUP(running_done) struct running r;
 	struct supervise_outcome outcome = { 0 };
+	int claimed = run_claimed(o, ret, e);
 
 	running_init(&r);
+	if (claimed)
+		return claimed < 0 ? -1 : 0;
 	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0 || supervise(&r, o, &outcome, e) < 0)
 		return -1;
 	*ret = (struct run_result){ 0 };

@@ -25,6 +25,7 @@ enum {
 	SLOT_REPORT,
 	SLOT_SIGNAL,
 	SLOT_OTHER,
+	SLOT_LIFELINE,
 	SLOT_FIRST_PUMP,
 	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX + GATEKEEPER_POLL_MAX
 };
@@ -210,6 +211,8 @@ static int turn(struct loop *l, struct err *e)
 		[SLOT_SIGNAL] = { .fd = l->options->signal_fd, .events = POLLIN },
 		[SLOT_OTHER] = { .fd = l->options->on_other ? l->options->other_fd : -1,
 				 .events = POLLIN },
+		[SLOT_LIFELINE] = { .fd = l->options->lifeline_fd ? l->options->lifeline_fd : -1,
+				    .events = POLLIN },
 	};
 	unsigned pumps = l->streams->pump_count, gates = 0;
 
@@ -233,6 +236,8 @@ static int turn(struct loop *l, struct err *e)
 		on_signal(l);
 	if (polled[SLOT_REPORT].revents)
 		return on_report(l, e);
+	if (polled[SLOT_LIFELINE].revents)
+		return err_set(e, ERR_BUSY, "the call was cancelled");
 	if (polled[SLOT_OTHER].revents && l->options->on_other(l->options->context, e) < 0)
 		return -1;
 	leave_if_asked(l);

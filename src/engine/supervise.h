@@ -55,6 +55,8 @@ struct supervise_options {
 	uint64_t cpu_ms;             /* 0: none, or init watches it */
 	const struct cgroup *cgroup; /* which tells the cpu time */
 
+	int lifeline_fd; /* when its other end is closed, waiting is over: ERR_BUSY; 0: none */
+
 	/* one more descriptor to look at, and what to do then: -1 ends the wait with that error */
 	int other_fd; /* 0: none */
 	int (*on_other)(void *context, struct err *e);

@@ -38,6 +38,7 @@
 #define OUTPUT_HIGH_BYTES (32u << 20)
 #define OUTPUT_MAX_BYTES (512u << 20)
 #define READ_BYTES 65536
+#define INPUT_MAX_BYTES (PROTOCOL_LINE_MAX_BYTES + 2 * READ_BYTES)
 #define END_WAIT_MS 10000u
 #define LENGTH_DEFAULT 65536
 
@@ -353,8 +354,8 @@ static void take_lines(struct server *s)
 	}
 	if (s->input.len > PROTOCOL_LINE_MAX_BYTES || (s->skips_line && s->input.len > 0)) {
 		s->skips_line = true; /* all of it up to its end */
-		s->input.len = 0;
-		s->input.is_cut = false;
+		buf_done(&s->input);
+		buf_init(&s->input, INPUT_MAX_BYTES);
 	}
 }
 
@@ -542,7 +543,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	buf_init(&s.rows, BUF_TEXT_MAX_BYTES);
-	buf_init(&s.input, PROTOCOL_LINE_MAX_BYTES + 2 * READ_BYTES);
+	buf_init(&s.input, INPUT_MAX_BYTES);
 	buf_init(&s.output, OUTPUT_MAX_BYTES);
 	if (!read_words(&s, argv)) {
 		(void)fprintf(stderr, "agentkernel-mcp is started by 'agentkernel mcp server'\n");

@@ -1,0 +1,351 @@
+/* cmd_daemon - agentkernel daemon start, stop, status, prewarm: sandboxes that wait ready. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/pickimage.h"
+#include "cli/request.h"
+#include "cli/words.h"
+#include "engine/claim.h"
+#include "engine/daemon.h"
+#include "engine/images.h"
+#include "policy/environment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ACTIVATION_FD 3 /* where a service manager puts a listening socket */
+
+static const char *const examples[] = {
+	"agentkernel daemon start",
+	"from now on run, MCP and HTTP take a sandbox that waits ready, where one fits exactly",
+	"agentkernel daemon prewarm --image python:3.12-alpine --count 5",
+	"five more of these, always",
+	"agentkernel daemon status",
+	"what waits, and how often it was of use",
+	NULL,
+};
+
+struct start_flags {
+	bool is_foreground;
+};
+
+static const struct opt start_rows[] = {
+	{ "Options", "foreground", 0, NULL, "stay: for service managers", .kind = OPT_FLAG,
+	  .offset = offsetof(struct start_flags, is_foreground) },
+};
+static const struct opts_table start_options = { start_rows, COUNT_OF(start_rows) };
+
+struct status_flags {
+	bool is_json;
+};
+
+static const struct opt status_rows[] = {
+	{ "Options", "json", 0, NULL, "print one machine-readable object", .kind = OPT_FLAG,
+	  .offset = offsetof(struct status_flags, is_json) },
+};
+static const struct opts_table status_options = { status_rows, COUNT_OF(status_rows) };
+static const struct opts_table no_options = { NULL, 0 };
+
+/* ---- start ---- */
+
+struct plan {
+	struct buf keys[CONFIGURATION_AGENTS_MAX];
+	struct daemon_pool pools[CONFIGURATION_AGENTS_MAX];
+	struct daemon_options options;
+};
+
+static void plan_done(struct plan *p)
+{
+	for (size_t i = 0; i < COUNT_OF(p->keys); i++)
+		buf_done(&p->keys[i]);
+}
+
+/* What `run` would make of it, with that image and in that mode, less the workspace. */
+static int resolve_pool(struct request *r, const struct configuration_pool *pool,
+			char *const *environ_list, struct err *e)
+{
+	const struct policy_setting image = { POLICY_IMAGE,
+					      pool->image ? pool->image : POLICY_HOST_IMAGE,
+					      "[daemon]", POLICY_BY_COMMAND_LINE };
+	const struct policy_setting mode = { POLICY_MODE, pool->agent, "[daemon]",
+					     POLICY_BY_COMMAND };
+	const struct policy_setting no_workspace = { POLICY_WORKSPACE, NULL, "[daemon]",
+						     POLICY_BY_COMMAND_LINE };
+	char *none[] = { NULL };
+	const char *words[1];
+	unsigned count = 0;
+
+	if (request_collect(&request_policy_options, none, environ_list, r, words, 0, &count, e) <
+	    0)
+		return -1;
+	if (opts_settings_add(&r->settings, &image, e) < 0 ||
+	    (pool->agent && opts_settings_add(&r->settings, &mode, e) < 0) ||
+	    opts_settings_add(&r->settings, &no_workspace, e) < 0)
+		return -1;
+	r->flags.is_json = true;
+	return request_resolve(r, NULL, e);
+}
+
+static int add_pool(struct plan *p, const struct configuration_pool *pool, unsigned min_warm,
+		    char *const *environ_list, struct err *e)
+{
+	CLEANUP(request_done) struct request r = { 0 };
+	CLEANUP(images_done) struct images image;
+	unsigned index = p->options.pool_count;
+
+	images_init(&image);
+	if (resolve_pool(&r, pool, environ_list, e) < 0 || pickimage_open(&r, NULL, &image, e) < 0)
+		return err_wrap(e, "[daemon]%s%s", pool->agent ? " agents." : "",
+				pool->agent ? pool->agent : "");
+	if (!claim_format_key(&r.policy, image.lock_fd >= 0 ? &image : NULL, &p->keys[index]))
+		return 0; /* such sandboxes cannot wait */
+	p->pools[index] = (struct daemon_pool){ .key = p->keys[index].bytes,
+						.key_len = p->keys[index].len,
+						.min_warm = min_warm };
+	p->options.pool_count++;
+	return 0;
+}
+
+/* Only the user's own file: what a project brings does not start processes that stay. */
+static int make_plan(struct plan *p, char *const *environ_list, struct err *e)
+{
+	CLEANUP(configfile_done) struct configfile files = { 0 };
+	const struct policy_caller caller = { .environ_list = environ_list,
+					      .home = environment_get(environ_list, "HOME") };
+	const struct configuration_pool *pools;
+	const struct configuration_pool usual = { 0 };
+
+	for (size_t i = 0; i < COUNT_OF(p->keys); i++)
+		buf_init(&p->keys[i], CLAIM_KEY_MAX_BYTES);
+	if (configfile_load(&caller, NULL, &files, e) < 0)
+		return -1;
+	pools = files.user.pool_count ? files.user.pools : &usual;
+	p->options = (struct daemon_options){
+		.environ_list = environ_list,
+		.pools = p->pools,
+		.min_warm = pools[0].min_warm ? (unsigned)pools[0].min_warm : DAEMON_WARM_DEFAULT,
+		.max_warm = pools[0].max_warm ? (unsigned)pools[0].max_warm : DAEMON_WARM_MAX,
+		.listen_fd = -1,
+		.ready_fd = -1,
+	};
+	if (add_pool(p, &pools[0], p->options.min_warm, environ_list, e) < 0)
+		return -1;
+	for (unsigned i = 1; i < files.user.pool_count; i++)
+		if (add_pool(p, &pools[i],
+			     pools[i].min_warm ? (unsigned)pools[i].min_warm : p->options.min_warm,
+			     environ_list, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* sd_listen_fds(3), the part that matters. */
+static int find_activation_fd(char *const *environ_list)
+{
+	const char *pid = environment_get(environ_list, "LISTEN_PID");
+	const char *count = environment_get(environ_list, "LISTEN_FDS");
+
+	if (!pid || !count || strtol(pid, NULL, 10) != (long)getpid() ||
+	    strtol(count, NULL, 10) != 1)
+		return -1;
+	(void)fcntl(ACTIVATION_FD, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(ACTIVATION_FD, F_SETFL, O_RDWR | O_NONBLOCK);
+	return ACTIVATION_FD;
+}
+
+/* The child says nothing when it listens: it closes the pipe. What goes wrong it writes there. */
+static _Noreturn void be_daemon(struct plan *p, int ready_fd)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct err e = { 0 };
+
+	(void)setsid();
+	(void)!chdir("/");
+	for (int stream = 0; stream < 3; stream++)
+		(void)dup2(null_fd, stream);
+	p->options.ready_fd = ready_fd;
+	if (daemon_serve(&p->options, &e) < 0) {
+		(void)!write(ready_fd, &e, sizeof(e));
+		_exit(CLI_EXIT_FAILED);
+	}
+	_exit(0);
+}
+
+static int start_in_background(struct plan *p, struct err *e)
+{
+	struct err told;
+	int ends[2];
+	pid_t pid;
+	ssize_t n;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe");
+	pid = fork();
+	if (pid == 0) {
+		(void)close(ends[0]);
+		be_daemon(p, ends[1]);
+	}
+	(void)close(ends[1]);
+	n = pid < 0 ? -1 : read(ends[0], &told, sizeof(told));
+	(void)close(ends[0]);
+	if (pid < 0)
+		return err_sys(e, errno, "start a process");
+	if (n == (ssize_t)sizeof(told)) {
+		*e = told;
+		return -1;
+	}
+	return 0;
+}
+
+static int run_start(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(plan_done) struct plan plan = { 0 };
+	const struct words_rule rule = { .usage = "daemon start", .options = &start_options };
+	struct start_flags flags = { 0 };
+	unsigned count = 0;
+	char *words[1];
+
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	    make_plan(&plan, context->environ_list, e) < 0)
+		return -1;
+	*ret_status = 0;
+	if (!flags.is_foreground)
+		return start_in_background(&plan, e);
+	plan.options.listen_fd = find_activation_fd(context->environ_list);
+	return daemon_serve(&plan.options, e);
+}
+
+/* ---- the others ---- */
+
+static int read_nothing(char **argv, const char *usage, const struct opts_table *options,
+			void *flags, struct err *e)
+{
+	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	const struct words_rule rule = { .usage = usage, .options = options };
+	unsigned count = 0;
+	char *words[1];
+
+	return words_read(&rule, argv, flags, &none, words, &count, e);
+}
+
+static int run_stop(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	if (read_nothing(argv, "daemon stop", &no_options, NULL, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return daemon_ask_stop(context->environ_list, e);
+}
+
+/* The daemon writes JSON; for people its few words are put on lines of their own. */
+static void format_status(const char *text, struct buf *out)
+{
+	for (unsigned depth = 0; *text; text++) {
+		if (*text == '}' || *text == ']')
+			depth--;
+		if (strchr("{}[]", *text)) {
+			if (*text == '{' && depth == 2)
+				buf_add_text(out, "\n ");
+			depth += *text == '{' || *text == '[';
+			continue;
+		}
+		if (*text == ',' && depth == 1)
+			buf_add_text(out, "\n");
+		else if (*text == ',')
+			buf_add_text(out, "  ");
+		else if (*text == ':')
+			buf_add_text(out, " ");
+		else if (*text != '"')
+			buf_add(out, text, 1);
+	}
+	buf_add_text(out, "\n");
+}
+
+static int run_status(const struct cli_context *context, char **argv, int *ret_status,
+		      struct err *e)
+{
+	struct status_flags flags = { 0 };
+	cleanup_free char *json = NULL;
+	cleanup_buf struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	if (read_nothing(argv, "daemon status", &status_options, &flags, e) < 0 ||
+	    daemon_ask_status(context->environ_list, &json, e) < 0)
+		return -1;
+	if (flags.is_json)
+		buf_addf(&out, "%s\n", json);
+	else
+		format_status(json, &out);
+	*ret_status = 0;
+	return cli_print(&out, e);
+}
+
+static int run_prewarm(const struct cli_context *context, char **argv, int *ret_status,
+		       struct err *e)
+{
+	CLEANUP(request_done) struct request r = { 0 };
+	CLEANUP(images_done) struct images image;
+	uint64_t count = DAEMON_WARM_DEFAULT;
+	const char *words[1];
+	unsigned word_count = 0;
+
+	images_init(&image);
+	if (request_collect(&request_prewarm_options, argv, context->environ_list, &r, words, 0,
+			    &word_count, e) < 0 ||
+	    request_resolve(&r, NULL, e) < 0)
+		return -1;
+	if (r.flags.count && parse_count(r.flags.count, 0, DAEMON_WARM_MAX, &count, e) < 0)
+		return err_wrap(e, "--count");
+	if (pickimage_open(&r, NULL, &image, e) < 0)
+		return -1;
+	*ret_status = 0;
+	return daemon_ask_prewarm(context->environ_list, &r.policy,
+				  image.lock_fd >= 0 ? &image : NULL, (unsigned)count, e);
+}
+
+const struct cli_command cmd_daemon_start = {
+	.name = "daemon start",
+	.summary = "keep sandboxes ready, in the background",
+	.usage = "[--foreground]",
+	.text = "A sandbox that waits ready serves one command and is thrown away. It is used only "
+		"where\n"
+		"it is exactly what was asked for; otherwise, and without the daemon, sandboxes "
+		"are "
+		"built\n"
+		"as they are needed. Sandboxes that show a directory of the host cannot wait. "
+		"[daemon] in\n"
+		"your own config.toml says how many wait, and of which images.",
+	.examples = examples,
+	.options = &start_options,
+	.run = run_start,
+};
+
+const struct cli_command cmd_daemon_stop = {
+	.name = "daemon stop",
+	.summary = "end the daemon; commands that run in its sandboxes go on",
+	.usage = "",
+	.options = &no_options,
+	.run = run_stop,
+};
+
+const struct cli_command cmd_daemon_status = {
+	.name = "daemon status",
+	.summary = "show what waits ready, and how often it was of use",
+	.usage = "[--json]",
+	.options = &status_options,
+	.run = run_status,
+};
+
+const struct cli_command cmd_daemon_prewarm = {
+	.name = "daemon prewarm",
+	.summary = "keep sandboxes with these options ready",
+	.usage = "[run's options] [--count N]",
+	.options = &request_prewarm_options,
+	.run = run_prewarm,
+};

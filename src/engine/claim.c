@@ -1,0 +1,122 @@
+/* claim - how the daemon is asked for a sandbox; see claim.h. */
+#include "engine/claim.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "engine/images.h"
+#include "engine/statedir.h"
+#include "policy/environment.h"
+#include "policy/policyfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static bool can_wait(const struct policy *p)
+{
+	return !p->workspace && !p->home && p->mount_count == 0 && !p->places &&
+	       p->cpu_time_ms == 0;
+}
+
+bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out)
+{
+	struct policy own = *p;
+
+	if (!can_wait(p))
+		return false;
+	/* the command's own, not the sandbox's: they come with the command */
+	own.env_count = 0;
+	own.passed = NULL;
+	own.passes_env = false;
+	own.image_env = NULL;
+	own.timeout_ms = 0;
+	own.workdir = (char *)(uintptr_t) "/";
+	own.is_workdir_asked = false;
+	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
+		own.origin[field] = POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
+	own.origin[POLICY_USER] = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0
+					  ? POLICY_ORIGIN_DEFAULT
+					  : "asked"; /* ... but here: engine/session's ids */
+	buf_addf(out, "%s", image && image->root.layers ? image->root.layers : "");
+	buf_add(out, "", 1);
+	policyfile_format(&own, out);
+	return !out->is_cut;
+}
+
+int claim_parse_key(const char *key, size_t len, struct policy *ret, const char **ret_layers,
+		    struct err *e)
+{
+	size_t layers_len = strnlen(key, len);
+
+	if (len == 0 || layers_len == len)
+		return err_set(e, ERR_INVALID, "half a key");
+	*ret_layers = key;
+	if (policyfile_parse(key + layers_len + 1, len - layers_len - 1, ret, e) < 0)
+		return -1;
+	if (!can_wait(ret))
+		return err_set(e, ERR_INVALID, "such a sandbox cannot wait ready");
+	return 0;
+}
+
+/* A state directory's path may be longer than a socket's: it is named through a descriptor. */
+int claim_connect(char *const *environ_list, int *ret_fd, struct err *e)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	cleanup_free char *path = NULL;
+	cleanup_fd int dir_fd = -1;
+	cleanup_fd int fd = -1;
+
+	if (statedir_path(environ_list, CLAIM_SOCKET, &path, e) < 0)
+		return -1;
+	if (strlen(path) < sizeof(address.sun_path)) {
+		(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	} else {
+		*strrchr(path, '/') = '\0';
+		dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		(void)snprintf(address.sun_path, sizeof(address.sun_path),
+			       "/proc/self/fd/%d/" CLAIM_SOCKET, dir_fd);
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_sys(e, errno, "create a socket");
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
+			return err_set(e, ERR_NOT_FOUND,
+				       "no daemon runs ('agentkernel daemon start' starts it)");
+		return err_sys(e, errno, "speak to the daemon");
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+void claim_done(struct claim *c)
+{
+	cleanup_closep(&c->process_fd);
+	cleanup_closep(&c->init_fd);
+}
+
+bool claim_take(char *const *environ_list, const struct policy *p, const struct images *image,
+		struct claim *ret)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	cleanup_buf struct buf key;
+	cleanup_fd int fd = -1;
+	struct err ignored = { 0 };
+
+	buf_init(&key, CLAIM_KEY_MAX_BYTES);
+	if (!can_wait(p) || claim_connect(environ_list, &fd, &ignored) < 0 ||
+	    !claim_format_key(p, image, &key))
+		return false;
+	if (frame_send(fd, CLAIM_TAKE, key.bytes, key.len, NULL, 0) < 0 ||
+	    control_wait(fd, &answer, &ignored) < 0 || answer.len != sizeof(ret->answer) ||
+	    answer.fd_count != 2)
+		return false;
+	memcpy(&ret->answer, answer.bytes, sizeof(ret->answer));
+	ret->process_fd = take_fd(&answer.fds[0]);
+	ret->init_fd = take_fd(&answer.fds[1]);
+	return true;
+}

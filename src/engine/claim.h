@@ -1,0 +1,74 @@
+#pragma once
+/*
+ * claim - a sandbox that was built before anybody asked for it: how the daemon is spoken to.
+ *
+ * The daemon (engine/daemon) keeps sandboxes ready, each with a process of its own (engine/warm).
+ * Whoever wants one sends what it must be, to the byte: the resolved policy, less what belongs to
+ * the command, and the layers of its image. If there is one, two sockets come back: to that
+ * sandbox's process, for signals and for how it ended, and to its init, for the command itself, so
+ * that nobody else has to be woken. If there is none, or no daemon, the caller builds its own and
+ * nobody is told.
+ *
+ * What cannot wait ready: anything that shows a directory of the host, which may be another one by
+ * then; a limit on processor time, which counts from the start.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/control.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+
+struct images;
+
+#define CLAIM_SOCKET "daemon.sock"
+#define CLAIM_COMMAND_ID 1u /* the only one it ever runs */
+#define CLAIM_KEY_MAX_BYTES (256u << 10)
+#define CLAIM_DENIALS_MAX_BYTES (64u << 10)
+
+enum claim_kind {
+	CLAIM_TAKE = 300, /* a key; answered with struct claim_answer and two sockets */
+	CLAIM_PREWARM,    /* struct claim_count, then a key */
+	CLAIM_STATUS,     /* answered with JSON */
+	CLAIM_STOP,
+
+	CLAIM_READY, /* from a sandbox's process: struct claim_answer, and its init's socket */
+	CLAIM_END,   /* from the client, when its command has ended: struct claim_end, denials */
+};
+
+struct claim_count {
+	uint32_t count;
+};
+
+/* What a client has to know of its sandbox. */
+struct claim_answer {
+	uint32_t host_gid;
+	uint32_t filter;                  /* for a command whose streams are no files */
+	uint32_t filter_for_file_streams; /* for one that has such a stream */
+};
+
+/* One that is ours. */
+struct claim {
+	int process_fd, init_fd; /* -1: not open */
+	struct claim_answer answer;
+};
+void claim_done(struct claim *c); /* may run twice */
+
+/* What `run` would know at the end; each denial follows as "HOST\0PORT\0REASON\0FIX\0". */
+struct claim_end {
+	uint64_t cpu_us, peak_memory_bytes, oom_kill_count;
+	uint32_t has_memory, limit, gate_deaths, denial_count;
+};
+
+/* False: such a sandbox cannot wait ready. */
+bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out);
+/* Back; *ret_layers is borrowed from the key, "" for the host's. */
+ERR_CHECKED int claim_parse_key(const char *key, size_t len, struct policy *ret,
+				const char **ret_layers, struct err *e);
+
+/* To the daemon of this user; ERR_NOT_FOUND when there is none. */
+ERR_CHECKED int claim_connect(char *const *environ_list, int *ret_fd, struct err *e);
+
+/* A sandbox for that policy; false when there is none to be had. */
+bool claim_take(char *const *environ_list, const struct policy *p, const struct images *image,
+		struct claim *ret);

@@ -1,0 +1,691 @@
+/*
+ * daemon - keeps sandboxes ready; see daemon.h.
+ *
+ * Theory of operation. One poll loop over the listening socket, clients that have not said yet what
+ * they want, and the channels of the processes that keep one sandbox each (engine/warm). A claim is
+ * answered at once: the client's connection goes to a process that has said it is ready, or is
+ * refused. Nothing is built while somebody waits.
+ *
+ * The lock on the socket's neighbour says that a daemon lives; a socket that a killed one has left
+ * is in nobody's way.
+ */
+#include "engine/daemon.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "engine/claim.h"
+#include "engine/images.h"
+#include "engine/statedir.h"
+#include "engine/warm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOCK_FILE "daemon.lock"
+#define BACKLOG 128
+#define TICK_MS 1000
+#define PAUSE_MS 30     /* after a claim, before the pool is filled */
+#define RETRY_MS 5000u  /* after a sandbox could not be built */
+#define BUILDING_MAX 2u /* at once */
+#define STATUS_MAX_BYTES (256u << 10)
+
+struct waiting {
+	pid_t pid;
+	int channel_fd; /* the client's, once there is one */
+	int init_fd;    /* the same; -1: it is not ready */
+	struct claim_answer answer;
+	uint64_t since_ms;
+};
+
+struct pool {
+	char *key;
+	size_t key_len;
+	struct policy policy;
+	const char *layers; /* in the key */
+	unsigned min_warm;
+	bool is_permanent;
+	struct waiting *waiting;
+	unsigned waiting_count;
+	uint64_t hits, misses, last_used_ms, not_before_ms;
+	char trouble[ERR_MESSAGE_MAX_BYTES]; /* why the last one could not be built; "" */
+};
+
+struct client {
+	int fd;
+};
+
+struct keeper {
+	const struct daemon_options *options;
+	int lock_fd, listen_fd, signal_fd;
+	struct pool *pools[DAEMON_POOLS_MAX];
+	unsigned pool_count;
+	struct client clients[DAEMON_CLIENTS_MAX];
+	unsigned client_count;
+	uint64_t given, started_ms;
+	unsigned in_use; /* children that were claimed */
+	pid_t *claimed;
+	bool is_over, is_short; /* of memory */
+};
+
+/* ---- pools ---- */
+
+static void drop_waiting(struct pool *p, unsigned index)
+{
+	(void)close(p->waiting[index].channel_fd); /* it ends by that, unless it was given away */
+	cleanup_closep(&p->waiting[index].init_fd);
+	p->waiting[index] = p->waiting[--p->waiting_count];
+}
+
+static void pool_free(struct pool *p)
+{
+	while (p->waiting_count > 0)
+		drop_waiting(p, p->waiting_count - 1);
+	free(p->waiting);
+	policy_done(&p->policy);
+	free(p->key);
+	free(p);
+}
+
+static struct pool *find_pool(struct keeper *k, const char *key, size_t len)
+{
+	for (unsigned i = 0; i < k->pool_count; i++)
+		if (k->pools[i]->key_len == len && memcmp(k->pools[i]->key, key, len) == 0)
+			return k->pools[i];
+	return NULL;
+}
+
+/* The one that was not used for the longest time makes way. */
+static bool make_room(struct keeper *k)
+{
+	unsigned oldest = DAEMON_POOLS_MAX;
+
+	if (k->pool_count < DAEMON_POOLS_MAX)
+		return true;
+	for (unsigned i = 0; i < k->pool_count; i++)
+		if (!k->pools[i]->is_permanent &&
+		    (oldest == DAEMON_POOLS_MAX ||
+		     k->pools[i]->last_used_ms < k->pools[oldest]->last_used_ms))
+			oldest = i;
+	if (oldest == DAEMON_POOLS_MAX)
+		return false;
+	pool_free(k->pools[oldest]);
+	k->pools[oldest] = k->pools[--k->pool_count];
+	return true;
+}
+
+static struct pool *add_pool(struct keeper *k, const char *key, size_t len, unsigned min_warm,
+			     struct err *e)
+{
+	struct pool *p;
+
+	if (len > CLAIM_KEY_MAX_BYTES || !make_room(k)) {
+		(void)err_set(e, ERR_LIMIT, "there are %u pools already", DAEMON_POOLS_MAX);
+		return NULL;
+	}
+	p = mem_alloc(sizeof(*p));
+	*p = (struct pool){ .min_warm = min_warm, .last_used_ms = clock_now_ms() };
+	p->key = mem_dup_bytes(key, len);
+	p->key_len = len;
+	if (claim_parse_key(p->key, len, &p->policy, &p->layers, e) < 0) {
+		pool_free(p);
+		return NULL;
+	}
+	k->pools[k->pool_count++] = p;
+	return p;
+}
+
+/* ---- filling ---- */
+
+static unsigned count_waiting(const struct keeper *k, bool is_building_only)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < k->pool_count; i++)
+		for (unsigned j = 0; j < k->pools[i]->waiting_count; j++)
+			count += !is_building_only || k->pools[i]->waiting[j].init_fd < 0;
+	return count;
+}
+
+/* Everything of the daemon's stays the daemon's. */
+static _Noreturn void be_warm(struct keeper *k, const struct pool *p, int channel_fd)
+{
+	const struct warm_options o = { .environ_list = k->options->environ_list,
+					.policy = &p->policy,
+					.layers = p->layers,
+					.channel_fd = 3 };
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (channel_fd != 3)
+		(void)dup3(channel_fd, 3, O_CLOEXEC);
+	else
+		(void)fcntl(3, F_SETFD, FD_CLOEXEC);
+	(void)syscall(SYS_close_range, 4, ~0u, 0);
+	warm_main(&o);
+}
+
+static void start_one(struct keeper *k, struct pool *p)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return;
+	pid = fork();
+	if (pid == 0)
+		be_warm(k, p, ends[1]);
+	(void)close(ends[1]);
+	if (pid < 0) {
+		(void)close(ends[0]);
+		return;
+	}
+	p->waiting = mem_grow(p->waiting, p->waiting_count + 1, sizeof(*p->waiting));
+	p->waiting[p->waiting_count++] = (struct waiting){
+		.pid = pid, .channel_fd = ends[0], .init_fd = -1, .since_ms = clock_now_ms()
+	};
+}
+
+/* Whoever was just served has the processors for a moment, unless the next one would go without. */
+static bool wants_more(const struct pool *p, uint64_t now_ms)
+{
+	return p->waiting_count < p->min_warm && now_ms >= p->not_before_ms &&
+	       (p->waiting_count == 0 || now_ms >= p->last_used_ms + PAUSE_MS);
+}
+
+static void fill_pools(struct keeper *k)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	for (unsigned i = 0; i < k->pool_count && !k->is_short; i++)
+		while (wants_more(k->pools[i], now_ms) && count_waiting(k, true) < BUILDING_MAX &&
+		       count_waiting(k, false) < DAEMON_WARM_MAX)
+			start_one(k, k->pools[i]);
+}
+
+/* ---- time ---- */
+
+static bool is_memory_short(void)
+{
+	cleanup_free char *text = NULL;
+	const char *total, *available;
+	size_t len = 0;
+
+	if (file_read_at(AT_FDCWD, "/proc/meminfo", 65536, &text, &len) < 0)
+		return false;
+	total = strstr(text, "MemTotal:");
+	available = strstr(text, "MemAvailable:");
+	if (!total || !available)
+		return false;
+	return strtoull(available + strlen("MemAvailable:"), NULL, 10) * 100 <
+	       strtoull(total + strlen("MemTotal:"), NULL, 10) * DAEMON_FREE_MIN_PERCENT;
+}
+
+static void age(struct keeper *k)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	k->is_short = is_memory_short();
+	for (unsigned i = k->pool_count; i-- > 0;) {
+		struct pool *p = k->pools[i];
+
+		for (unsigned j = p->waiting_count; j-- > 0;)
+			if (k->is_short || now_ms - p->waiting[j].since_ms > DAEMON_WARM_AGE_MS)
+				drop_waiting(p, j);
+		if (p->is_permanent || now_ms - p->last_used_ms < DAEMON_IDLE_MS)
+			continue;
+		pool_free(p);
+		k->pools[i] = k->pools[--k->pool_count];
+	}
+}
+
+static void reap(struct keeper *k)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		for (unsigned i = 0; i < k->in_use; i++)
+			if (k->claimed[i] == pid) {
+				k->claimed[i] = k->claimed[--k->in_use];
+				break;
+			}
+}
+
+/* ---- what clients want ---- */
+
+static void refuse(int fd, enum err_code code, const char *words)
+{
+	struct err e = { 0 };
+
+	(void)err_set(&e, code, "%s", words);
+	control_fail(fd, &e);
+}
+
+/* The first that is ready. One that has died since shows it by its socket, in the loop. */
+static bool give(struct keeper *k, struct pool *p, int client_fd)
+{
+	for (unsigned i = 0; i < p->waiting_count; i++) {
+		const struct waiting w = p->waiting[i];
+		const int fds[] = { w.channel_fd, w.init_fd };
+
+		if (w.init_fd < 0)
+			continue;
+		if (frame_send(client_fd, CONTROL_OK, &w.answer, sizeof(w.answer), fds, 2) < 0)
+			return true; /* it has gone, and nobody has to be told */
+		drop_waiting(p, i);
+		k->claimed = mem_grow(k->claimed, k->in_use + 1, sizeof(*k->claimed));
+		k->claimed[k->in_use++] = w.pid;
+		k->given++;
+		return true;
+	}
+	return false;
+}
+
+static void on_take(struct keeper *k, int fd, const struct frame *f)
+{
+	struct pool *p = find_pool(k, f->bytes, f->len);
+	struct err e = { 0 };
+
+	if (!p && k->options->min_warm > 0)
+		p = add_pool(k, f->bytes, f->len, k->options->min_warm, &e);
+	if (!p) {
+		refuse(fd, ERR_NOT_FOUND, "no such pool");
+		return;
+	}
+	p->last_used_ms = clock_now_ms();
+	if (give(k, p, fd)) {
+		p->hits++;
+		return;
+	}
+	p->misses++;
+	refuse(fd, ERR_NOT_FOUND, "none is ready");
+}
+
+static void on_prewarm(struct keeper *k, int fd, const struct frame *f)
+{
+	struct claim_count body;
+	struct pool *p;
+	struct err e = { 0 };
+
+	if (f->len <= sizeof(body)) {
+		refuse(fd, ERR_INVALID, "half a request");
+		return;
+	}
+	memcpy(&body, f->bytes, sizeof(body));
+	if (body.count > k->options->max_warm)
+		body.count = k->options->max_warm;
+	p = find_pool(k, f->bytes + sizeof(body), f->len - sizeof(body));
+	if (!p)
+		p = add_pool(k, f->bytes + sizeof(body), f->len - sizeof(body), body.count, &e);
+	if (!p) {
+		control_fail(fd, &e);
+		return;
+	}
+	p->min_warm = body.count;
+	p->last_used_ms = clock_now_ms();
+	(void)frame_send(fd, CONTROL_OK, NULL, 0, NULL, 0);
+}
+
+static void format_pool(struct json *j, const struct pool *p)
+{
+	unsigned ready = 0;
+
+	for (unsigned i = 0; i < p->waiting_count; i++)
+		ready += p->waiting[i].init_fd >= 0;
+	json_open_object(j, NULL);
+	json_add_text(j, "image", p->policy.image);
+	json_add_text(j, "profile", profile_get(p->policy.profile)->name);
+	json_add_text(j, "mode", mode_get(p->policy.mode)->name);
+	json_add_number(j, "warm", ready);
+	json_add_number(j, "building", p->waiting_count - ready);
+	json_add_number(j, "min_warm", p->min_warm);
+	json_add_number(j, "hits", (int64_t)p->hits);
+	json_add_number(j, "misses", (int64_t)p->misses);
+	json_add_text(j, "trouble", p->trouble[0] ? p->trouble : NULL);
+	json_close_object(j);
+}
+
+static void on_status(struct keeper *k, int fd)
+{
+	cleanup_buf struct buf out;
+	struct json j;
+
+	buf_init(&out, STATUS_MAX_BYTES);
+	json_init(&j, &out);
+	json_open_object(&j, NULL);
+	json_add_number(&j, "pid", getpid());
+	json_add_number(&j, "uptime_ms", (int64_t)(clock_now_ms() - k->started_ms));
+	json_add_number(&j, "in_use", k->in_use);
+	json_add_number(&j, "given", (int64_t)k->given);
+	json_add_bool(&j, "memory_short", k->is_short);
+	json_open_array(&j, "pools");
+	for (unsigned i = 0; i < k->pool_count; i++)
+		format_pool(&j, k->pools[i]);
+	json_close_array(&j);
+	json_close_object(&j);
+	(void)frame_send(fd, CONTROL_OK, out.bytes, out.len, NULL, 0);
+}
+
+/* False: the connection is done with. */
+static bool on_client(struct keeper *k, int fd)
+{
+	CLEANUP(frame_done) struct frame f = { 0 };
+	int r = frame_receive(fd, FRAME_NO_WAIT, &f);
+
+	if (r == -EAGAIN)
+		return true;
+	if (r <= 0)
+		return false;
+	switch (f.kind) {
+	case CLAIM_TAKE:
+		on_take(k, fd, &f);
+		return false;
+	case CLAIM_PREWARM:
+		on_prewarm(k, fd, &f);
+		return true;
+	case CLAIM_STATUS:
+		on_status(k, fd);
+		return true;
+	case CLAIM_STOP:
+		k->is_over = true;
+		return true; /* it sees the end when we have gone */
+	}
+	refuse(fd, ERR_UNSUPPORTED, "the daemon knows no such request");
+	return false;
+}
+
+static void on_connection(struct keeper *k)
+{
+	int fd = control_accept(k->listen_fd);
+
+	if (fd < 0)
+		return;
+	if (k->client_count == DAEMON_CLIENTS_MAX) {
+		refuse(fd, ERR_LIMIT, "too many clients");
+		(void)close(fd);
+		return;
+	}
+	k->clients[k->client_count++] = (struct client){ .fd = fd };
+}
+
+/* ---- what sandboxes say ---- */
+
+static void on_channel(struct pool *p, unsigned index)
+{
+	CLEANUP(frame_done) struct frame f = { 0 };
+	int r = frame_receive(p->waiting[index].channel_fd, FRAME_NO_WAIT, &f);
+	struct err e;
+
+	if (r == -EAGAIN)
+		return;
+	if (r == 1 && f.kind == CLAIM_READY && f.fd_count == 1 &&
+	    f.len == sizeof(p->waiting[index].answer)) {
+		memcpy(&p->waiting[index].answer, f.bytes, f.len);
+		p->waiting[index].init_fd = take_fd(&f.fds[0]);
+		p->trouble[0] = '\0';
+		return;
+	}
+	if (r == 1 && f.kind == CONTROL_FAILED && f.len == sizeof(e)) {
+		memcpy(&e, f.bytes, sizeof(e));
+		err_sanitize(&e);
+		(void)snprintf(p->trouble, sizeof(p->trouble), "%s", e.msg);
+	}
+	p->not_before_ms = clock_now_ms() + RETRY_MS;
+	drop_waiting(p, index);
+}
+
+/* ---- the loop ---- */
+
+enum { SLOT_LISTEN, SLOT_SIGNAL, SLOT_FIRST };
+
+static unsigned fill(struct keeper *k, struct pollfd *polled)
+{
+	unsigned count = SLOT_FIRST;
+
+	polled[SLOT_LISTEN] = (struct pollfd){ .fd = k->listen_fd, .events = POLLIN };
+	polled[SLOT_SIGNAL] = (struct pollfd){ .fd = k->signal_fd, .events = POLLIN };
+	for (unsigned i = 0; i < k->client_count; i++)
+		polled[count++] = (struct pollfd){ .fd = k->clients[i].fd, .events = POLLIN };
+	for (unsigned i = 0; i < k->pool_count; i++)
+		for (unsigned j = 0; j < k->pools[i]->waiting_count; j++)
+			polled[count++] = (struct pollfd){ .fd = k->pools[i]->waiting[j].channel_fd,
+							   .events = POLLIN };
+	return count;
+}
+
+static bool is_polled(const struct pollfd *polled, unsigned from, unsigned count, int fd)
+{
+	for (unsigned i = from; i < count; i++)
+		if (polled[i].fd == fd)
+			return polled[i].revents != 0;
+	return false;
+}
+
+static bool is_filling(const struct keeper *k)
+{
+	for (unsigned i = 0; i < k->pool_count; i++)
+		if (k->pools[i]->waiting_count < k->pools[i]->min_warm)
+			return true;
+	return false;
+}
+
+static void turn(struct keeper *k, struct pollfd *polled)
+{
+	unsigned count = fill(k, polled), clients = k->client_count;
+
+	if (poll(polled, count, is_filling(k) ? PAUSE_MS : TICK_MS) < 0)
+		return;
+	/* whoever waits comes first */
+	for (unsigned i = clients; i-- > 0;) {
+		if (!polled[SLOT_FIRST + i].revents || on_client(k, k->clients[i].fd))
+			continue;
+		(void)close(k->clients[i].fd);
+		k->clients[i] = k->clients[--k->client_count];
+	}
+	if (polled[SLOT_LISTEN].revents)
+		on_connection(k);
+	for (unsigned i = 0; i < k->pool_count; i++)
+		for (unsigned j = k->pools[i]->waiting_count; j-- > 0;)
+			if (is_polled(polled, SLOT_FIRST + clients, count,
+				      k->pools[i]->waiting[j].channel_fd))
+				on_channel(k->pools[i], j);
+	if (polled[SLOT_SIGNAL].revents) {
+		struct signalfd_siginfo info;
+
+		while (read(k->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			k->is_over = k->is_over || info.ssi_signo != SIGCHLD;
+	}
+	reap(k);
+}
+
+static void serve(struct keeper *k)
+{
+	struct pollfd *polled =
+		mem_alloc((SLOT_FIRST + DAEMON_CLIENTS_MAX + DAEMON_WARM_MAX + BUILDING_MAX) *
+			  sizeof(*polled));
+	uint64_t next_age_ms = 0;
+
+	while (!k->is_over) {
+		if (clock_now_ms() >= next_age_ms) {
+			age(k);
+			next_age_ms = clock_now_ms() + TICK_MS;
+		}
+		fill_pools(k);
+		turn(k, polled);
+	}
+	free(polled);
+}
+
+/* ---- beginning and end ---- */
+
+static int take_lock(struct keeper *k, struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	if (statedir_make_path(k->options->environ_list, LOCK_FILE, &path, e) < 0)
+		return -1;
+	k->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (k->lock_fd < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	if (flock(k->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(e, ERR_EXISTS, "a daemon runs already");
+	return 0;
+}
+
+static int open_socket(struct keeper *k, struct err *e)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	cleanup_free char *path = NULL;
+	cleanup_fd int dir_fd = -1;
+
+	if (k->options->listen_fd >= 0) {
+		k->listen_fd = k->options->listen_fd;
+		return 0;
+	}
+	if (statedir_make_path(k->options->environ_list, CLAIM_SOCKET, &path, e) < 0)
+		return -1;
+	(void)unlink(path); /* of a daemon that was killed: we have the lock */
+	*strrchr(path, '/') = '\0';
+	dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" CLAIM_SOCKET,
+		       dir_fd);
+	k->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (k->listen_fd < 0 ||
+	    bind(k->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(k->listen_fd, BACKLOG) < 0)
+		return err_sys(e, errno, "listen");
+	return 0;
+}
+
+static int open_signals(struct keeper *k, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	k->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return k->signal_fd < 0 ? err_sys(e, errno, "wait for signals") : 0;
+}
+
+static void unlink_socket(const struct keeper *k)
+{
+	cleanup_free char *path = NULL;
+	struct err ignored;
+
+	if (k->options->listen_fd < 0 &&
+	    statedir_path(k->options->environ_list, CLAIM_SOCKET, &path, &ignored) == 0)
+		(void)unlink(path);
+}
+
+static void keeper_done(struct keeper *k)
+{
+	for (unsigned i = 0; i < k->pool_count; i++)
+		pool_free(k->pools[i]);
+	for (unsigned i = 0; i < k->client_count; i++)
+		(void)close(k->clients[i].fd);
+	free(k->claimed);
+	cleanup_closep(&k->listen_fd);
+	cleanup_closep(&k->signal_fd);
+	cleanup_closep(&k->lock_fd);
+}
+
+int daemon_serve(const struct daemon_options *o, struct err *e)
+{
+	CLEANUP(keeper_done)
+	struct keeper k = { .options = o,
+			    .lock_fd = -1,
+			    .listen_fd = -1,
+			    .signal_fd = -1,
+			    .started_ms = clock_now_ms() };
+
+	if (take_lock(&k, e) < 0 || open_socket(&k, e) < 0 || open_signals(&k, e) < 0)
+		return -1;
+	(void)prctl(PR_SET_NAME, "ak:daemon", 0, 0, 0);
+	for (unsigned i = 0; i < o->pool_count; i++) {
+		struct pool *p =
+			add_pool(&k, o->pools[i].key, o->pools[i].key_len, o->pools[i].min_warm, e);
+
+		if (!p)
+			return -1;
+		p->is_permanent = true;
+	}
+	if (o->ready_fd >= 0)
+		(void)close(o->ready_fd);
+	serve(&k);
+	unlink_socket(&k);
+	return 0;
+}
+
+/* ---- asking it ---- */
+
+int daemon_ask_status(char *const *environ_list, char **ret_json, struct err *e)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	cleanup_fd int fd = -1;
+
+	if (claim_connect(environ_list, &fd, e) < 0 ||
+	    control_ask(fd, CLAIM_STATUS, NULL, 0, &answer, e) < 0)
+		return -1;
+	*ret_json = mem_dup_bytes(answer.bytes, answer.len);
+	return 0;
+}
+
+int daemon_ask_stop(char *const *environ_list, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	struct frame ignored;
+	int r;
+
+	if (claim_connect(environ_list, &fd, e) < 0)
+		return -1;
+	r = frame_send(fd, CLAIM_STOP, NULL, 0, NULL, 0);
+	if (r < 0)
+		return err_sys(e, -r, "ask the daemon");
+	while (frame_receive(fd, FRAME_WAIT, &ignored) == 1)
+		frame_done(&ignored);
+	return 0;
+}
+
+int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
+		       const struct images *image, unsigned count, struct err *e)
+{
+	const struct claim_count body = { count };
+	cleanup_fd int fd = -1;
+	cleanup_buf struct buf request;
+
+	buf_init(&request, CLAIM_KEY_MAX_BYTES);
+	buf_add(&request, &body, sizeof(body));
+	if (!claim_format_key(p, image, &request))
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"such a sandbox cannot wait ready: it shows a directory of the host, "
+			"or counts processor time");
+	if (claim_connect(environ_list, &fd, e) < 0)
+		return -1;
+	return control_do(fd, CLAIM_PREWARM, request.bytes, request.len, e);
+}
