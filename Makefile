@@ -59,6 +59,10 @@ CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c src/image/laye
 BPF_HEADERS := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h)
 BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 
+# What agents are told about us, turned into arrays.
+PLUGIN_TEXTS := $(wildcard src/engine/plugin/*)
+PLUGIN_HEADER := $(BUILD)/gen/plugin_texts.h
+
 # What is in the gate alone, with libevent and c-ares; what the two programs share.
 GATE_ONLY := $(addprefix src/net/,gate.c flow.c dial.c resolve.c nameserver.c confine.c)
 GATE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c clock.c hash.c) \
@@ -141,6 +145,17 @@ $(BUILD)/gen/%_bpf.h: $(BUILD)/%_compile
 	@mkdir -p $(@D)
 	@echo '  GEN  $@'
 	$(Q)$< > $@
+
+# skill.md becomes plugin_skill_md[], ended by a NUL
+$(PLUGIN_HEADER): $(PLUGIN_TEXTS) Makefile
+	@mkdir -p $(@D)
+	@echo '  GEN  $@'
+	$(Q)for text in $(PLUGIN_TEXTS); do \
+		echo "static const unsigned char plugin_$$(basename $$text | tr . _)[] = {" && \
+		od -An -v -tx1 $$text | sed 's/ \(..\)/0x\1, /g' && echo '0 };' || exit 1; \
+	done > $@
+
+$(addsuffix /engine/plugintext.o,$(BUILD)/launcher $(BUILD)/unit-objects): $(PLUGIN_HEADER)
 
 $(BUILD)/launcher/%.o: src/%.c $(BPF_HEADERS) $(KERNEL_HEADERS)/.done Makefile
 	@mkdir -p $(@D)
