@@ -138,6 +138,7 @@ const struct credential_protected credential_protected[] = {
 	{ ".opencode", .is_kept_free = true },
 	{ "opencode.json", .is_kept_free = true },
 	{ "opencode.jsonc", .is_kept_free = true },
+	{ ".agents", .is_kept_free = true },
 	{ ".cursor", .is_kept_free = true },
 	{ ".vscode", .is_kept_free = true },
 	{ ".idea", .is_kept_free = true },

@@ -402,6 +402,25 @@ removed: .opencode/opencode.jsonc"* ]]
 	nothing_changes 125 "'$H/.claude.json' is a link to something that is not there" -- install claude --global
 }
 
+@test "what plugin install wrote cannot be changed from inside a workspace" {
+	run plugin install all
+	echo '{}' | put opencode.jsonc
+	echo old | put other
+	before=$(snapshot "$P" | grep -v /other)
+	mapfile -t files < <(find . -type f ! -name other)
+	for file in "${files[@]}"; do
+		run ak run --workspace sh -c "echo evil >> $file"
+		[ "$status" -ne 0 ]
+		[[ "$output" == *"Read-only file system"* ]]
+	done
+	run ak run --workspace sh -c "mv .agents .a || mv opencode.json o"
+	[ "$status" -ne 0 ]
+	diff <(echo "$before") <(snapshot "$P" | grep -v /other)
+	# the control: what is no agent's is writable
+	run ak run --workspace sh -c "echo new >> other"
+	[ "$(cat other)" = $'old\nnew' ]
+}
+
 # ---- telling ----
 
 @test "plugin install --dry-run: tells and writes nothing" {
