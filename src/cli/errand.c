@@ -201,7 +201,7 @@ static int resolve_ceiling(struct errand *w, const char *command, struct err *e)
 static int add(struct opts_settings *s, enum policy_field field, const char *text,
 	       const char *origin, struct err *e)
 {
-	const struct policy_setting setting = { field, text, origin, POLICY_BY_COMMAND_LINE };
+	const struct policy_setting setting = { field, text, origin, POLICY_BY_CALLER };
 
 	return text ? opts_settings_add(s, &setting, e) : 0;
 }

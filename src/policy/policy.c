@@ -550,7 +550,7 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 		p.origin[field] = POLICY_ORIGIN_DEFAULT;
 	if (apply_profile(&r, PROFILE_MODERATE, POLICY_ORIGIN_DEFAULT, e) < 0)
 		return -1;
-	for (; r.layer <= POLICY_BY_COMMAND_LINE; r.layer++)
+	for (; r.layer <= POLICY_BY_CALLER; r.layer++)
 		if (apply_layer(&r, settings, count, e) < 0)
 			return -1;
 	if (check_network(&r, e) < 0 || finish_mode(&r, e) < 0)

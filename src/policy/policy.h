@@ -177,6 +177,7 @@ enum policy_layer {
 	POLICY_BY_USER_FILE,
 	POLICY_BY_PROJECT_FILE,
 	POLICY_BY_COMMAND_LINE,
+	POLICY_BY_CALLER, /* of a server that was started with that command line */
 };
 
 struct policy_setting {
