@@ -287,7 +287,9 @@ INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1 \
 	$(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel \
-	$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/agentkernel.fish
+	$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/agentkernel.fish \
+	$(foreach whose,system user,$(foreach kind,service socket, \
+		$(DESTDIR)$(PREFIX)/lib/systemd/$(whose)/agentkernel.$(kind)))
 
 .PHONY: install
 install: build-packages
@@ -303,6 +305,9 @@ install: build-packages
 		> $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel
 	@$(BUILD)/agentkernel completion fish \
 		> $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/agentkernel.fish
+	@for unit in system/agentkernel.service system/agentkernel.socket user/agentkernel.service user/agentkernel.socket; do \
+		sed 's|@PREFIX@|$(PREFIX)|' share/systemd/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/$$unit || exit 1; \
+	done
 
 .PHONY: uninstall
 uninstall:
