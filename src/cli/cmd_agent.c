@@ -24,6 +24,7 @@
 #include "policy/agent.h"
 #include "policy/environment.h"
 #include "policy/policyfile.h"
+#include "policy/policyshow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -308,8 +309,8 @@ static void compare_policies(const struct plan *p, const struct named *n)
 
 		buf_init(&was, BUF_TEXT_MAX_BYTES);
 		buf_init(&is, BUF_TEXT_MAX_BYTES);
-		policy_format_field(&stored, field, &was);
-		policy_format_field(&p->request.policy, field, &is);
+		policyshow_field(&stored, field, &was);
+		policyshow_field(&p->request.policy, field, &is);
 		if (strcmp(buf_text(&was), buf_text(&is)) == 0)
 			continue;
 		cli_say("the sandbox %s was made with %s '%.100s' and keeps it ('agentkernel "

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "engine/run.h"
+#include "policy/policyshow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void format_table(const struct policy *p, struct buf *out)
 		cleanup_buf struct buf value;
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
-		policy_format_field(p, field, &value);
+		policyshow_field(p, field, &value);
 		add_value(t, policy_field_name(field), buf_text(&value), p->origin[field]);
 	}
 	table_format(t, out);
@@ -61,7 +62,7 @@ static void format_json(const struct policy *p, struct buf *out)
 		cleanup_buf struct buf value;
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
-		policy_format_field(p, field, &value);
+		policyshow_field(p, field, &value);
 		json_open_object(&j, policy_field_name(field));
 		json_add_text(&j, "value", buf_text(&value));
 		json_add_text(&j, "set_by", p->origin[field]);

@@ -8,6 +8,7 @@
 #include "cli/sandboxview.h"
 #include "cli/words.h"
 #include "engine/named.h"
+#include "policy/policyshow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static void format_table(const struct lifecycle_entry *entry, const struct polic
 		cleanup_buf struct buf value;
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
-		policy_format_field(p, field, &value);
+		policyshow_field(p, field, &value);
 		add(t, policy_field_name(field), buf_text(&value));
 	}
 	table_format(t, out);
@@ -78,7 +79,7 @@ static void format_json(const struct lifecycle_entry *entry, const struct policy
 		cleanup_buf struct buf value;
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
-		policy_format_field(p, field, &value);
+		policyshow_field(p, field, &value);
 		json_add_text(&j, policy_field_name(field), buf_text(&value));
 	}
 	json_close_object(&j);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "policy/environment.h"
+#include "policy/policyshow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -222,8 +223,8 @@ int ceiling_check(const struct policy *p, const struct policy *ceiling, const ch
 		buf_init(&most, BUF_TEXT_MAX_BYTES);
 		if (is_field_within(p, ceiling, field))
 			continue;
-		policy_format_field(p, field, &asked);
-		policy_format_field(ceiling, field, &most);
+		policyshow_field(p, field, &asked);
+		policyshow_field(ceiling, field, &most);
 		if (ret_field)
 			*ret_field = field;
 		return err_set(e, ERR_DENIED, "%s: %s = '%.120s' goes beyond '%.120s' (%s)%s%s",

@@ -201,10 +201,18 @@ void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
 
 bool policy_is_host_image(const struct policy *p);
 
-/* For `policy show`. */
 const char *policy_field_name(enum policy_field field);
-struct buf;
-void policy_format_field(const struct policy *p, enum policy_field field, struct buf *out);
+
+enum policy_unit {
+	POLICY_NO_NUMBER,
+	POLICY_BYTES,
+	POLICY_BYTES_PER_S,
+	POLICY_COUNT,
+	POLICY_THOUSANDTHS,
+	POLICY_MS,
+};
+/* The value of a field that is a number; 0 is no limit. *ret is left alone where it is none. */
+enum policy_unit policy_get_number(const struct policy *p, enum policy_field field, uint64_t *ret);
 
 /* Nobody asked for this value: neither an option nor a preset. */
 bool policy_is_default(const struct policy *p, enum policy_field field);

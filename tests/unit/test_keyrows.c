@@ -2,6 +2,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "policy/policyfile.h"
+#include "policy/policyshow.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -126,8 +127,8 @@ static void a_policy_comes_back_whole(void **state)
 
 		buf_init(&a, 65536);
 		buf_init(&b, 65536);
-		policy_format_field(&p, field, &a);
-		policy_format_field(&back, field, &b);
+		policyshow_field(&p, field, &a);
+		policyshow_field(&back, field, &b);
 		assert_string_equal(buf_text(&a), buf_text(&b));
 		assert_string_equal(p.origin[field], back.origin[field]);
 	}

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
+#include "policy/policyshow.h"
 
 static char *const caller_environ[] = { "HOME=/home/me", "PLAIN=1", "API_TOKEN=x", "TMUX=y", NULL };
 static const struct policy_caller caller = {
@@ -375,7 +376,7 @@ static void every_field_can_be_shown(void **state)
 		cleanup_buf struct buf out;
 
 		buf_init(&out, 4096);
-		policy_format_field(&p, field, &out);
+		policyshow_field(&p, field, &out);
 		assert_true(out.len > 0);
 		assert_non_null(policy_field_name(field));
 		assert_non_null(p.origin[field]);
