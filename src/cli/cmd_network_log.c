@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/follower.h"
+#include "cli/networkview.h"
 #include "engine/statedir.h"
 #include "net/netlog.h"
 
@@ -17,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FILE_MAX_BYTES (16u * NETLOG_MAX_BYTES) /* many gates that run long */
 #define OUTPUT_MAX_BYTES (16u << 20)
 #define TIME_MAX_BYTES 32
 
@@ -53,29 +53,6 @@ static const char *format_time(uint64_t ms, char out[TIME_MAX_BYTES])
 }
 
 /* ---- added up ---- */
-
-/* A log that is not there is an empty one. */
-static int add_file(const char *path, const char *sandbox, struct netlog_sum *sum, struct err *e)
-{
-	cleanup_free char *text = NULL;
-	size_t len = 0;
-	char *rest, *line;
-	int r = file_read_at(AT_FDCWD, path, FILE_MAX_BYTES, &text, &len);
-
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return err_sys(e, -r, "read '%s'", path);
-	rest = text;
-	while ((line = strsep(&rest, "\n"))) {
-		struct netlog_line parsed;
-
-		if (netlog_parse_line(line, &parsed) &&
-		    (!sandbox || strcmp(parsed.sandbox, sandbox) == 0))
-			netlog_sum_add(sum, &parsed);
-	}
-	return 0;
-}
 
 static void format_row(const struct netlog_row *r, struct table *t)
 {
@@ -199,17 +176,14 @@ static int follow(const char *path, struct following *following, struct err *e)
 /* ---- the command ---- */
 
 static int show(const struct cli_context *context, const struct flags *flags, const char *sandbox,
-		const char *path, struct err *e)
+		struct err *e)
 {
 	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
-	cleanup_free char *old_path = NULL;
 	cleanup_buf struct buf out;
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (statedir_path(context->environ_list, NETLOG_OLD_FILE, &old_path, e) < 0 ||
-	    add_file(old_path, sandbox, &sum, e) < 0 || add_file(path, sandbox, &sum, e) < 0)
+	if (networkview_sum(context->environ_list, sandbox, &sum, e) < 0)
 		return -1;
-	netlog_sum_sort(&sum);
 	if (flags->is_json)
 		format_sum_json(&sum, &out);
 	else if (sum.count)
@@ -245,7 +219,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 		return follow(path, &following, e);
 	}
-	return show(context, &flags, sandbox, path, e);
+	return show(context, &flags, sandbox, e);
 }
 
 const struct cli_command cmd_network_log = {

@@ -2,22 +2,15 @@
 #include "cli/errand.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "cli/networkview.h"
 #include "cli/pickimage.h"
 #include "cli/sandboxview.h"
 #include "engine/checkpoint.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
-#include "engine/statedir.h"
-#include "net/netlog.h"
-#include "policy/egress.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-
-#define DEFAULT_PORT 443
 
 /* What a sandbox is now, and what was done. */
 static int add_state(const struct errand *w, const char *name, const char *note, struct json *j,
@@ -196,43 +189,14 @@ int errandsandbox_fork(struct errand *w, struct json *j, struct err *e)
 
 /* ---- network ---- */
 
-/* A log that is not there is an empty one. */
-static int add_log(const struct errand *w, const char *file, const char *sandbox,
-		   struct netlog_sum *sum, struct err *e)
-{
-	cleanup_free char *path = NULL;
-	cleanup_free char *text = NULL;
-	char *rest, *line;
-	size_t len = 0;
-	int r;
-
-	if (statedir_path(w->environ_list, file, &path, e) < 0)
-		return -1;
-	r = file_read_at(AT_FDCWD, path, 2 * NETLOG_MAX_BYTES, &text, &len);
-	if (r == -ENOENT || r == -EFBIG)
-		return 0;
-	if (r < 0)
-		return err_sys(e, -r, "read '%s'", path);
-	rest = text;
-	while ((line = strsep(&rest, "\n"))) {
-		struct netlog_line parsed;
-
-		if (netlog_parse_line(line, &parsed) && strcmp(parsed.sandbox, sandbox) == 0)
-			netlog_sum_add(sum, &parsed);
-	}
-	return 0;
-}
-
 int errandsandbox_network_log(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
 	const char *name = errand_text(w, "name");
 
 	if (errand_check_sandbox(w, name, e) < 0 ||
-	    add_log(w, NETLOG_OLD_FILE, name, &sum, e) < 0 ||
-	    add_log(w, NETLOG_FILE, name, &sum, e) < 0)
+	    networkview_sum(w->environ_list, name, &sum, e) < 0)
 		return -1;
-	netlog_sum_sort(&sum);
 	json_open_array(j, "entries");
 	for (unsigned i = 0; i < sum.count; i++) {
 		const struct netlog_row *row = &sum.rows[i];
@@ -265,39 +229,21 @@ static int load_policy(struct errand *w, struct policy *ret, struct err *e)
 int errandsandbox_network_check(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(policy_done) struct policy own = { 0 };
-	CLEANUP(egress_target_done) struct egress_target target = { 0 };
+	CLEANUP(networkview_answer_done) struct networkview_answer answer;
 	const struct policy *p = &w->ceiling.policy;
-	struct egress_decision d;
-	cleanup_buf struct buf reason, fix;
 
-	buf_init(&reason, BUF_TEXT_MAX_BYTES);
-	buf_init(&fix, BUF_TEXT_MAX_BYTES);
+	networkview_answer_init(&answer);
 	if (errand_text(w, "name")) {
 		if (load_policy(w, &own, e) < 0)
 			return -1;
 		p = &own;
 	}
-	if (egress_parse_target(errand_text(w, "host"), &target, e) < 0)
+	if (networkview_decide(p, errand_text(w, "host"), &answer, e) < 0)
 		return -1;
-	if (target.port == 0)
-		target.port = DEFAULT_PORT;
-	json_add_text(j, "target", errand_text(w, "host"));
-	if (!p->has_network) {
-		json_add_bool(j, "allowed", false);
-		json_add_text(j, "reason", "the sandbox has no network");
-		json_add_text(j, "fix", "--network");
-		return 0;
-	}
-	if (target.name)
-		egress_decide_name(&p->egress, target.name, target.port, &d);
-	else
-		egress_decide_address(&p->egress, &target.address, target.port, EGRESS_NOT_OURS,
-				      &d);
-	egress_format_reason(&p->egress, &d, &reason);
-	egress_format_fix(&d, target.name, target.name ? NULL : &target.address, target.port, &fix);
-	json_add_bool(j, "allowed", d.is_allowed);
-	json_add_text(j, "reason", buf_text(&reason));
-	if (fix.len)
-		json_add_text(j, "fix", buf_text(&fix));
+	json_add_bool(j, "allowed", answer.is_allowed);
+	json_add_text(j, "target", buf_text(&answer.target));
+	json_add_text(j, "reason", buf_text(&answer.reason));
+	if (answer.fix.len)
+		json_add_text(j, "fix", buf_text(&answer.fix));
 	return 0;
 }

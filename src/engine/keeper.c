@@ -1020,23 +1020,6 @@ static int hold_signals(struct keeper *k, struct err *e)
 	return 0;
 }
 
-/* The first word of a serving init: it is ready, or it has failed. */
-static int await_init(struct keeper *k, struct err *e)
-{
-	struct report report;
-	int r = report_read(k->session.sandbox.report_fd, &report, e);
-
-	if (r < 0)
-		return -1;
-	if (r == 0)
-		return err_set(e, ERR_SYSTEM, "init died while the sandbox started");
-	if (report.kind == REPORT_FAILED) {
-		*e = report.error;
-		return -1;
-	}
-	return 0;
-}
-
 static int build(struct keeper *k, struct err *e)
 {
 	struct named *n = k->options.named;
@@ -1064,7 +1047,7 @@ static int build(struct keeper *k, struct err *e)
 	if (session_prepare(&k->session, &options, e) < 0)
 		return -1;
 	command_init(&none, k->options.policy);
-	if (session_start(&k->session, &none, 0, e) < 0 || await_init(k, e) < 0)
+	if (session_start(&k->session, &none, 0, e) < 0 || session_await_init(&k->session, e) < 0)
 		return -1;
 	if (fcntl(k->session.sandbox.orders_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
 		return err_sys(e, errno, "prepare the socket for orders");

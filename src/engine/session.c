@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "net/netns.h"
 #include "net/plan.h"
+#include "sandbox/report.h"
 #include "sandbox/cpuset.h"
 #include "sandbox/landlock.h"
 #include "sandbox/mount.h"
@@ -237,5 +238,21 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 	if (native_start(&plan, &s->sandbox, e) < 0)
 		return -1;
 	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
+	return 0;
+}
+
+int session_await_init(const struct session *s, struct err *e)
+{
+	struct report report;
+	int r = report_read(s->sandbox.report_fd, &report, e);
+
+	if (r < 0)
+		return -1;
+	if (r == 0)
+		return err_set(e, ERR_SYSTEM, "init died while the sandbox started");
+	if (report.kind == REPORT_FAILED) {
+		*e = report.error;
+		return -1;
+	}
 	return 0;
 }

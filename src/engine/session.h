@@ -65,3 +65,5 @@ unsigned session_choose_filter(const struct session *s, unsigned streams);
 /* `command` has its words, variables and streams; the rest is filled in. */
 ERR_CHECKED int session_start(struct session *s, struct command *command, unsigned streams,
 			      struct err *e);
+/* The first word of a serving init: it is ready, or it has failed. */
+ERR_CHECKED int session_await_init(const struct session *s, struct err *e);

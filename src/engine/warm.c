@@ -167,22 +167,6 @@ static void serve(struct warm *w)
 	}
 }
 
-static int await_init(struct warm *w, struct err *e)
-{
-	struct report report;
-	int r = report_read(w->session.sandbox.report_fd, &report, e);
-
-	if (r < 0)
-		return -1;
-	if (r == 0)
-		return err_set(e, ERR_SYSTEM, "init died while the sandbox started");
-	if (report.kind == REPORT_FAILED) {
-		*e = report.error;
-		return -1;
-	}
-	return 0;
-}
-
 static int open_image(struct warm *w, struct err *e)
 {
 	const struct images_request q = {
@@ -216,7 +200,7 @@ static int build(struct warm *w, struct err *e)
 	if (session_prepare(&w->session, &options, e) < 0)
 		return -1;
 	command_init(&none, w->options->policy);
-	if (session_start(&w->session, &none, 0, e) < 0 || await_init(w, e) < 0)
+	if (session_start(&w->session, &none, 0, e) < 0 || session_await_init(&w->session, e) < 0)
 		return -1;
 	if (fcntl(w->session.sandbox.orders_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
 		return err_sys(e, errno, "prepare the socket for orders");

@@ -1,0 +1,26 @@
+#pragma once
+/* networkview - what commands and errands say about the network: the log added up, an answer. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "net/netlog.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+
+#define NETWORKVIEW_DEFAULT_PORT 443
+
+/* Both files of the log, of one sandbox or (NULL) of all; the latest last. */
+ERR_CHECKED int networkview_sum(char *const *environ_list, const char *sandbox,
+				struct netlog_sum *ret, struct err *e);
+
+/* May it connect there, and why? */
+struct networkview_answer {
+	bool is_allowed;
+	struct buf target, reason, fix;
+	const char *note; /* or NULL */
+};
+void networkview_answer_init(struct networkview_answer *a);
+void networkview_answer_done(struct networkview_answer *a);
+/* `target` is "HOST", "HOST:PORT", an address with or without a port. */
+ERR_CHECKED int networkview_decide(const struct policy *p, const char *target,
+				   struct networkview_answer *ret, struct err *e);
