@@ -81,20 +81,24 @@ IMAGE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c path.c cl
 IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHARED))
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 
-# What speaks the Model Context Protocol, with jansson; errands of the launcher do what is asked.
-MCP_MAIN := src/mcp/server.c
-MCP_ONLY := $(wildcard src/mcp/*.c src/ops/*.c)
-MCP_SHARED := $(addprefix src/base/,err.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c) \
+# What speaks to programs, with jansson (MCP), libevent and OpenSSL (HTTP); errands of the launcher
+# do what is asked.
+FACE_MAINS := src/mcp/server.c src/http/httpd.c
+FACE_ONLY := $(wildcard src/mcp/*.c src/http/*.c src/ops/*.c)
+FACE_SHARED := $(addprefix src/base/,err.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c timestamp.c) \
 	$(addprefix src/policy/,operation.c ratelimit.c)
-MCP_OBJECTS := $(patsubst src/%.c,$(BUILD)/face/%.o,$(MCP_ONLY) $(MCP_SHARED))
+FACE_OBJECTS := $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/ops/%,$(FACE_ONLY)) $(FACE_SHARED))
+MCP_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/mcp/%,$(FACE_ONLY)))
 MCP_LIBRARIES := -ljansson
+SERVE_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/http/%,$(FACE_ONLY)))
+SERVE_LIBRARIES := -levent_core -levent_extra -levent_openssl -lssl -lcrypto -ljansson
 
-SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY) $(MCP_ONLY),$(wildcard src/*/*.c))
+SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY) $(FACE_ONLY),$(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY)) \
-	$(filter-out $(MCP_MAIN),$(MCP_ONLY))
+	$(filter-out $(FACE_MAINS) src/http/connection.c src/http/api.c,$(FACE_ONLY))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
@@ -102,8 +106,8 @@ UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined
 # A fuzz target is one file. gcc replays its corpus in `make check`; clang looks for more.
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
-FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN) $(MCP_MAIN), \
-	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image ops mcp)))) src/engine/auditline.c \
+FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN) $(FACE_MAINS), \
+	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image ops mcp)))) src/http/head.c src/engine/auditline.c \
 	src/sandbox/order.c src/sandbox/tasklog.c
 FUZZ_CC := clang
 FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \
@@ -120,7 +124,7 @@ FILETOOL := $(BUILD)/filetool
 
 .PHONY: all
 all: $(BUILD)/agentkernel $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel-mcp \
-	$(BUILD)/agentkernel.1
+	$(BUILD)/agentkernel-serve $(BUILD)/agentkernel.1
 
 $(KERNEL_HEADERS)/.done:
 	@mkdir -p $(@D)
@@ -193,11 +197,15 @@ $(BUILD)/agentkernel-mcp: $(MCP_OBJECTS)
 	@echo '  LD   $@'
 	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(MCP_OBJECTS) $(MCP_LIBRARIES)
 
+$(BUILD)/agentkernel-serve: $(SERVE_OBJECTS)
+	@echo '  LD   $@'
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(SERVE_OBJECTS) $(SERVE_LIBRARIES)
+
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
 	$(Q)$(BUILD)/agentkernel help --man > $@
 
--include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d) $(IMAGE_OBJECTS:.o=.d) $(MCP_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(GATE_OBJECTS:.o=.d) $(IMAGE_OBJECTS:.o=.d) $(MCP_OBJECTS:.o=.d) $(SERVE_OBJECTS:.o=.d)
 
 # ---- packages ----------------------------------------------------------------------------
 
@@ -284,6 +292,7 @@ INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-gate \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-image \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-mcp \
+	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-serve \
 	$(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1 \
 	$(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel \
@@ -297,7 +306,7 @@ install: build-packages
 	@install -d $(dir $(INSTALLED))
 	install -m 755 $(BUILD)/agentkernel $(DESTDIR)$(PREFIX)/bin/agentkernel
 	install -m 755 $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel-mcp \
-		$(DESTDIR)$(PREFIX)/libexec/agentkernel/
+		$(BUILD)/agentkernel-serve $(DESTDIR)$(PREFIX)/libexec/agentkernel/
 	install -m 644 $(BUILD)/agentkernel.1 $(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1
 	@$(BUILD)/agentkernel completion bash \
 		> $(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel

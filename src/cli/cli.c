@@ -59,6 +59,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_agent_list,
 	&cmd_agent_run,
 	&cmd_mcp_server,
+	&cmd_serve,
 	&cmd_daemon_start,
 	&cmd_daemon_stop,
 	&cmd_daemon_status,

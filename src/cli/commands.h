@@ -61,5 +61,6 @@ extern const struct cli_command cmd_sandbox_resume;
 extern const struct cli_command cmd_sandbox_start;
 extern const struct cli_command cmd_sandbox_stop;
 extern const struct cli_command cmd_sandbox_update;
+extern const struct cli_command cmd_serve;
 extern const struct cli_command cmd_stats;
 extern const struct cli_command cmd_version;

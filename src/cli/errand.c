@@ -39,6 +39,13 @@ static errand_fn *const functions[] = {
 	[OPERATION_FORK] = errandsandbox_fork,
 	[OPERATION_NETWORK_LOG] = errandsandbox_network_log,
 	[OPERATION_NETWORK_CHECK] = errandsandbox_network_check,
+	[OPERATION_INFO] = errandsandbox_info,
+	[OPERATION_FILE_REMOVE] = errandfile_remove,
+	[OPERATION_EXTEND] = errandsandbox_extend,
+	[OPERATION_AUDIT] = errandsandbox_audit,
+	[OPERATION_EXEC_LIST] = errandcommand_exec_list,
+	[OPERATION_CHECKPOINT_LIST] = errandsandbox_checkpoint_list,
+	[OPERATION_CHECKPOINT_REMOVE] = errandsandbox_checkpoint_remove,
 };
 _Static_assert(COUNT_OF(functions) == OPERATION_COUNT, "an operation has no function");
 

@@ -85,8 +85,10 @@ void errand_give_stderr(const struct errand *w);
 void errand_take_stderr(const struct errand *w);
 
 errand_fn errandcommand_run, errandcommand_exec, errandcommand_exec_start,
-	errandcommand_exec_output, errandcommand_exec_kill;
+	errandcommand_exec_output, errandcommand_exec_kill, errandcommand_exec_list;
 errand_fn errandsandbox_create, errandsandbox_list, errandsandbox_remove, errandsandbox_start,
 	errandsandbox_stop, errandsandbox_checkpoint, errandsandbox_restore, errandsandbox_fork,
-	errandsandbox_network_log, errandsandbox_network_check;
-errand_fn errandfile_write, errandfile_read, errandfile_list;
+	errandsandbox_network_log, errandsandbox_network_check, errandsandbox_info,
+	errandsandbox_extend, errandsandbox_audit, errandsandbox_checkpoint_list,
+	errandsandbox_checkpoint_remove;
+errand_fn errandfile_write, errandfile_read, errandfile_list, errandfile_remove;

@@ -430,3 +430,37 @@ int errandcommand_exec_kill(struct errand *w, struct json *j, struct err *e)
 	json_add_text(j, "note", "the signal was sent");
 	return 0;
 }
+
+int errandcommand_exec_list(struct errand *w, struct json *j, struct err *e)
+{
+	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
+	const char *name = errand_text(w, "name");
+
+	if (errand_check_sandbox(w, name, e) < 0)
+		return -1;
+	/* one that does not run has none */
+	if (tasks_list(w->environ_list, name, &list, e) < 0 && e->code != ERR_NOT_FOUND)
+		return -1;
+	json_open_array(j, "entries");
+	for (size_t i = 0; i < list.count; i++) {
+		const struct control_task *t = &list.entries[i];
+		char id[TASKS_ID_MAX_BYTES];
+
+		if (!(t->flags & ORDER_DETACHED))
+			continue;
+		(void)snprintf(id, sizeof(id), "%08" PRIx32, t->id);
+		json_open_object(j, NULL);
+		json_add_text(j, "id", id);
+		json_add_text(j, "command", t->text);
+		json_add_number(j, "pid", t->pid);
+		json_add_bool(j, "running", t->ended_ms == 0);
+		if (t->ended_ms)
+			json_add_number(j, "exit_code",
+					WIFEXITED(t->wait_status) ? WEXITSTATUS(t->wait_status)
+								  : 128 + WTERMSIG(t->wait_status));
+		json_add_number(j, "started_ms", (int64_t)t->started_ms);
+		json_close_object(j);
+	}
+	json_close_array(j);
+	return 0;
+}

@@ -2,6 +2,7 @@
 #include "cli/errand.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "engine/files.h"
 #include "engine/named.h"
@@ -117,6 +118,24 @@ static void add_base64(struct json *j, const char *key, const struct buf *b)
 	json_add_bytes(j, key, text, out);
 }
 
+/* All of it to standard output, for a face that hands it on as it is. */
+static int send_raw(struct files *f, const char *path, struct json *j, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	struct stat st;
+	int r;
+
+	if (files_open_file(f, path, FILES_READ, 0, &fd, e) < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s'", path);
+	r = file_copy(fd, STDOUT_FILENO, UINT64_MAX);
+	if (r < 0)
+		return err_sys(e, -r, "send '%s'", path);
+	json_add_number(j, "size", (int64_t)st.st_size);
+	return 0;
+}
+
 int errandfile_read(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
@@ -129,6 +148,8 @@ int errandfile_read(struct errand *w, struct json *j, struct err *e)
 	if (check_path(path, e) < 0 || open_files(w, &f, e) < 0 ||
 	    files_read(&f, path, offset, &bytes, &size, e) < 0)
 		return -1;
+	if (errand_flag(w, "raw"))
+		return send_raw(&f, path, j, e);
 	end_at_character(&bytes, offset + bytes.len >= size);
 	if (is_text(&bytes)) {
 		json_add_bytes(j, "content", buf_text(&bytes), bytes.len);
@@ -200,5 +221,17 @@ int errandfile_list(struct errand *w, struct json *j, struct err *e)
 	}
 	json_close_array(j);
 	json_add_bool(j, "cut", list.is_cut);
+	return 0;
+}
+
+int errandfile_remove(struct errand *w, struct json *j, struct err *e)
+{
+	CLEANUP(files_close) struct files f;
+	const char *path = errand_text(w, "path");
+
+	files_init(&f);
+	if (check_path(path, e) < 0 || open_files(w, &f, e) < 0 || files_remove(&f, path, 0, e) < 0)
+		return -1;
+	json_add_text(j, "note", "it is gone");
 	return 0;
 }

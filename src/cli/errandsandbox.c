@@ -2,14 +2,22 @@
 #include "cli/errand.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/parse.h"
+#include "base/timestamp.h"
 #include "cli/networkview.h"
 #include "cli/pickimage.h"
 #include "cli/sandboxview.h"
+#include "engine/audit.h"
 #include "engine/checkpoint.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
+#include "engine/statedir.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What a sandbox is now, and what was done. */
@@ -159,18 +167,39 @@ int errandsandbox_checkpoint(struct errand *w, struct json *j, struct err *e)
 	return 0;
 }
 
+/* By its id, or by the comment that a program gave it as a name; the latest of these. */
+static int find_checkpoint(const struct errand *w, const char *id,
+			   char ret[CHECKPOINT_ID_BYTES + 1], struct err *e)
+{
+	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+
+	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0)
+		return -1;
+	for (size_t i = list.count; i-- > 0;) {
+		const struct checkpoint *c = &list.entries[i];
+
+		if (strcmp(c->id, id) != 0 && (!c->comment || strcmp(c->comment, id) != 0))
+			continue;
+		(void)snprintf(ret, CHECKPOINT_ID_BYTES + 1, "%s", c->id);
+		return 0;
+	}
+	return err_set(e, ERR_NOT_FOUND, "no checkpoint '%s'", id);
+}
+
 /* The policy of a sandbox does not come from its checkpoints: it stays as it is. */
 int errandsandbox_restore(struct errand *w, struct json *j, struct err *e)
 {
 	const char *name = errand_text(w, "name");
+	char id[CHECKPOINT_ID_BYTES + 1];
 	bool was_running;
 
-	if (errand_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, e) < 0 ||
+	    find_checkpoint(w, errand_text(w, "id"), id, e) < 0)
 		return -1;
 	was_running = is_running(w, name);
 	if (was_running && lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
 		return -1;
-	if (checkpoint_restore(w->environ_list, name, errand_text(w, "id"), e) < 0)
+	if (checkpoint_restore(w->environ_list, name, id, e) < 0)
 		return -1;
 	if (was_running && lifecycle_start(w->environ_list, name, e) < 0)
 		return -1;
@@ -245,5 +274,129 @@ int errandsandbox_network_check(struct errand *w, struct json *j, struct err *e)
 	json_add_text(j, "reason", buf_text(&answer.reason));
 	if (answer.fix.len)
 		json_add_text(j, "fix", buf_text(&answer.fix));
+	return 0;
+}
+
+/* ---- for programs over HTTP ---- */
+
+int errandsandbox_info(struct errand *w, struct json *j, struct err *e)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	const char *name = errand_text(w, "name"), *id = errand_text(w, "uuid");
+
+	if (lifecycle_list(w->environ_list, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++) {
+		const struct lifecycle_entry *entry = &list.entries[i];
+
+		if ((name && strcmp(entry->named.name, name) != 0) ||
+		    (id && strcmp(entry->named.id, id) != 0))
+			continue;
+		json_open_object(j, "sandbox");
+		sandboxview_add_members(j, entry);
+		json_close_object(j);
+		return 0;
+	}
+	return err_set(e, ERR_NOT_FOUND, "no sandbox '%s'", name ? name : id ? id : "");
+}
+
+int errandsandbox_extend(struct errand *w, struct json *j, struct err *e)
+{
+	const char *name = errand_text(w, "name");
+	uint64_t by_ms = 0, expires_s = 0;
+
+	if (parse_duration_ms(errand_text(w, "by"), NAMED_TTL_MIN_MS, NAMED_TTL_MAX_MS, &by_ms, e) <
+	    0)
+		return err_wrap(e, "by");
+	if (errand_check_sandbox(w, name, e) < 0 ||
+	    lifecycle_extend(w->environ_list, name, by_ms, &expires_s, e) < 0)
+		return -1;
+	json_add_number(j, "expires", (int64_t)expires_s);
+	return 0;
+}
+
+static void add_event(struct json *j, const struct auditline *a)
+{
+	char time[TIMESTAMP_TEXT_MAX_BYTES];
+
+	json_open_object(j, NULL);
+	json_add_text(j, "time", timestamp_format(a->time_ms, time));
+	json_add_text(j, "type", auditline_type_word(a->type));
+	json_add_text(j, "sandbox", a->sandbox);
+	if (a->what)
+		json_add_text(j, "what", a->what);
+	if (a->argv) {
+		json_open_array(j, "command");
+		for (char *const *word = a->argv; *word; word++)
+			json_add_text(j, NULL, *word);
+		json_close_array(j);
+	}
+	json_add_text(j, "result", a->result);
+	json_close_object(j);
+}
+
+/* The file that is written now: what happened lately. */
+int errandsandbox_audit(struct errand *w, struct json *j, struct err *e)
+{
+	const char *name = errand_text(w, "name");
+	cleanup_free char *path = NULL;
+	cleanup_free char *text = NULL;
+	cleanup_free char **words = mem_alloc(AUDITLINE_WORDS_MAX * sizeof(*words));
+	char *rest, *line;
+	size_t len = 0;
+	int r;
+
+	if (errand_check_sandbox(w, name, e) < 0 ||
+	    statedir_path(w->environ_list, AUDIT_FILE, &path, e) < 0)
+		return -1;
+	r = file_read_at(AT_FDCWD, path, 2 * AUDIT_MAX_BYTES, &text, &len);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "read '%s'", path);
+	json_open_array(j, "entries");
+	rest = text;
+	while (rest && (line = strsep(&rest, "\n"))) {
+		struct auditline a;
+
+		if (auditline_parse(line, strlen(line), words, &a) && a.sandbox &&
+		    strcmp(a.sandbox, name) == 0)
+			add_event(j, &a);
+	}
+	json_close_array(j);
+	return 0;
+}
+
+static void add_checkpoint(struct json *j, const struct checkpoint *c)
+{
+	json_open_object(j, NULL);
+	json_add_text(j, "id", c->id);
+	json_add_text(j, "sandbox", c->sandbox);
+	json_add_text(j, "comment", c->comment);
+	json_add_text(j, "image", c->image);
+	json_add_number(j, "created", (int64_t)c->created_s);
+	json_add_number(j, "bytes", (int64_t)c->bytes);
+	json_close_object(j);
+}
+
+int errandsandbox_checkpoint_list(struct errand *w, struct json *j, struct err *e)
+{
+	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+
+	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0)
+		return -1;
+	json_open_array(j, "entries");
+	for (size_t i = 0; i < list.count; i++)
+		add_checkpoint(j, &list.entries[i]);
+	json_close_array(j);
+	return 0;
+}
+
+int errandsandbox_checkpoint_remove(struct errand *w, struct json *j, struct err *e)
+{
+	char id[CHECKPOINT_ID_BYTES + 1];
+
+	if (find_checkpoint(w, errand_text(w, "id"), id, e) < 0 ||
+	    checkpoint_remove(w->environ_list, id, e) < 0)
+		return -1;
+	json_add_text(j, "note", "it is gone");
 	return 0;
 }

@@ -120,6 +120,20 @@ static const struct opt prewarm_rows[] = {
 	POLICY_ROWS,
 };
 
+static const struct opt serve_rows[] = {
+	{ "Where", "listen", 0, "WHERE", "ADDRESS:PORT or unix:PATH; may be given several times",
+	  .kind = OPT_LIST, .offset = offsetof(struct request_flags, listen) },
+	{ NULL, "api-key-file", 0, "FILE", "keys that callers over TCP need, one a line",
+	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, api_key_file) },
+	{ NULL, "api-key", 0, "KEY", "one key; others can see it in the list of processes",
+	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, api_key) },
+	{ NULL, "tls-cert", 0, "FILE", "certificate and chain, in PEM", .kind = OPT_TEXT,
+	  .offset = offsetof(struct request_flags, tls_cert) },
+	{ NULL, "tls-key", 0, "FILE", "its private key", .kind = OPT_TEXT,
+	  .offset = offsetof(struct request_flags, tls_key) },
+	POLICY_ROWS,
+};
+
 static const struct opt run_rows[] = {
 	POLICY_ROWS,
 	KEPT_ROWS,
@@ -147,6 +161,7 @@ static const struct opt create_rows[] = {
 };
 
 const struct opts_table request_options = { run_rows, COUNT_OF(run_rows) };
+const struct opts_table request_serve_options = { serve_rows, COUNT_OF(serve_rows) };
 const struct opts_table request_prewarm_options = { prewarm_rows, COUNT_OF(prewarm_rows) };
 const struct opts_table request_policy_options = { policy_rows, COUNT_OF(policy_rows) };
 const struct opts_table request_create_options = { create_rows, COUNT_OF(create_rows) };

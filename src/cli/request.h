@@ -21,11 +21,15 @@ struct request_flags {
 	const char *name;  /* NULL: none was asked for */
 	const char *from;  /* NULL: --image says */
 	const char *count; /* NULL: as usual */
+
+	struct opts_list listen;
+	const char *api_key, *api_key_file, *tls_cert, *tls_key; /* NULL: none */
 	bool is_kept;
 };
 
 extern const struct opts_table request_options;         /* run's */
 extern const struct opts_table request_create_options;  /* for a sandbox that stays */
+extern const struct opts_table request_serve_options;   /* for a server's ceiling */
 extern const struct opts_table request_prewarm_options; /* for sandboxes that wait ready */
 extern const struct opts_table request_policy_options;  /* less what is about running something */
 

@@ -569,12 +569,23 @@ static void answer_info(struct keeper *k, const struct client *client)
 
 /* ---- a policy that changes ---- */
 
+static void reload_expiry(struct keeper *k)
+{
+	CLEANUP(named_done) struct named fresh;
+	struct err ignored;
+
+	named_init(&fresh);
+	if (named_open(k->options.environ_list, k->options.named->name, &fresh, &ignored) == 0)
+		k->options.named->expires_s = fresh.expires_s;
+}
+
 static int reload(struct keeper *k, struct err *e)
 {
 	struct policy *p = mem_alloc(sizeof(*p));
 	struct order_limits limits;
 	bool has_cgroup = k->session.cgroup.kind != CGROUP_NONE;
 
+	reload_expiry(k);
 	if (named_load_policy(k->options.named, p, e) < 0) {
 		free(p);
 		return -1;

@@ -625,6 +625,29 @@ int lifecycle_update(char *const *environ_list, const char *name,
 		     name, e);
 }
 
+static int extend(char *const *environ_list, const char *name, uint64_t by_ms,
+		  uint64_t *ret_expires_s, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
+		return -1;
+	n.expires_s = (n.expires_s ? n.expires_s : (uint64_t)time(NULL)) + (by_ms + 999) / 1000;
+	if (named_save(&n, e) < 0)
+		return -1;
+	*ret_expires_s = n.expires_s;
+	return save_change(&n, &policy, e); /* which tells its supervisor to look again */
+}
+
+int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
+		     uint64_t *ret_expires_s, struct err *e)
+{
+	return noted(extend(environ_list, name, by_ms, ret_expires_s, e), environ_list,
+		     AUDITLINE_UPDATE, name, e);
+}
+
 /* ---- looking ---- */
 
 /* False: it has gone since its name was read. */

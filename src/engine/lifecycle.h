@@ -56,6 +56,10 @@ ERR_CHECKED int lifecycle_remove(char *const *environ_list, const char *name, un
 /* By its own supervisor, when its time is over: it is open and locked. */
 void lifecycle_remove_expired(char *const *environ_list, struct named *n);
 
+/* It is removed so much later than it would be, or so long from now if it would never be. */
+ERR_CHECKED int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
+				 uint64_t *ret_expires_s, struct err *e);
+
 /* New values for some fields of its policy, at once where it runs. */
 ERR_CHECKED int lifecycle_update(char *const *environ_list, const char *name,
 				 const struct policy_setting *settings, size_t count,

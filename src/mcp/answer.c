@@ -27,7 +27,8 @@ json_t *answer_tools(void)
 	json_t *list = json_array();
 
 	for (unsigned id = 0; id < OPERATION_COUNT; id++)
-		(void)json_array_append_new(list, tool(operation_get(id)));
+		if (!(operation_get(id)->hints & OPERATION_IS_NO_TOOL))
+			(void)json_array_append_new(list, tool(operation_get(id)));
 	return list;
 }
 

@@ -267,7 +267,8 @@ static void on_call(struct protocol *p, const struct request *r)
 	cleanup_buf struct buf words;
 
 	buf_init(&words, BUF_TEXT_MAX_BYTES);
-	if (!name || !operation_find(name, &id)) {
+	if (!name || !operation_find(name, &id) ||
+	    operation_get(id)->hints & OPERATION_IS_NO_TOOL) {
 		buf_addf(&words,
 			 name ? "no tool '%.100s' (tools/list shows them)"
 			      : "the tool's name is missing",

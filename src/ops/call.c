@@ -191,7 +191,8 @@ unsigned call_poll(const struct call *c, struct pollfd polled[CALL_POLL_MAX])
 	if (c->is_over)
 		return 0;
 	for (size_t i = 0; i < COUNT_OF(c->fds); i++)
-		if (c->fds[i] >= 0)
+		if (c->fds[i] >= 0 &&
+		    (i != CALL_INPUT || !c->has_more_input || call_unsent_input(c) > 0))
 			polled[count++] =
 				(struct pollfd){ .fd = c->fds[i],
 						 .events = i == CALL_INPUT ? POLLOUT : POLLIN };
@@ -203,7 +204,7 @@ unsigned call_poll(const struct call *c, struct pollfd polled[CALL_POLL_MAX])
 static void give_input(struct call *c)
 {
 	const struct buf *input = &c->arguments.input;
-	ssize_t n = input->len > c->input_done
+	ssize_t n = call_unsent_input(c) > 0
 			    ? write(c->fds[CALL_INPUT], input->bytes + c->input_done,
 				    input->len - c->input_done)
 			    : 0;
@@ -212,8 +213,38 @@ static void give_input(struct call *c)
 		return;
 	if (n > 0)
 		c->input_done += (size_t)n;
-	if (n < 0 || c->input_done == input->len)
+	if (c->input_done == input->len && c->has_more_input) {
+		buf_done(&c->arguments.input);
+		buf_init(&c->arguments.input, OPERATION_CONTENT_MAX_BYTES);
+		c->input_done = 0;
+	}
+	if (n < 0 || (c->input_done == input->len && !c->has_more_input))
 		cleanup_closep(&c->fds[CALL_INPUT]);
+}
+
+void call_add_input(struct call *c, const char *bytes, size_t len)
+{
+	struct buf *input = &c->arguments.input;
+
+	if (c->fds[CALL_INPUT] < 0)
+		return;
+	/* what has been taken makes room */
+	memmove(input->bytes, input->bytes + c->input_done, call_unsent_input(c));
+	input->len -= c->input_done;
+	c->input_done = 0;
+	buf_add(input, bytes, len);
+}
+
+void call_end_input(struct call *c)
+{
+	c->has_more_input = false;
+	if (c->fds[CALL_INPUT] >= 0 && call_unsent_input(c) == 0)
+		cleanup_closep(&c->fds[CALL_INPUT]);
+}
+
+size_t call_unsent_input(const struct call *c)
+{
+	return c->arguments.input.len - c->input_done;
 }
 
 static void take_bytes(struct call *c, enum call_stream stream, const char *bytes, size_t len)

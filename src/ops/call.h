@@ -43,6 +43,7 @@ struct call {
 	uint64_t started_ms;
 	uint64_t kill_at_ms; /* 0: not told to end */
 	bool is_cancelled, is_over;
+	bool has_more_input; /* its owner adds some: call_add_input(), until call_end_input() */
 
 	/* As output comes; may be NULL. */
 	void (*on_output)(void *context, enum call_stream stream, const char *bytes, size_t len);
@@ -62,6 +63,11 @@ unsigned call_poll(const struct call *c, struct pollfd polled[CALL_POLL_MAX]);
 void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count);
 /* Time passes: a cancelled errand that does not end is killed. Milliseconds until the next look. */
 int call_on_time(struct call *c, uint64_t now_ms);
+
+/* Bytes that wait to be taken; the owner goes on when they are few. */
+void call_add_input(struct call *c, const char *bytes, size_t len);
+void call_end_input(struct call *c);
+size_t call_unsent_input(const struct call *c);
 
 /* Its sandbox ends, and with it the errand. */
 void call_cancel(struct call *c);

@@ -274,6 +274,39 @@ static const struct operation_field network_check_results[] = {
 	END,
 };
 
+static const struct operation_field info_params[] = {
+	{ "name", OPERATION_TEXT, "The sandbox." },
+	{ "uuid", OPERATION_TEXT, "Or its id." },
+	END,
+};
+static const struct operation_field object_results[] = {
+	{ "sandbox", OPERATION_OBJECT, "All that is known of it.", .is_required = true },
+	END,
+};
+static const struct operation_field path_params[] = {
+	NAME("The sandbox; it is started if it is not running."),
+	{ "path", OPERATION_TEXT, "Absolute path inside.", .is_required = true },
+	END,
+};
+static const struct operation_field extend_params[] = {
+	NAME("The sandbox."),
+	{ "by", OPERATION_TEXT, "How much longer it lives: '30m'.", .is_required = true },
+	END,
+};
+static const struct operation_field extend_results[] = {
+	{ "expires", OPERATION_INTEGER, "When, in seconds since 1970.", .is_required = true },
+	END,
+};
+static const struct operation_field entries_results[] = {
+	{ "entries", OPERATION_OBJECTS, "One object each.", .is_required = true },
+	END,
+};
+static const struct operation_field no_params[] = { END };
+static const struct operation_field id_params[] = {
+	{ "id", OPERATION_TEXT, "Its id, or the comment it was made with.", .is_required = true },
+	END,
+};
+
 static const struct operation operations[] = {
 	[OPERATION_RUN] = { "sandbox_run", "Run in a fresh sandbox",
 			    "Runs one command in a fresh sandbox that is thrown away afterwards. "
@@ -365,6 +398,34 @@ static const struct operation operations[] = {
 				      "have to change. Contacts nobody.",
 				      OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT,
 				      network_check_params, network_check_results },
+	[OPERATION_INFO] = { "sandbox_info", "Show a sandbox", "Shows one named sandbox.",
+			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_NO_TOOL,
+			     info_params, object_results },
+	[OPERATION_FILE_REMOVE] = { "sandbox_file_remove", "Remove a file",
+				    "Removes a file of a named sandbox.",
+				    OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, path_params,
+				    done_results },
+	[OPERATION_EXTEND] = { "sandbox_extend", "Let a sandbox live longer",
+			       "Moves the time at which it is removed.", OPERATION_IS_NO_TOOL,
+			       extend_params, extend_results },
+	[OPERATION_AUDIT] = { "sandbox_audit", "Show what was done",
+			      "Lists what was done to a named sandbox.",
+			      OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_NO_TOOL,
+			      name_params, entries_results },
+	[OPERATION_EXEC_LIST] = { "sandbox_exec_list", "List long commands",
+				  "Lists commands that were started and not waited for.",
+				  OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
+					  OPERATION_IS_NO_TOOL,
+				  name_params, entries_results },
+	[OPERATION_CHECKPOINT_LIST] = { "checkpoint_list", "List checkpoints",
+					"Lists the checkpoints of all sandboxes.",
+					OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
+						OPERATION_IS_NO_TOOL,
+					no_params, entries_results },
+	[OPERATION_CHECKPOINT_REMOVE] = { "checkpoint_remove", "Remove a checkpoint",
+					  "Removes one checkpoint.",
+					  OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, id_params,
+					  done_results },
 };
 static_assert(sizeof(operations) / sizeof(operations[0]) == OPERATION_COUNT,
 	      "an operation has no row");

@@ -36,6 +36,15 @@ enum operation_id {
 	OPERATION_NETWORK_LOG,
 	OPERATION_NETWORK_CHECK,
 
+	/* these are no tools: see OPERATION_IS_NO_TOOL */
+	OPERATION_INFO,
+	OPERATION_FILE_REMOVE,
+	OPERATION_EXTEND,
+	OPERATION_AUDIT,
+	OPERATION_EXEC_LIST,
+	OPERATION_CHECKPOINT_LIST,
+	OPERATION_CHECKPOINT_REMOVE,
+
 	OPERATION_COUNT
 };
 
@@ -67,6 +76,7 @@ enum operation_hints {
 	OPERATION_IS_IDEMPOTENT = 1 << 2,
 	OPERATION_IS_OPEN = 1 << 3,       /* talks to the world outside */
 	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command whose output is the caller's */
+	OPERATION_IS_NO_TOOL = 1 << 5,    /* for programs over HTTP; agents do without */
 };
 
 struct operation {

@@ -6,7 +6,7 @@ setup_file() {
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX)
 	chmod 755 "$SHARED"
-	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD/probe" "$SHARED/"
+	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD"/agentkernel-serve "$BUILD/probe" "$SHARED/"
 	mkdir -m 777 "$SHARED/work" "$SHARED/home"
 	AK=$SHARED/agentkernel
 	PROBE=$SHARED/probe

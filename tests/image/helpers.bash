@@ -9,7 +9,7 @@ setup_shared() {
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX) || return 1
 	chmod 755 "$SHARED"
 	mkdir "$SHARED/home" "$SHARED/work"
-	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$SHARED/" || return 1
+	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD"/agentkernel-serve "$SHARED/" || return 1
 	AK=$SHARED/agentkernel
 	case ${AS:-root} in
 	user) CALLER_ID=12345 ;;

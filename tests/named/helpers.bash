@@ -13,7 +13,7 @@ setup_shared() {
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX) || return 1
 	chmod 755 "$SHARED"
 	mkdir "$SHARED/home" "$SHARED/work" "$SHARED/import"
-	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD/probe" "$SHARED/" || return 1
+	cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD"/agentkernel-serve "$BUILD/probe" "$SHARED/" || return 1
 	AK=$SHARED/agentkernel
 	PROBE=$SHARED/probe
 	STATE=$SHARED/home/state

@@ -17,7 +17,7 @@ net_setup_file() {
 	PROBE=$SHARED/probe
 	if is_control; then PUB=$SHARED/pub; else PUB=/world; fi
 	world_up || return 1
-	[ ! -e "$BUILD/agentkernel" ] || cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD/probe" "$SHARED/" || return 1
+	[ ! -e "$BUILD/agentkernel" ] || cp "$BUILD"/agentkernel "$BUILD"/agentkernel-gate "$BUILD"/agentkernel-image "$BUILD"/agentkernel-mcp "$BUILD"/agentkernel-serve "$BUILD/probe" "$SHARED/" || return 1
 	cp "$BUILD/resolver" "$WORLD/pub/"
 	ln -s "$WORLD/pub" "$SHARED/pub"
 }

@@ -1,0 +1,119 @@
+/* cmd_serve - agentkernel serve: the HTTP API. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/face.h"
+#include "cli/request.h"
+#include "engine/audit.h"
+#include "engine/statedir.h"
+#include "policy/environment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEY_FILE_MAX_BYTES (64u << 10)
+#define SOCKET_NAME "serve.sock"
+
+static const char *const examples[] = {
+	"agentkernel serve",
+	"on a socket of your own, which it names",
+	"agentkernel serve --listen 127.0.0.1:18888 --api-key-file ~/.agentkernel-key",
+	"for programs on this machine that know the key",
+	"agentkernel serve --listen 0.0.0.0:8443 --api-key-file keys --tls-cert c.pem --tls-key "
+	"k.pem",
+	"for others, encrypted",
+	NULL,
+};
+
+static int read_keys(const struct request *r, struct buf *out, struct err *e)
+{
+	const char *from_environment =
+		environment_get(r->caller.environ_list, "AGENTKERNEL_API_KEY");
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	int failed;
+
+	if (r->flags.api_key)
+		buf_addf(out, "%s\n", r->flags.api_key);
+	else if (from_environment && *from_environment)
+		buf_addf(out, "%s\n", from_environment);
+	if (!r->flags.api_key_file)
+		return 0;
+	failed = file_read_at(AT_FDCWD, r->flags.api_key_file, KEY_FILE_MAX_BYTES, &text, &len);
+	if (failed < 0)
+		return err_sys(e, -failed, "--api-key-file: read '%s'", r->flags.api_key_file);
+	if (len == 0 || strlen(text) != len)
+		return err_set(e, ERR_INVALID, "--api-key-file: '%s' holds no keys",
+			       r->flags.api_key_file);
+	buf_addf(out, "%s\n", text);
+	return 0;
+}
+
+static int add_places(struct face *f, const struct request *r, struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	for (unsigned i = 0; i < r->flags.listen.count; i++)
+		face_add_pair(f, "--listen", r->flags.listen.texts[i]);
+	if (r->flags.listen.count > 0)
+		return 0;
+	if (statedir_make_path(r->caller.environ_list, SOCKET_NAME, &path, e) < 0)
+		return -1;
+	cli_say("listening at %s", path);
+	face_add(f, mem_dup("--listen"));
+	face_add(f, mem_format("unix:%s", path));
+	return 0;
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(face_done) struct face face = { 0 };
+	cleanup_free char *audit = NULL;
+	cleanup_buf struct buf keys;
+	const char *none[1];
+	unsigned count = 0;
+	size_t typed_count;
+
+	buf_init(&keys, 2 * KEY_FILE_MAX_BYTES);
+	if (request_collect(&request_serve_options, argv, context->environ_list, &request, none, 0,
+			    &count, e) < 0)
+		return -1;
+	typed_count = request.settings.count;
+	if (request_resolve(&request, NULL, e) < 0 || read_keys(&request, &keys, e) < 0 ||
+	    face_begin(&face, "agentkernel-serve", e) < 0 ||
+	    statedir_make_path(context->environ_list, AUDIT_FILE, &audit, e) < 0)
+		return -1;
+	face_add(&face, mem_dup(audit));
+	face_add_ceiling(&face, &request, typed_count);
+	if (add_places(&face, &request, e) < 0)
+		return -1;
+	if (request.flags.tls_cert)
+		face_add_pair(&face, "--tls-cert", request.flags.tls_cert);
+	if (request.flags.tls_key)
+		face_add_pair(&face, "--tls-key", request.flags.tls_key);
+	if (setenv("AGENTKERNEL_SERVE_KEYS", buf_text(&keys), 1) < 0)
+		return err_sys(e, errno, "hand the keys over");
+	*ret_status = 0;
+	return face_become(&face, environ, e);
+}
+
+const struct cli_command cmd_serve = {
+	.name = "serve",
+	.summary = "serve sandboxes to programs over HTTP",
+	.usage = "[--listen ADDRESS:PORT|unix:PATH] [options]",
+	.text = "Without --listen: on a socket in the state directory, for you alone. The options "
+		"and\n"
+		"agentkernel.toml are the ceiling: what they do not allow no caller can get. GET\n"
+		"/openapi.json describes the API, GET /metrics has its figures. An address that is "
+		"not\n"
+		"loopback needs a key. SIGTERM lets requests under way finish.",
+	.examples = examples,
+	.options = &request_serve_options,
+	.run = run,
+};

@@ -1,0 +1,83 @@
+#pragma once
+/*
+ * connection - one client: requests in, answers out, over plain sockets or TLS.
+ *
+ * One request at a time; what a client sends ahead waits. A body is collected up to a maximum, or,
+ * where the route wants it, handed on piece by piece and no faster than it is taken. Answers are
+ * whole, or streams in chunks. A client that sends nothing for too long, or does not read, is
+ * dropped; nobody else notices.
+ */
+#include "base/buf.h"
+#include "http/head.h"
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONNECTION_BODY_MAX_BYTES (16u << 20)
+#define CONNECTION_HEAD_WAIT_S 15  /* for the whole head */
+#define CONNECTION_BODY_WAIT_S 30  /* without a byte */
+#define CONNECTION_IDLE_S 120      /* between requests */
+#define CONNECTION_WRITE_WAIT_S 60 /* for a client to read something */
+#define CONNECTION_UNSENT_MAX_BYTES (8u << 20)
+
+struct connection;
+
+struct connection_request {
+	struct head head;
+	struct buf body; /* all of it, unless it was handed on */
+	char *path;      /* decoded, without empty parts; "/a/b" */
+	char *query;     /* what follows '?', as it came; "" for none */
+};
+
+enum connection_body {
+	CONNECTION_COLLECT, /* then on_request() */
+	CONNECTION_HAND_ON, /* on_request() first, then on_body() for each piece */
+	CONNECTION_REFUSED, /* it has been answered */
+};
+
+struct connection_handler {
+	/* The head is there: what to do with the body. */
+	enum connection_body (*on_head)(struct connection *c, void *context);
+	void (*on_request)(struct connection *c, void *context);
+	/* Returns false to pause: connection_go_on() takes it up again. len 0: the end. */
+	bool (*on_body)(struct connection *c, const char *bytes, size_t len);
+	/* The client has gone, or the connection is done with: .user is not used any more. */
+	void (*on_gone)(struct connection *c);
+	void *context;
+};
+
+/* All of a server. */
+struct connection_list {
+	struct connection *first;
+	unsigned count;
+	bool is_draining;
+};
+
+/* Takes the transport. `is_trusted`: it needs no key, its owner was checked. */
+void connection_serve(struct connection_list *list, struct bufferevent *transport,
+		      const struct connection_handler *handler, bool is_trusted);
+bool connection_is_trusted(const struct connection *c);
+/* No more requests: idle ones are closed, the others after their answer. */
+void connection_drain(struct connection_list *list);
+
+const struct connection_request *connection_request(const struct connection *c);
+void connection_set_user(struct connection *c, void *user); /* of the request that is served */
+void *connection_user(const struct connection *c);
+void connection_go_on(struct connection *c);
+
+struct connection_header {
+	const char *name, *value;
+};
+/* One whole answer; `type` NULL: no body. `extra` ends with a NULL name, and may be NULL. */
+void connection_reply(struct connection *c, int status, const char *type, const char *bytes,
+		      size_t len, const struct connection_header *extra);
+
+/* An answer in pieces. */
+void connection_begin(struct connection *c, int status, const char *type,
+		      const struct connection_header *extra);
+void connection_send(struct connection *c, const char *bytes, size_t len);
+void connection_end(struct connection *c);
+size_t connection_unsent(const struct connection *c);
