@@ -90,7 +90,7 @@ FACE_SHARED := $(addprefix src/base/,err.c mem.c buf.c file.c clock.c json.c key
 FACE_OBJECTS := $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/ops/%,$(FACE_ONLY)) $(FACE_SHARED))
 MCP_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/mcp/%,$(FACE_ONLY)))
 MCP_LIBRARIES := -ljansson
-SERVE_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/http/%,$(FACE_ONLY)))
+SERVE_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/http/% src/mcp/protocol.c src/mcp/answer.c,$(FACE_ONLY)))
 SERVE_LIBRARIES := -levent_core -levent_extra -levent_openssl -lssl -lcrypto -ljansson
 
 SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_ONLY) $(FACE_ONLY),$(wildcard src/*/*.c))
@@ -98,7 +98,7 @@ OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY)) \
-	$(filter-out $(FACE_MAINS) src/http/connection.c src/http/api.c,$(FACE_ONLY))
+	$(filter-out $(FACE_MAINS) $(filter-out src/http/head.c,$(wildcard src/http/*.c)),$(FACE_ONLY))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all

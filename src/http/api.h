@@ -8,6 +8,7 @@
  */
 #include "base/buf.h"
 #include "http/connection.h"
+#include "mcp/protocol.h"
 #include "ops/call.h"
 #include "policy/ratelimit.h"
 
@@ -15,6 +16,18 @@
 #define API_KEYS_MAX 64u
 #define API_RATES_MAX 2u
 #define API_BATCH_MAX 64u
+
+struct api_call; /* of the Model Context Protocol, under way */
+
+#define API_SESSIONS_MAX 1024u /* the longest unused one makes way */
+#define API_SESSION_ID_BYTES 32u
+
+/* Of the protocol's legacy era; http/mcproute looks after them. */
+struct api_session {
+	char id[API_SESSION_ID_BYTES + 1];
+	const char *version;
+	uint64_t used_ms;
+};
 
 struct api {
 	struct event_base *base;
@@ -25,6 +38,9 @@ struct api {
 	unsigned rate_count;
 	const char *audit_path;
 	struct connection_list connections;
+	struct api_session *sessions;
+	unsigned session_count;
+	struct api_call *mcp_calls;
 	unsigned running;
 	uint64_t request_count, call_count, refused_count;
 	uint64_t started_ms;
@@ -33,3 +49,16 @@ struct api {
 };
 
 struct connection_handler api_handler(struct api *a);
+
+/* ---- for mcproute ---- */
+
+/* `gone` when the answer is complete, or the client has gone. */
+void api_follow(struct connection *c, void (*gone)(void *context), void *context);
+
+/* NULL and `e`: it was not started. `on_over` gets NULL for a cancelled one. */
+struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call,
+			       void (*on_over_fn)(void *context, json_t *result),
+			       void (*on_progress)(void *context, const char *words), void *context,
+			       struct err *e);
+void api_cancel(struct api_call *k);
+void api_cancel_mcp(struct api *a, const json_t *id); /* the one with that id */

@@ -52,6 +52,7 @@ struct protocol_batch {
 struct protocol {
 	struct protocol_handler handler;
 	const char *version; /* of the legacy era; NULL: no handshake yet */
+	bool is_modern;      /* by the transport's word */
 	json_t *tools;
 	json_t *listens[LISTENS_MAX]; /* ids of subscriptions that are open */
 	unsigned listen_count;
@@ -82,6 +83,29 @@ void protocol_free(struct protocol *p)
 		json_decref(p->listens[i]);
 	json_decref(p->tools);
 	free(p);
+}
+
+void protocol_set_modern(struct protocol *p)
+{
+	p->is_modern = true;
+}
+
+const char *protocol_find_version(const char *text)
+{
+	for (size_t i = 0; text && i < COUNT_OF(legacy_versions); i++)
+		if (strcmp(text, legacy_versions[i]) == 0)
+			return legacy_versions[i];
+	return NULL;
+}
+
+void protocol_set_version(struct protocol *p, const char *version)
+{
+	p->version = protocol_find_version(version);
+}
+
+const char *protocol_version(const struct protocol *p)
+{
+	return p->version;
 }
 
 void protocol_call_free(struct protocol_call *c)
@@ -213,10 +237,9 @@ static void on_initialize(struct protocol *p, const struct request *r)
 		answer_error(p, r->batch, r->id, CODE_PARAMS, "protocolVersion is missing", NULL);
 		return;
 	}
-	p->version = LATEST_LEGACY_VERSION;
-	for (size_t i = 0; i < COUNT_OF(legacy_versions); i++)
-		if (strcmp(offered, legacy_versions[i]) == 0)
-			p->version = legacy_versions[i];
+	p->version = protocol_find_version(offered);
+	if (!p->version)
+		p->version = LATEST_LEGACY_VERSION;
 	answer_result(p, r->batch, r->id, r->era,
 		      json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", p->version,
 				"capabilities", "tools", "serverInfo", server_info(),
@@ -447,7 +470,7 @@ static void take_message(struct protocol *p, const json_t *message, struct proto
 		return;
 	}
 	r.meta = json_object_get(params, "_meta");
-	r.era = is_modern(method, r.meta) ? PROTOCOL_MODERN : PROTOCOL_LEGACY;
+	r.era = p->is_modern || is_modern(method, r.meta) ? PROTOCOL_MODERN : PROTOCOL_LEGACY;
 	if (id)
 		on_request(p, method, &r);
 	else if (strcmp(method, "notifications/cancelled") == 0)

@@ -50,6 +50,16 @@ struct protocol_handler {
 struct protocol *protocol_new(const struct protocol_handler *handler);
 void protocol_free(struct protocol *p);
 
+/*
+ * For a transport that says more than the message: HTTP's headers. Afterwards messages are of the
+ * modern era whatever they say, or of the legacy one in this version (NULL: no handshake yet).
+ */
+void protocol_set_modern(struct protocol *p);
+void protocol_set_version(struct protocol *p, const char *version);
+const char *protocol_version(const struct protocol *p); /* NULL: no handshake yet */
+/* One of the dates of the legacy era, or NULL. */
+const char *protocol_find_version(const char *text);
+
 /* One line, without its end. */
 void protocol_take(struct protocol *p, const char *line, size_t len);
 /* A line that was too long to be kept. */

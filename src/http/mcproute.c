@@ -1,0 +1,352 @@
+/*
+ * mcproute - the Model Context Protocol over HTTP; see mcproute.h.
+ *
+ * Theory of operation. Each POST gets a protocol of its own for the time of its message, set to the
+ * era and version that its headers and session say. What the protocol sends is the answer; a call
+ * goes to the same machinery as the other routes' (http/api's webcalls, by api_call()).
+ */
+#include "http/mcproute.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "mcp/protocol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#define JSON_TYPE "application/json"
+#define MODERN_VERSION "2026-07-28"
+#define ASSUMED_VERSION "2025-03-26" /* of a client that sends no header */
+#define CODE_HEADER (-32020)
+#define CODE_METHOD (-32601)
+#define CODE_PARSE (-32700)
+#define CODE_REQUEST (-32600)
+#define CODE_PARAMS (-32602)
+#define CODE_VERSION (-32022)
+
+/* One POST. */
+struct post {
+	struct api *api;
+	struct connection *connection; /* NULL: it has gone */
+	struct protocol *protocol;
+	struct protocol_call *call; /* under way; NULL: none */
+	struct api_call *running;
+	bool is_modern, is_stream, is_answered;
+	char session[API_SESSION_ID_BYTES + 1]; /* of a new one; "": none */
+};
+
+static void post_free(struct post *p)
+{
+	protocol_free(p->protocol);
+	free(p);
+}
+
+/* ---- sessions ---- */
+
+static struct api_session *find_session(struct api *a, const char *id)
+{
+	for (unsigned i = 0; id && i < a->session_count; i++)
+		if (strcmp(a->sessions[i].id, id) == 0)
+			return &a->sessions[i];
+	return NULL;
+}
+
+static void add_session(struct api *a, const char *version, char ret_id[API_SESSION_ID_BYTES + 1])
+{
+	struct api_session *s;
+	unsigned char bytes[API_SESSION_ID_BYTES / 2];
+
+	if (a->session_count < API_SESSIONS_MAX) {
+		a->sessions = mem_grow(a->sessions, a->session_count + 1, sizeof(*a->sessions));
+		s = &a->sessions[a->session_count++];
+	} else {
+		s = &a->sessions[0];
+		for (unsigned i = 1; i < a->session_count; i++)
+			if (a->sessions[i].used_ms < s->used_ms)
+				s = &a->sessions[i];
+	}
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		abort();
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(s->id + 2 * i, 3, "%02x", bytes[i]);
+	s->version = version;
+	s->used_ms = clock_now_ms();
+	memcpy(ret_id, s->id, sizeof(s->id));
+}
+
+/* ---- answers ---- */
+
+static int status_of(const struct post *p, const json_t *message)
+{
+	const json_t *error = json_object_get(message, "error");
+	int code = (int)json_integer_value(json_object_get(error, "code"));
+
+	if (!error)
+		return 200;
+	if (code == CODE_PARSE || (code == CODE_REQUEST && !json_object_get(message, "id")))
+		return 400;
+	if (!p->is_modern)
+		return 200;
+	return code == CODE_METHOD ? 404 : code == CODE_VERSION || code == CODE_PARAMS ? 400 : 200;
+}
+
+static void send_message(struct post *p, json_t *message)
+{
+	char *text = json_dumps(message, JSON_COMPACT);
+	const struct connection_header session[] = { { "Mcp-Session-Id", p->session },
+						     { NULL, NULL } };
+	bool is_answer = json_object_get(message, "result") || json_object_get(message, "error") ||
+			 json_is_array(message);
+
+	if (!p->connection || p->is_answered) {
+		/* nobody is there to read it */
+	} else if (p->is_stream) {
+		cleanup_free char *event = mem_format("event: message\ndata: %s\n\n", text);
+
+		connection_send(p->connection, event, strlen(event));
+		if (is_answer) {
+			p->is_answered = true;
+			connection_end(p->connection);
+		}
+	} else if (is_answer) {
+		p->is_answered = true;
+		connection_reply(p->connection, status_of(p, message), JSON_TYPE, text,
+				 strlen(text), p->session[0] ? session : NULL);
+	}
+	free(text);
+}
+
+static void on_send(void *context, json_t *message)
+{
+	struct post *p = context;
+
+	if (protocol_version(p->protocol) && !p->is_modern && !p->session[0] &&
+	    json_object_get(json_object_get(message, "result"), "serverInfo"))
+		add_session(p->api, protocol_version(p->protocol), p->session);
+	send_message(p, message);
+	json_decref(message);
+}
+
+static unsigned on_count(void *context)
+{
+	return ((struct post *)context)->api->running;
+}
+
+static void on_cancel(void *context, const json_t *id)
+{
+	struct post *p = context;
+
+	api_cancel_mcp(p->api, id);
+}
+
+/* ---- calls ---- */
+
+static bool accepts_stream(const struct connection *c)
+{
+	const char *accept = head_get(&connection_request(c)->head, "accept");
+
+	return accept && strcasestr(accept, "text/event-stream");
+}
+
+static void on_over(void *context, json_t *result)
+{
+	struct post *p = context;
+	struct protocol_call *call = p->call;
+
+	p->call = NULL;
+	p->running = NULL;
+	if (p->connection && result)
+		protocol_answer(p->protocol, call, result); /* which frees p, by on_gone() */
+	else {
+		json_decref(result);
+		protocol_drop(p->protocol, call);
+		if (!p->connection)
+			post_free(p);
+	}
+}
+
+static void on_progress(void *context, const char *words)
+{
+	struct post *p = context;
+
+	if (p->is_stream && p->call)
+		protocol_tell_progress(p->protocol, p->call, words);
+}
+
+static void on_call(void *context, struct protocol_call *call)
+{
+	static const struct connection_header headers[] = { { "Cache-Control", "no-cache" },
+							    { "X-Accel-Buffering", "no" },
+							    { NULL, NULL } };
+	struct post *p = context;
+	struct err e = { 0 };
+
+	p->call = call;
+	p->running = api_start_mcp(p->api, call, on_over, on_progress, p, &e);
+	if (!p->running) {
+		p->call = NULL;
+		protocol_answer_failure(p->protocol, call, e.msg);
+		return;
+	}
+	if (call->progress_token && !call->batch && accepts_stream(p->connection)) {
+		p->is_stream = true;
+		connection_begin(p->connection, 200, "text/event-stream", headers);
+	}
+}
+
+/* ---- requests ---- */
+
+static void refuse(struct connection *c, int status, int code, const char *words, const json_t *id)
+{
+	json_t *message = json_pack("{s:s, s:{s:i, s:s}}", "jsonrpc", "2.0", "error", "code", code,
+				    "message", words);
+	char *text;
+
+	if (id)
+		(void)json_object_set(message, "id", (json_t *)(uintptr_t)id);
+	text = json_dumps(message, JSON_COMPACT);
+	connection_reply(c, status, JSON_TYPE, text, strlen(text), NULL);
+	free(text);
+	json_decref(message);
+}
+
+/* Values of modern headers may be "=?base64?...?="; ours compare only what needs none. */
+static bool is_header(const struct head *h, const char *name, const char *expected)
+{
+	const char *value = head_get(h, name);
+
+	return value && expected && strcmp(value, expected) == 0;
+}
+
+static const json_t *modern_meta(const json_t *message)
+{
+	return json_object_get(json_object_get(json_object_get(message, "params"), "_meta"),
+			       "io.modelcontextprotocol/protocolVersion");
+}
+
+/* The era's own checks; false: it was answered. */
+static bool check_modern(struct connection *c, const json_t *message)
+{
+	const struct head *h = &connection_request(c)->head;
+	const json_t *version = modern_meta(message), *id = json_object_get(message, "id");
+	const char *method = json_string_value(json_object_get(message, "method"));
+	const char *name =
+		json_string_value(json_object_get(json_object_get(message, "params"), "name"));
+
+	if (!json_is_string(version))
+		return true; /* the protocol says what is missing */
+	if (!is_header(h, "mcp-protocol-version", json_string_value(version))) {
+		refuse(c, 400, CODE_HEADER, "MCP-Protocol-Version differs from the message", id);
+		return false;
+	}
+	if (strcmp(json_string_value(version), MODERN_VERSION) != 0)
+		return true;
+	if (!is_header(h, "mcp-method", method) ||
+	    (method && strcmp(method, "tools/call") == 0 && !is_header(h, "mcp-name", name))) {
+		refuse(c, 400, CODE_HEADER, "Mcp-Method or Mcp-Name differs from the message", id);
+		return false;
+	}
+	return true;
+}
+
+/* The session and its version; false: it was answered. */
+static bool check_legacy(struct post *p, const json_t *message)
+{
+	const struct head *h = &connection_request(p->connection)->head;
+	const char *id = head_get(h, "mcp-session-id"),
+		   *version = head_get(h, "mcp-protocol-version");
+	const char *method = json_string_value(json_object_get(message, "method"));
+	struct api_session *s = find_session(p->api, id);
+
+	if (method && strcmp(method, "initialize") == 0)
+		return true;
+	if (id && !s) {
+		refuse(p->connection, 404, CODE_REQUEST, "this session has ended",
+		       json_object_get(message, "id"));
+		return false;
+	}
+	if (version && !protocol_find_version(version)) {
+		refuse(p->connection, 400, CODE_REQUEST, "this version is not supported",
+		       json_object_get(message, "id"));
+		return false;
+	}
+	if (s)
+		s->used_ms = clock_now_ms();
+	protocol_set_version(p->protocol, version ? version : s ? s->version : ASSUMED_VERSION);
+	return true;
+}
+
+static bool is_modern_request(const struct head *h, const json_t *message)
+{
+	const char *version = head_get(h, "mcp-protocol-version");
+
+	return modern_meta(message) || head_get(h, "mcp-method") ||
+	       (version && !protocol_find_version(version));
+}
+
+static bool is_for_nobody(const json_t *message)
+{
+	return json_is_object(message) && !json_object_get(message, "id");
+}
+
+static void on_post_gone(void *context)
+{
+	struct post *p = context;
+
+	p->connection = NULL;
+	if (p->running && p->is_modern)
+		api_cancel(p->running); /* in the legacy era a client may just have lost its way */
+	if (!p->running)
+		post_free(p);
+}
+
+void mcproute_post(struct api *a, struct connection *c)
+{
+	const struct connection_request *r = connection_request(c);
+	const char *type = head_get(&r->head, "content-type");
+	struct post *p;
+	json_t *message;
+
+	if (!type || strncasecmp(type, JSON_TYPE, strlen(JSON_TYPE)) != 0) {
+		refuse(c, 415, CODE_REQUEST, "Content-Type has to be application/json", NULL);
+		return;
+	}
+	message =
+		json_loadb(buf_text(&r->body), r->body.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+	p = mem_alloc(sizeof(*p));
+	*p = (struct post){ .api = a, .connection = c };
+	p->protocol = protocol_new(&(struct protocol_handler){ .context = p,
+							       .send = on_send,
+							       .call = on_call,
+							       .cancel = on_cancel,
+							       .count_calls = on_count });
+	api_follow(c, on_post_gone, p);
+	p->is_modern = is_modern_request(&r->head, message);
+	if (p->is_modern)
+		protocol_set_modern(p->protocol);
+	if (p->is_modern ? check_modern(c, message) : check_legacy(p, message)) {
+		bool is_quiet = is_for_nobody(message) && json_object_get(message, "method");
+
+		protocol_take(p->protocol, buf_text(&r->body), r->body.len);
+		if (is_quiet)
+			connection_reply(c, 202, NULL, "", 0, NULL);
+	}
+	json_decref(message);
+}
+
+void mcproute_delete(struct api *a, struct connection *c)
+{
+	struct api_session *s =
+		find_session(a, head_get(&connection_request(c)->head, "mcp-session-id"));
+
+	if (!s) {
+		refuse(c, 404, CODE_REQUEST, "no such session", NULL);
+		return;
+	}
+	*s = a->sessions[--a->session_count];
+	connection_reply(c, 200, NULL, "", 0, NULL);
+}

@@ -1,0 +1,135 @@
+/* running - a call under way in libevent's loop; see running.h. */
+#include "http/running.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_AGAIN_MS 50
+
+static void watch(struct running *r);
+
+void running_init(struct running *r, struct event_base *base)
+{
+	*r = (struct running){ .base = base };
+	call_init(&r->call);
+}
+
+static void forget_events(struct running *r)
+{
+	while (r->event_count > 0)
+		event_free(r->events[--r->event_count]);
+}
+
+void running_done(struct running *r)
+{
+	forget_events(r);
+	if (r->timer)
+		event_free(r->timer);
+	r->timer = NULL;
+	call_done(&r->call);
+}
+
+static void on_ready(evutil_socket_t fd, short what, void *context)
+{
+	struct running *r = context;
+	const struct pollfd polled = {
+		.fd = fd, .revents = (what & EV_READ ? POLLIN : 0) | (what & EV_WRITE ? POLLOUT : 0)
+	};
+
+	call_on_ready(&r->call, &polled, 1);
+	if (r->call.is_over) {
+		forget_events(r);
+		r->on_over(r->context, call_take_result(&r->call));
+		return;
+	}
+	if (r->call.has_more_input && r->on_input_taken)
+		r->on_input_taken(r->context);
+	watch(r);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct running *r = context;
+	uint64_t now_ms = clock_now_ms();
+	char words[64];
+
+	(void)fd;
+	(void)what;
+	(void)call_on_time(&r->call, now_ms);
+	if (r->progress_at_ms && now_ms >= r->progress_at_ms) {
+		(void)snprintf(words, sizeof(words), "running for %" PRIu64 " s",
+			       (now_ms - r->call.started_ms) / 1000);
+		r->progress_at_ms = now_ms + RUNNING_PROGRESS_MS;
+		r->on_progress(r->context, words);
+	}
+	watch(r);
+}
+
+static bool is_full(const struct running *r)
+{
+	return r->is_full && r->is_full(r->context);
+}
+
+/* What is waited for changes with every turn: it is said anew. */
+static void watch(struct running *r)
+{
+	struct pollfd polled[CALL_POLL_MAX];
+	unsigned count = call_poll(&r->call, polled);
+	struct timeval later = { .tv_usec = LOOK_AGAIN_MS * 1000 };
+	bool is_blocked = is_full(r);
+
+	forget_events(r);
+	for (unsigned i = 0; i < count; i++) {
+		bool is_output = polled[i].fd == r->call.fds[CALL_STDOUT] ||
+				 polled[i].fd == r->call.fds[CALL_STDERR];
+		struct event *event;
+
+		if (is_output && is_blocked)
+			continue;
+		event = event_new(r->base, polled[i].fd,
+				  polled[i].events & POLLOUT ? EV_WRITE : EV_READ, on_ready, r);
+		event_add(event, NULL);
+		r->events[r->event_count++] = event;
+	}
+	if (!r->call.kill_at_ms && !is_blocked && !r->progress_at_ms)
+		return;
+	if (!r->timer)
+		r->timer = event_new(r->base, -1, 0, on_timer, r);
+	event_add(r->timer, &later);
+}
+
+int running_start(struct running *r, const struct call_options *o,
+		  const struct operation *operation, const json_t *args, const char *more_rows,
+		  struct err *e)
+{
+	struct arguments arguments;
+	int ok;
+
+	arguments_init(&arguments);
+	ok = arguments_read(operation, args, &arguments, e);
+	if (ok == 0) {
+		if (more_rows)
+			buf_add(&arguments.rows, more_rows, strlen(more_rows) + 1);
+		arguments.has_input = arguments.has_input || r->call.has_more_input;
+		ok = call_start(&r->call, o, operation, &arguments, e);
+	}
+	arguments_done(&arguments);
+	if (ok == 0)
+		watch(r);
+	return ok;
+}
+
+void running_cancel(struct running *r)
+{
+	call_end_input(&r->call);
+	call_cancel(&r->call);
+	watch(r);
+}
+
+void running_go_on(struct running *r)
+{
+	watch(r);
+}

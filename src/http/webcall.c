@@ -1,0 +1,268 @@
+/* webcall - one request and its answer; see webcall.h. */
+#include "http/webcall.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/timestamp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define JSON_TYPE "application/json"
+
+/* ---- answers ---- */
+
+void webcall_reply_json(struct connection *c, int status, json_t *value,
+			const struct connection_header *extra)
+{
+	char *text = json_dumps(value, JSON_COMPACT);
+
+	connection_reply(c, status, JSON_TYPE, text ? text : "{}", text ? strlen(text) : 2, extra);
+	free(text);
+	json_decref(value);
+}
+
+/* Takes `data`. */
+void webcall_reply_data(struct connection *c, int status, json_t *data)
+{
+	webcall_reply_json(c, status, json_pack("{s:b, s:o}", "success", 1, "data", data), NULL);
+}
+
+void webcall_reply_error(struct connection *c, int status, const char *words)
+{
+	webcall_reply_json(c, status, json_pack("{s:b, s:s}", "success", 0, "error", words), NULL);
+}
+
+void webcall_reply_failure(struct connection *c, const json_t *error)
+{
+	webcall_reply_error(c, webcall_status(json_string_value(json_object_get(error, "code"))),
+			    json_string_value(json_object_get(error, "message")));
+}
+
+json_t *webcall_text(const struct buf *b)
+{
+	cleanup_buf struct buf text;
+
+	buf_init(&text, 3 * WEBCALL_OUTPUT_MAX_BYTES);
+	output_add_utf8(&text, buf_text(b), b->len);
+	return json_stringn(buf_text(&text), text.len);
+}
+
+/* ---- sandboxes as the contract shows them ---- */
+
+json_t *webcall_time(json_int_t seconds)
+{
+	char text[TIMESTAMP_TEXT_MAX_BYTES];
+
+	return json_string(timestamp_format((uint64_t)seconds * 1000, text));
+}
+
+int webcall_status(const char *code)
+{
+	static const struct {
+		const char *code;
+		int status;
+	} known[] = {
+		{ "invalid", 400 }, { "not_found", 404 },   { "exists", 409 },
+		{ "busy", 409 },    { "denied", 403 },      { "limit", 429 },
+		{ "timeout", 504 }, { "unsupported", 422 }, { "remote", 502 },
+	};
+
+	for (size_t i = 0; code && i < COUNT_OF(known); i++)
+		if (strcmp(known[i].code, code) == 0)
+			return known[i].status;
+	return 500;
+}
+
+/* The body as JSON; false: it was answered. */
+bool webcall_read_body(struct connection *c, json_t **ret)
+{
+	const struct buf *body = &connection_request(c)->body;
+	json_error_t why;
+
+	*ret = json_loadb(buf_text(body), body->len, JSON_ALLOW_NUL, &why);
+	if (!*ret) {
+		cleanup_free char *words = mem_format("Invalid JSON: line %d, column %d: %s",
+						      why.line, why.column, why.text);
+
+		webcall_reply_error(c, 400, words);
+		return false;
+	}
+	return true;
+}
+
+/* A failure is told here; NULL then. */
+json_t *webcall_take_success(struct webcall *x, json_t *result)
+{
+	const json_t *error = json_object_get(result, "error");
+
+	if (!error)
+		return result;
+	webcall_reply_failure(x->connection, error);
+	json_decref(result);
+	return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+void webcall_free(struct webcall *x)
+{
+	if (x->is_counted)
+		x->api->running--;
+	running_done(&x->running);
+	buf_done(&x->output);
+	for (unsigned i = 0; i < x->part_count; i++)
+		free(x->parts[i]);
+	json_decref(x->commands);
+	json_decref(x->results);
+	free(x);
+}
+
+struct webcall *webcall_new(struct api *a, struct connection *c, const struct route *r)
+{
+	struct webcall *x = mem_alloc(sizeof(*x));
+
+	*x = (struct webcall){ .api = a, .connection = c, .route = r };
+	webcall_prepare(x);
+	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
+	connection_set_user(c, x);
+	return x;
+}
+
+/* ---- calls under way ---- */
+
+static void count_latency(struct api *a, uint64_t ms)
+{
+	static const unsigned bounds_ms[] = {
+		2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30000, 300000
+	};
+	size_t i = 0;
+
+	while (i < COUNT_OF(bounds_ms) && ms > bounds_ms[i])
+		i++;
+	a->latency[i]++;
+	a->latency_sum_s += (double)ms / 1000;
+}
+
+void webcall_count_end(struct api *a, const struct call *c)
+{
+	a->running--;
+	if (c->operation->hints & OPERATION_NEEDS_PROCESS)
+		count_latency(a, clock_now_ms() - c->started_ms);
+}
+
+static void on_over(void *context, json_t *result)
+{
+	struct webcall *x = context;
+
+	webcall_count_end(x->api, &x->running.call);
+	x->is_counted = false;
+	if (x->connection) {
+		x->route->tell(x, result);
+		return;
+	}
+	json_decref(result);
+	webcall_free(x);
+}
+
+static void on_input_taken(void *context)
+{
+	struct webcall *x = context;
+
+	if (x->connection && call_unsent_input(&x->running.call) < WEBCALL_INPUT_HIGH_BYTES)
+		connection_go_on(x->connection);
+}
+
+/* A client that does not read is not sent more: the command waits, too. */
+static bool is_full(void *context)
+{
+	const struct webcall *x = context;
+
+	return x->connection && x->has_begun &&
+	       connection_unsent(x->connection) > CONNECTION_UNSENT_MAX_BYTES;
+}
+
+void webcall_prepare(struct webcall *x)
+{
+	running_init(&x->running, x->api->base);
+	x->running.context = x;
+	x->running.on_over = on_over;
+	x->running.on_input_taken = on_input_taken;
+	x->running.is_full = is_full;
+	x->running.call.context = x;
+}
+
+int webcall_start(struct webcall *x, const json_t *args, struct err *e)
+{
+	if (running_start(&x->running, &x->api->options, operation_get(x->route->operation), args,
+			  x->is_raw ? "param.raw=true" : NULL, e) < 0)
+		return -1;
+	x->is_counted = true;
+	x->api->running++;
+	x->api->call_count++;
+	return 0;
+}
+
+/* ---- requests ---- */
+
+int webcall_check_rate(struct api *a, const struct operation *o, uint64_t *ret_wait_ms,
+		       struct err *e)
+{
+	for (unsigned i = 0; i < a->rate_count; i++)
+		if (ratelimit_take(a->rates[i], "http", o->name, clock_now_ms(), ret_wait_ms, e) <
+		    0)
+			return -1;
+	return 0;
+}
+
+/* ---- output as it comes ---- */
+
+/* ---- a command's result ---- */
+
+void webcall_on_combined(void *context, enum call_stream stream, const char *bytes, size_t len)
+{
+	struct webcall *x = context;
+
+	(void)stream;
+	buf_add(&x->output, bytes, len);
+}
+
+/* ---- streams ---- */
+
+void webcall_send_event(struct connection *c, const char *kind, json_t *data)
+{
+	char *text = json_dumps(data, JSON_COMPACT);
+	cleanup_free char *event = mem_format("event: %s\ndata: %s\n\n", kind, text ? text : "{}");
+
+	connection_send(c, event, strlen(event));
+	free(text);
+	json_decref(data);
+}
+
+void webcall_begin_events(struct webcall *x)
+{
+	static const struct connection_header headers[] = { { "Cache-Control", "no-cache" },
+							    { "X-Accel-Buffering", "no" },
+							    { NULL, NULL } };
+
+	if (x->has_begun)
+		return;
+	x->has_begun = true;
+	connection_begin(x->connection, 200, "text/event-stream", headers);
+}
+
+void webcall_on_streamed(void *context, enum call_stream stream, const char *bytes, size_t len)
+{
+	struct webcall *x = context;
+	cleanup_buf struct buf text;
+
+	webcall_on_combined(context, stream, bytes, len);
+	if (!x->connection)
+		return;
+	buf_init(&text, 3 * len + 1);
+	output_add_utf8(&text, bytes, len);
+	webcall_send_event(x->connection, "output",
+			   json_pack("{s:s%, s:s}", "data", buf_text(&text), text.len, "stream",
+				     stream == CALL_STDERR ? "stderr" : "stdout"));
+}
