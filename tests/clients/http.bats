@@ -1,0 +1,86 @@
+#!/usr/bin/env bats
+# The HTTP API: the published SDK, MCP's two, and raw sockets. Each test is a sentence of http.mjs,
+# in a home and a project of its own. About the protocol, not about the caller: as root alone.
+
+load ../cli/helpers
+
+api() {
+	[ -e "$BUILD/clients/installed" ] || skip "the clients could not be installed (tests/clients/install says why)"
+	as env -u AGENTKERNEL_IMAGE AGENTKERNEL="$AK" BUILD="$BUILD" AGENTKERNEL_HOME="$W/state" \
+		node "$BATS_TEST_DIRNAME/http.mjs" "$1"
+}
+
+# bats test_tags=once
+@test "the published SDK works unchanged, every method of it" {
+	api "the published SDK works unchanged, every method of it"
+}
+
+# bats test_tags=once
+@test "keys are asked for, and everyone else is told how" {
+	api "keys are asked for, and everyone else is told how"
+}
+
+# bats test_tags=once
+@test "a page of another origin gets nothing, nor does another name for this machine" {
+	api "a page of another origin gets nothing, nor does another name for this machine"
+}
+
+# bats test_tags=once
+@test "what could be read in two ways is refused, and the connection closed" {
+	api "what could be read in two ways is refused, and the connection closed"
+}
+
+# bats test_tags=once
+@test "mistakes are told with the right status" {
+	api "mistakes are told with the right status"
+}
+
+# bats test_tags=once
+@test "files of any size go up and down without being held in memory" {
+	api "files of any size go up and down without being held in memory"
+}
+
+# bats test_tags=once
+@test "a client that goes away takes its command with it" {
+	api "a client that goes away takes its command with it"
+}
+
+# bats test_tags=once
+@test "a long command delays nobody, and too many at once are told to come back" {
+	api "a long command delays nobody, and too many at once are told to come back"
+}
+
+# bats test_tags=once
+@test "slow and silent clients cost nothing to the others" {
+	api "slow and silent clients cost nothing to the others"
+}
+
+# bats test_tags=once
+@test "told to end, it finishes what it has begun" {
+	api "told to end, it finishes what it has begun"
+}
+
+# bats test_tags=once
+@test "a unix socket is its owner's, and needs no key" {
+	api "a unix socket is its owner's, and needs no key"
+}
+
+# bats test_tags=once
+@test "an address that others can reach needs a key" {
+	api "an address that others can reach needs a key"
+}
+
+# bats test_tags=once
+@test "the API describes itself, counts, and tells what happens" {
+	api "the API describes itself, counts, and tells what happens"
+}
+
+# bats test_tags=once
+@test "MCP over HTTP, by both SDKs, in both eras" {
+	api "MCP over HTTP, by both SDKs, in both eras"
+}
+
+# bats test_tags=once
+@test "two thousand requests leave memory and descriptors where they were" {
+	api "two thousand requests leave memory and descriptors where they were"
+}

@@ -1,0 +1,378 @@
+// http - the HTTP API, spoken to by the published SDK and by raw sockets. usage: node http.mjs TEST
+//
+// Each test starts a server of its own on a free port. AGENTKERNEL is the program.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import net from 'node:net';
+import { pathToFileURL } from 'node:url';
+import path from 'node:path';
+
+const program = process.env.AGENTKERNEL;
+const modules = createRequire(path.join(process.env.BUILD, 'clients', 'package.json'));
+const load = (name) => import(pathToFileURL(modules.resolve(name)));
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+
+async function freePort() {
+	const s = net.createServer();
+	await new Promise((done) => s.listen(0, '127.0.0.1', done));
+	const { port } = s.address();
+	await new Promise((done) => s.close(done));
+	return port;
+}
+
+async function serve(...more) {
+	const port = await freePort();
+	const child = spawn(program, ['serve', '--image', 'host', '--listen', `127.0.0.1:${port}`, ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
+	const server = { port, url: `http://127.0.0.1:${port}`, pid: child.pid, child, words: '' };
+	child.stderr.on('data', (text) => { server.words += text; });
+	server.closed = new Promise((done) => child.on('exit', (code) => done(code)));
+	server.end = () => { child.kill('SIGTERM'); return server.closed; };
+	for (let i = 0; i < 200; i++) {
+		try { await fetch(`${server.url}/health`); return server; } catch { await wait(25); }
+		if (child.exitCode !== null) throw new Error(server.words);
+	}
+	throw new Error('the server does not answer');
+}
+
+const post = (s, where, body, headers = {}) => fetch(s.url + where, { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json', ...headers } });
+
+// Bytes as they are, and what comes back until the connection ends or stays silent.
+function raw(port, bytes, { silence = 1500, hold = false } = {}) {
+	return new Promise((done) => {
+		const s = net.connect(port, '127.0.0.1');
+		let got = '';
+		s.setTimeout(silence, () => { s.destroy(); done({ got, ended: false }); });
+		s.on('data', (d) => { got += d; });
+		s.on('error', () => {});
+		s.on('close', () => done({ got, ended: true }));
+		if (!hold) s.write(bytes);
+	});
+}
+const status = (text) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+
+const tests = {
+	async 'the published SDK works unchanged, every method of it'() {
+		const s = await serve();
+		const { AgentKernel } = await load('agentkernel');
+		const c = new AgentKernel({ baseUrl: s.url });
+		assert.equal(await c.health(), 'ok');
+		assert.equal((await c.run(['echo', 'hi'])).output, 'hi\n');
+		await assert.rejects(c.run(['sh', '-c', 'echo why; exit 3']), /exited with code 3: why/);
+		const events = [];
+		for await (const event of c.runStream(['sh', '-c', 'echo 1; sleep 0.2; echo 2'])) events.push(event);
+		assert.deepEqual(events.map((e) => e.type), ['started', 'output', 'output', 'done']);
+		assert.equal(events[1].data.data, '1\n');
+		const made = await c.createSandbox('one', { memory_mb: 256 });
+		assert.deepEqual([made.name, made.status], ['one', 'running']);
+		assert.equal((await c.getSandbox('one')).uuid, made.uuid);
+		assert.equal((await c.getSandboxByUuid(made.uuid)).name, 'one');
+		assert.deepEqual((await c.listSandboxes()).map((b) => b.name), ['one']);
+		assert.equal((await c.execInSandbox('one', ['sh', '-c', 'echo $X; pwd'], { env: ['X=y'], workdir: '/tmp' })).output, 'y\n/tmp\n');
+		assert.match(await c.writeFile('one', '/tmp/a b ü', 'text'), /Wrote 4 bytes/);
+		assert.deepEqual([(await c.readFile('one', '/tmp/a b ü')).content], ['text']);
+		await c.writeFile('one', '/tmp/bin', Buffer.from([0, 255]).toString('base64'), { encoding: 'base64' });
+		assert.deepEqual([(await c.readFile('one', '/tmp/bin')).encoding, (await c.readFile('one', '/tmp/bin')).content], ['base64', 'AP8=']);
+		assert.deepEqual(await c.writeFiles('one', { '/tmp/1': 'one', 'tmp/2': 'two' }), { written: 2 });
+		await c.deleteFile('one', '/tmp/1');
+		await assert.rejects(c.readFile('one', '/tmp/1'));
+		assert.ok((await c.getSandboxLogs('one')).length > 0);
+		const { results } = await c.batchRun([{ command: ['echo', 'a'] }, { command: ['false'] }]);
+		assert.deepEqual([results[0].output, results[0].error, results[1].error !== null], ['a\n', null, true]);
+		const d = await c.execDetached('one', ['sh', '-c', 'echo out; echo err >&2; sleep 100']);
+		for (let i = 0; i < 100 && !(await c.detachedLogs('one', d.id)).stdout; i++) await wait(20);
+		assert.equal((await c.detachedStatus('one', d.id)).status, 'running');
+		assert.deepEqual([(await c.detachedLogs('one', d.id)).stdout, (await c.detachedLogs('one', d.id, 'stderr')).stderr], ['out\n', 'err\n']);
+		assert.equal((await c.detachedList('one')).length, 1);
+		await c.detachedKill('one', d.id);
+		assert.ok(Date.parse((await c.extendTtl('one', { by: '30m' })).expires_at) > Date.now());
+		assert.equal((await c.takeSnapshot({ sandbox: 'one', name: 'snap' })).name, 'snap');
+		assert.deepEqual((await c.listSnapshots()).map((n) => n.name), ['snap']);
+		assert.equal((await c.getSnapshot('snap')).sandbox, 'one');
+		await c.execInSandbox('one', ['rm', '/tmp/2']);
+		assert.equal((await c.restoreSnapshot('snap')).name, 'one');
+		assert.equal((await c.readFile('one', '/tmp/2')).content, 'two');
+		await c.deleteSnapshot('snap');
+		await c.removeSandbox('one');
+		await assert.rejects(c.getSandbox('one'), { name: 'NotFoundError' });
+		const session = await c.sandbox('two');
+		assert.equal((await session.run(['echo', 'session'])).output, 'session\n');
+		await session.remove();
+		assert.equal(await s.end(), 0);
+	},
+
+	async 'keys are asked for, and everyone else is told how'() {
+		writeFileSync('keys', 'first-key\nsecond-key\n');
+		const s = await serve('--api-key-file', 'keys');
+		const ask = async (headers) => { const r = await fetch(`${s.url}/sandboxes`, { headers }); return [r.status, (await r.json()).error]; };
+		assert.deepEqual(await ask({}), [401, 'Missing Authorization header']);
+		assert.deepEqual(await ask({ Authorization: 'Basic x' }), [401, 'Invalid authorization format. Use: Bearer <api_key>']);
+		assert.deepEqual(await ask({ Authorization: 'Bearer second-kez' }), [401, 'Invalid API key']);
+		assert.deepEqual(await ask({ Authorization: 'Bearer second-key' }), [200, undefined]);
+		assert.equal((await fetch(`${s.url}/health`)).status, 200);
+		const inside = await (await post(s, '/run', { command: 'env' }, { Authorization: 'Bearer first-key' })).json();
+		assert.ok(!inside.data.output.includes('-key'));
+		await s.end();
+	},
+
+	async 'a page of another origin gets nothing, nor does another name for this machine'() {
+		const s = await serve();
+		for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://localhost.evil.example' }])
+			assert.equal((await post(s, '/run', { command: ['true'] }, headers)).status, 403);
+		assert.equal((await post(s, '/run', { command: ['true'] }, { Origin: `http://localhost:${s.port}` })).status, 200);
+		for (const host of ['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example'])
+			assert.equal(status((await raw(s.port, `GET /sandboxes HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).got), 403);
+		await s.end();
+	},
+
+	async 'what could be read in two ways is refused, and the connection closed'() {
+		const s = await serve();
+		const cases = [
+			['GET /health HTTP/1.1\r\n\r\n', 400],
+			['GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n', 400],
+			['GET /health HTTP/1.1\nHost: localhost\n\n', 400],
+			['GET /health HTTP/1.1\r\nHost : localhost\r\n\r\n', 400],
+			['GET /health HTTP/1.1\r\nHost: localhost\r\n folded\r\n\r\n', 400],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n', 400],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n\r\n', 400],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, identity\r\n\r\n', 501],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n', 411],
+			['GET /health HTTP/2.0\r\nHost: localhost\r\n\r\n', 505],
+			['GET /%00 HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
+			['GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
+			[`GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 414],
+			[`GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(40000)}\r\n\r\n`, 431],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n', 413],
+		];
+		for (const [bytes, expected] of cases) {
+			const r = await raw(s.port, bytes);
+			assert.equal(status(r.got), expected, JSON.stringify(bytes.slice(0, 100)));
+			assert.ok(r.ended, bytes.slice(0, 60));
+		}
+		const two = await raw(s.port, 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /nope HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+		assert.deepEqual(two.got.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 404']);
+		await s.end();
+	},
+
+	async 'mistakes are told with the right status'() {
+		const s = await serve();
+		const code = async (method, where, body) => (await fetch(s.url + where, { method, body })).status;
+		assert.equal(await code('GET', '/nope'), 404);
+		assert.equal(await code('DELETE', '/run'), 405);
+		assert.equal((await fetch(`${s.url}/run`)).headers.get('allow'), 'POST');
+		const bad = await fetch(`${s.url}/run`, { method: 'POST', body: '{"a":\n x' });
+		assert.deepEqual([bad.status, /line 2, column/.test((await bad.json()).error)], [400, true]);
+		assert.equal(await code('POST', '/run', '{}'), 400);
+		assert.equal(await code('POST', '/run', '{"command":[]}'), 400);
+		assert.equal(await code('POST', '/run', '{"command":["a\\u0000b"]}'), 400);
+		assert.equal(await code('POST', '/sandboxes', '{"name":"../x"}'), 400);
+		assert.equal(await code('GET', '/sandboxes/absent'), 404);
+		assert.equal(await code('POST', '/sandboxes/absent/exec', '{"command":["true"]}'), 404);
+		assert.equal(await code('POST', '/run', '{"command":["true"],"profile":"permissive"}'), 403);
+		assert.equal(await code('POST', '/sandboxes', '{"name":"x","volumes":["/:/host"]}'), 422);
+		assert.equal(await code('POST', '/sandboxes', '{"name":"x"}'), 201);
+		assert.equal(await code('POST', '/sandboxes', '{"name":"x"}'), 409);
+		assert.equal(await code('GET', '/sandboxes/x/files/etc/../../../etc/shadow'), 404);
+		assert.equal(await code('DELETE', '/sandboxes/x'), 200);
+		await s.end();
+	},
+
+	async 'files of any size go up and down without being held in memory'() {
+		const s = await serve();
+		await post(s, '/sandboxes', { name: 'files' });
+		const bytes = randomBytes(64 << 20);
+		const up = await fetch(`${s.url}/sandboxes/files/files/tmp/big`, { method: 'PUT', body: bytes, headers: { 'Content-Type': 'application/octet-stream' } });
+		assert.equal(up.status, 200);
+		const down = await fetch(`${s.url}/sandboxes/files/files/tmp/big`, { headers: { Accept: 'application/octet-stream' } });
+		const back = Buffer.from(await down.arrayBuffer());
+		assert.equal(createHash('sha256').update(back).digest('hex'), createHash('sha256').update(bytes).digest('hex'));
+		const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]);
+		assert.ok(peak < 48 * 1024, `${peak} KiB`);
+		await fetch(`${s.url}/sandboxes/files`, { method: 'DELETE' });
+		await s.end();
+	},
+
+	async 'a client that goes away takes its command with it'() {
+		const s = await serve();
+		const mark = `6${process.pid}`;
+		const processes = () => readdirSync('/proc').filter((pid) => {
+			try { return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `sleep\0${mark}\0`; } catch { return false; }
+		}).length;
+		for (const where of ['/run', '/run/stream']) {
+			const stop = new AbortController();
+			const asked = fetch(s.url + where, { method: 'POST', body: JSON.stringify({ command: ['sleep', mark] }), signal: stop.signal }).then((r) => r.text());
+			for (let i = 0; i < 200 && processes() === 0; i++) await wait(25);
+			assert.equal(processes(), 1);
+			stop.abort();
+			await assert.rejects(asked);
+			for (let i = 0; i < 200 && processes() > 0; i++) await wait(25);
+			assert.equal(processes(), 0);
+		}
+		await s.end();
+	},
+
+	async 'a long command delays nobody, and too many at once are told to come back'() {
+		const s = await serve();
+		const long = Array.from({ length: 64 }, () => post(s, '/run', { command: ['sleep', '30'], timeout_ms: 3000 }));
+		await wait(800);
+		const began = Date.now();
+		assert.equal((await fetch(`${s.url}/health`)).status, 200);
+		assert.ok(Date.now() - began < 1000);
+		const refused = await post(s, '/run', { command: ['true'] });
+		assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '1']);
+		for (const r of long) assert.equal((await r).status, 409);
+		assert.equal((await post(s, '/run', { command: ['true'] })).status, 200);
+		await s.end();
+	},
+
+	async 'slow and silent clients cost nothing to the others'() {
+		const s = await serve();
+		const idle = Array.from({ length: 1500 }, () => net.connect(s.port, '127.0.0.1').on('error', () => {}));
+		const slow = net.connect(s.port, '127.0.0.1');
+		slow.write('POST /run HTTP/1.1\r\nHost: localhost\r\nX-Slow: ');
+		const deaf = net.connect(s.port, '127.0.0.1');
+		deaf.pause();
+		const body = JSON.stringify({ command: 'head -c 300000000 /dev/zero | tr "\\0" x', timeout_ms: 20000 });
+		deaf.write(`POST /run/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+		await wait(1000);
+		assert.equal((await (await post(s, '/run', { command: ['echo', 'x'] })).json()).data.output, 'x\n');
+		const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]);
+		assert.ok(rss < 100 * 1024, `${rss} KiB`);
+		for (const c of [...idle, slow, deaf]) c.destroy();
+		await s.end();
+	},
+
+	async 'told to end, it finishes what it has begun'() {
+		const s = await serve();
+		const asked = post(s, '/run', { command: 'sleep 1; echo finished' });
+		await wait(300);
+		const ended = s.end();
+		await wait(200);
+		await assert.rejects(fetch(`${s.url}/health`));
+		assert.equal((await (await asked).json()).data.output, 'finished\n');
+		assert.equal(await ended, 0);
+	},
+
+	async 'a unix socket is its owner\'s, and needs no key'() {
+		writeFileSync('keys', 'a-key\n');
+		const where = path.join(process.cwd(), 's.sock');
+		const s = await serve('--api-key-file', 'keys', '--listen', `unix:${where}`);
+		assert.equal(statSync(where).mode & 0o777, 0o600);
+		const answer = await new Promise((done) => http.get({ socketPath: where, path: '/sandboxes', headers: { Host: 'anything' } }, (r) => { r.resume(); done(r.statusCode); }));
+		assert.equal(answer, 200);
+		await s.end();
+		assert.equal(existsSync(where), false);
+	},
+
+	async 'an address that others can reach needs a key'() {
+		const child = spawn(program, ['serve', '--listen', '0.0.0.0:18999'], { stdio: ['ignore', 'ignore', 'pipe'] });
+		let words = '';
+		child.stderr.on('data', (text) => { words += text; });
+		assert.equal(await new Promise((done) => child.on('exit', done)), 125);
+		assert.match(words, /needs a key/);
+	},
+
+	async 'the API describes itself, counts, and tells what happens'() {
+		const s = await serve();
+		const api = await (await fetch(`${s.url}/openapi.json`)).json();
+		assert.ok(api.paths['/run'].post.requestBody.content['application/json'].schema.properties.command);
+		assert.ok(api.paths['/sandboxes/{name}/files/{path}'].put);
+		const listening = await fetch(`${s.url}/events`, { headers: { Accept: 'text/event-stream' } });
+		const reader = listening.body.getReader();
+		await post(s, '/sandboxes', { name: 'watched' });
+		let told = '';
+		for (let i = 0; i < 50 && !told.includes('"type":"start"'); i++) told += new TextDecoder().decode((await reader.read()).value);
+		const ids = [...told.matchAll(/^id: (\d+)$/gm)].map((m) => Number(m[1]));
+		assert.ok(ids.length >= 2 && told.includes('"sandbox":"watched"'));
+		await reader.cancel();
+		const again = await fetch(`${s.url}/events`, { headers: { 'Last-Event-ID': String(ids[0]) } });
+		const second = again.body.getReader();
+		let later = '';
+		for (let i = 0; i < 50 && !later.includes(`id: ${ids[1]}`); i++) later += new TextDecoder().decode((await second.read()).value);
+		assert.ok(!later.includes(`id: ${ids[0]}\n`));
+		await second.cancel();
+		await fetch(`${s.url}/sandboxes/watched`, { method: 'DELETE' });
+		await post(s, '/run', { command: ['true'] });
+		const metrics = await (await fetch(`${s.url}/metrics`)).text();
+		assert.match(metrics, /agentkernel_command_seconds_bucket\{le="\+Inf"\} 1/);
+		await s.end();
+	},
+
+	async 'MCP over HTTP, by both SDKs, in both eras'() {
+		const s = await serve();
+		const where = new URL(`${s.url}/mcp`);
+		const old = await load('@modelcontextprotocol/sdk/client/index.js');
+		const oldHttp = await load('@modelcontextprotocol/sdk/client/streamableHttp.js');
+		const c = new old.Client({ name: 't', version: '1' });
+		await c.connect(new oldHttp.StreamableHTTPClientTransport(where));
+		assert.equal((await c.listTools()).tools.length, 18);
+		const told = [];
+		const slow = c.callTool({ name: 'sandbox_run', arguments: { command: ['sleep', '6'] } }, undefined, { onprogress: (p) => told.push(p) });
+		assert.equal((await c.callTool({ name: 'sandbox_run', arguments: { command: ['echo', 'x'] } })).structuredContent.stdout, 'x\n');
+		await slow;
+		assert.ok(told.length >= 1);
+		await c.close();
+		const m = await load('@modelcontextprotocol/client');
+		for (const mode of [undefined, 'auto', { pin: '2026-07-28' }]) {
+			const d = new m.Client({ name: 't', version: '1' }, mode ? { versionNegotiation: { mode } } : {});
+			await d.connect(new m.StreamableHTTPClientTransport(where));
+			assert.equal((await d.listTools()).tools.length, 18);
+			assert.equal((await d.callTool({ name: 'sandbox_run', arguments: { command: ['echo', 'y'] } })).structuredContent.stdout, 'y\n');
+			await d.close();
+		}
+		const send = (body, headers = {}) => fetch(where, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers } });
+		assert.equal((await fetch(where)).status, 405);
+		assert.equal((await send('{')).status, 400);
+		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Content-Type': 'text/plain' })).status, 415);
+		assert.equal((await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).status, 202);
+		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': 'unknown' })).status, 404);
+		const first = await send({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18' } });
+		const session = first.headers.get('mcp-session-id');
+		assert.match(session, /^[\x21-\x7e]{16,}$/);
+		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': session })).status, 200);
+		assert.equal((await fetch(where, { method: 'DELETE', headers: { 'Mcp-Session-Id': session } })).status, 200);
+		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': session })).status, 404);
+		const meta = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} } };
+		const modern = (method, headers) => send({ jsonrpc: '2.0', id: 1, method, params: meta }, { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': method, ...headers });
+		assert.equal((await modern('tools/list')).status, 200);
+		assert.equal((await modern('nonsense')).status, 404);
+		const differs = await modern('tools/list', { 'Mcp-Method': 'tools/call' });
+		assert.deepEqual([differs.status, (await differs.json()).error.code], [400, -32020]);
+		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { Origin: 'http://evil.example' })).status, 403);
+		await s.end();
+	},
+
+	async 'two thousand requests leave memory and descriptors where they were'() {
+		const s = await serve();
+		const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
+		const one = (where) => new Promise((done, fail) => http.get({ port: s.port, path: where, agent }, (r) => { r.resume(); r.on('end', done); }).on('error', fail));
+		const many = async (count) => {
+			let left = count;
+			await Promise.all(Array.from({ length: 8 }, async () => { while (left-- > 0) await one(left % 10 ? '/health' : '/sandboxes'); }));
+		};
+		const figures = () => ({
+			fds: readdirSync(`/proc/${s.pid}/fd`).length,
+			rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]),
+		});
+		await many(300);
+		const before = figures();
+		await many(2000);
+		const after = figures();
+		assert.ok(after.fds <= before.fds + 2, `${before.fds} -> ${after.fds}`);
+		assert.ok(after.rss <= before.rss + 1024, `${before.rss} -> ${after.rss} KiB`);
+		agent.destroy();
+		await s.end();
+	},
+};
+
+const name = process.argv[2];
+if (name === '--list') {
+	console.log(Object.keys(tests).join('\n'));
+	process.exit(0);
+}
+await tests[name]();
+process.exit(0);
