@@ -1,0 +1,58 @@
+/*
+ * fuzz_head - the head of an HTTP request.
+ *
+ * What is taken must be what was said, once: one Host at most, one length at most, no length beside
+ * a coding, no control characters; and the same however much follows it.
+ */
+#include "fuzz.h"
+
+#include "http/head.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned count(const struct head *h, const char *name)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < h->field_count; i++)
+		found += strcmp(h->fields[i].name, name) == 0;
+	return found;
+}
+
+static void check(const struct head *h)
+{
+	FUZZ_CHECK(h->method[0] && h->target[0] == '/');
+	FUZZ_CHECK(count(h, "host") <= 1 && count(h, "content-length") <= 1);
+	FUZZ_CHECK(!(h->has_content_length && h->is_chunked));
+	for (const char *c = h->target; *c; c++)
+		FUZZ_CHECK((unsigned char)*c > ' ');
+	for (unsigned i = 0; i < h->field_count; i++) {
+		FUZZ_CHECK(h->fields[i].name[0]);
+		FUZZ_CHECK(!strpbrk(h->fields[i].name, " \t:\r\n"));
+		FUZZ_CHECK(!strpbrk(h->fields[i].value, "\r\n"));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct head h = { 0 }, again = { 0 };
+	size_t used = 0, used_again = 0;
+	int r = head_parse((const char *)data, size, &h, &used);
+	char *longer;
+
+	if (r <= 0) {
+		FUZZ_CHECK(r == 0 || (r <= -400 && r > -600));
+		return 0;
+	}
+	check(&h);
+	longer = malloc(size + 4);
+	memcpy(longer, data, used);
+	memcpy(longer + used, "GET ", 4);
+	FUZZ_CHECK(head_parse(longer, used + 4, &again, &used_again) == 1 && used_again == used);
+	FUZZ_CHECK(strcmp(again.method, h.method) == 0 && strcmp(again.target, h.target) == 0);
+	free(longer);
+	head_done(&again);
+	head_done(&h);
+	return 0;
+}
