@@ -5,16 +5,19 @@
  * are made by sandbox/rootfs, in the child. A guard is a name below the workspace. What is above a
  * protected name is pinned, since a directory that can be moved aside can be replaced by another.
  *
- * Standing in. mkdir, then a shared lock; at the end whoever gets the lock alone removes it. One
- * that was removed between the two is made again.
+ * Standing in. It is made, or another sandbox's is shared, then a shared lock; at the end whoever
+ * gets the lock alone removes it. One that was removed between the two is made again.
  *
- * Hostile: every name below, and other sandboxes that change them at this moment. Nothing is
- * followed through a link here; the child looks up every name again, in the mount itself.
+ * Hostile: every name below, and other sandboxes that change them at this moment. A link is
+ * followed only to keep a name free, and only to what lies in the workspace; the child looks up
+ * every name again, in the mount itself.
  */
 #include "engine/workspace.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "engine/gitlinks.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
@@ -24,13 +27,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STANDIN_MODE 01555
+#define STANDIN_DIR_MODE 01555
+#define STANDIN_FILE_MODE 01444
 #define STANDIN_TRIES 8
 
 int workspace_check(const char *path, struct err *e)
@@ -95,24 +101,17 @@ static int pin_parents(struct workspace *w, const char *target, const char *name
 
 /* ---- names that are kept free ---- */
 
-static void standin_done(struct workspace_standin *s)
+/*
+ * No one else makes a file or an empty directory like this, which not even its owner may write to.
+ * A group that comes from the directory above is no difference.
+ */
+static bool is_standin(int fd, const char *text)
 {
-	/* only the last one who needs it gets the lock */
-	if (s->fd >= 0 && flock(s->fd, LOCK_EX | LOCK_NB) == 0)
-		(void)unlinkat(s->parent_fd, s->name, AT_REMOVEDIR);
-	cleanup_closep(&s->fd);
-	cleanup_closep(&s->parent_fd);
-	free(s->name);
-	s->name = NULL;
-}
-
-/* No one else makes an empty directory that not even its owner may write to. */
-static bool is_standin(int fd)
-{
+	mode_t type = text ? S_IFREG : S_IFDIR;
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07222) == 01000 &&
-	       st.st_uid == geteuid();
+	return fstat(fd, &st) == 0 && (st.st_mode & (S_IFMT | 05222)) == (type | S_ISVTX) &&
+	       st.st_uid == geteuid() && (!text || (size_t)st.st_size <= strlen(text));
 }
 
 static bool is_still_there(int parent_fd, const char *name, int fd)
@@ -123,22 +122,56 @@ static bool is_still_there(int parent_fd, const char *name, int fd)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* 1: it stands in; 0: somebody's own file is there, or nobody could make one; -errno. */
-static int stand_in(int parent_fd, const char *name, int *ret_fd)
+static void standin_done(struct workspace_standin *s)
 {
+	/* only the last one who needs it gets the lock */
+	if (s->fd >= 0 && flock(s->fd, LOCK_EX | LOCK_NB) == 0 &&
+	    is_still_there(s->parent_fd, s->name, s->fd))
+		(void)unlinkat(s->parent_fd, s->name, s->text ? 0 : AT_REMOVEDIR);
+	cleanup_closep(&s->fd);
+	cleanup_closep(&s->parent_fd);
+	free(s->name);
+	s->name = NULL;
+}
+
+/* Returns -errno. */
+static int make_standin(int parent_fd, const char *name, const char *text)
+{
+	cleanup_fd int fd = -1;
+
+	if (!text)
+		return mkdirat(parent_fd, name, STANDIN_DIR_MODE) < 0 ? -errno : 0;
+	fd = openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, STANDIN_FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	return file_write_all(fd, text, strlen(text));
+}
+
+/* Could somebody inside do what we could not? The owner can give himself the right. */
+static bool is_out_of_reach(int parent_fd, int error)
+{
+	struct stat st;
+
+	if (error == -EROFS || error == -EPERM)
+		return true;
+	return error == -EACCES && fstat(parent_fd, &st) == 0 && st.st_uid != geteuid();
+}
+
+/* 1: it stands in; 0: somebody's own file is there, or nobody inside can make one; -errno. */
+static int stand_in(int parent_fd, const char *name, const char *text, int *ret_fd)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
 	for (unsigned i = 0; i < STANDIN_TRIES; i++) {
+		int r = make_standin(parent_fd, name, text);
 		cleanup_fd int fd = -1;
 
-		if (mkdirat(parent_fd, name, STANDIN_MODE) < 0 && errno != EEXIST) {
-			/* who may not make one outside may not inside either */
-			if (errno == EACCES || errno == EROFS || errno == EPERM)
-				return 0;
-			return -errno;
-		}
-		fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (r < 0 && r != -EEXIST)
+			return is_out_of_reach(parent_fd, r) ? 0 : r;
+		fd = openat(parent_fd, name, flags | (text ? 0 : O_DIRECTORY));
 		if (fd < 0 && errno == ENOENT)
 			continue;
-		if (fd < 0 || !is_standin(fd))
+		if (fd < 0 || !is_standin(fd, text))
 			return 0;
 		if (flock(fd, LOCK_SH) < 0)
 			return -errno;
@@ -150,35 +183,59 @@ static int stand_in(int parent_fd, const char *name, int *ret_fd)
 	return -EBUSY;
 }
 
-/* The directory that base_fd/name would lie in; -1: it is missing, or a link leads there. */
+static bool is_below(int base_fd, int fd)
+{
+	char links[2][32], paths[2][PATH_MAX];
+	const int fds[] = { base_fd, fd };
+
+	for (size_t i = 0; i < COUNT_OF(fds); i++) {
+		ssize_t n;
+
+		(void)snprintf(links[i], sizeof(links[i]), "/proc/self/fd/%d", fds[i]);
+		n = readlink(links[i], paths[i], sizeof(paths[i]) - 1);
+		if (n < 0)
+			return false;
+		paths[i][n] = '\0';
+	}
+	return path_is_within(paths[1], paths[0]);
+}
+
+/* The directory that base_fd/name would lie in; -1: it is missing, or a link leads elsewhere. */
 static int open_parent(int base_fd, const char *name)
 {
 	const char *slash = strrchr(name, '/');
 	cleanup_free char *parent = slash ? mem_dup_bytes(name, (size_t)(slash - name)) : NULL;
-	int fd = mount_open_plain(base_fd, parent ? parent : ".", O_RDONLY | O_DIRECTORY);
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	cleanup_fd int linked_fd = -1;
+	int fd = mount_open_plain(base_fd, parent ? parent : ".", flags);
 
+	if (fd == -ELOOP) {
+		linked_fd = openat(base_fd, parent, flags);
+		fd = linked_fd >= 0 && is_below(base_fd, linked_fd) ? take_fd(&linked_fd) : -1;
+	}
 	return fd < 0 ? -1 : fd;
 }
 
-static int keep_free(struct workspace *w, int base_fd, const char *name, struct err *e)
+/* 1: it stands in, and nothing inside may be written; 0: it is there, or cannot be; -1 failed. */
+static int keep_free(struct workspace *w, int base_fd, const char *name, const char *text,
+		     struct err *e)
 {
 	cleanup_fd int parent_fd = open_parent(base_fd, name);
-	const char *slash = strrchr(name, '/');
-	const char *last = slash ? slash + 1 : name;
+	const char *last = path_base_name(name);
 	int fd = -1, r;
 
-	if (parent_fd < 0 || is_standin(parent_fd)) /* what is above is kept free itself */
+	if (parent_fd < 0 || is_standin(parent_fd, NULL)) /* what is above is kept free itself */
 		return 0;
-	r = stand_in(parent_fd, last, &fd);
+	r = stand_in(parent_fd, last, text, &fd);
 	if (r < 0)
 		return err_sys(e, -r, "keep the name '%s' free in '%s'", name, w->path);
 	if (r == 0)
 		return 0;
 	w->standins = mem_grow(w->standins, w->standin_count + 1, sizeof(*w->standins));
 	w->standins[w->standin_count++] = (struct workspace_standin){
-		.parent_fd = take_fd(&parent_fd), .fd = fd, .name = mem_dup(last)
+		.parent_fd = take_fd(&parent_fd), .fd = fd, .name = mem_dup(last), .text = text
 	};
-	return 0;
+	return 1;
 }
 
 /* ---- what is protected ---- */
@@ -196,15 +253,15 @@ static int protect_one(struct workspace *w, const struct policy *p, int base_fd,
 		       const char *below, const struct credential_protected *row, struct err *e)
 {
 	cleanup_free char *name = mem_format("%s%s%s", below, below[0] ? "/" : "", row->path);
-	struct stat st;
+	int is_free;
 
 	if (is_listed(p->unprotect, row->path) || is_listed(p->unprotect, name))
 		return 0;
-	if (row->is_kept_free && fstatat(base_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-	    errno == ENOENT && keep_free(w, base_fd, name, e) < 0)
+	is_free = row->is_kept_free ? keep_free(w, base_fd, name, row->text, e) : 0;
+	if (is_free < 0)
 		return -1;
-	return add_guard(w, row->is_pinned_only ? ROOTFS_PINNED : ROOTFS_PROTECTED, target,
-			 take_ptr(name), e);
+	return add_guard(w, row->is_pinned_only && !is_free ? ROOTFS_PINNED : ROOTFS_PROTECTED,
+			 target, take_ptr(name), e);
 }
 
 static int protect_dir(struct workspace *w, const struct policy *p, int base_fd, const char *below,
@@ -223,22 +280,25 @@ static int protect_dir(struct workspace *w, const struct policy *p, int base_fd,
 }
 
 /* What a linked worktree's own entry says about where things are. */
-static int protect_admin(struct workspace *w, const char *target, const char *git,
-			 char *const *admin, struct err *e)
+static int protect_admin(struct workspace *w, const struct policy *p, int base_fd,
+			 const char *target, const char *git, char *const *admin, struct err *e)
 {
-	static const char *const files[] = { "commondir", "gitdir", "config.worktree" };
+	static const struct credential_protected files[] = {
+		{ "commondir" },
+		{ "gitdir" },
+		{ "config.worktree", .is_kept_free = true, .text = "" },
+	};
 
-	for (; admin && *admin; admin++)
-		for (size_t i = 0; i < COUNT_OF(files); i++) {
-			char *name = mem_format("%s%s/%s", git, *admin, files[i]);
+	for (; admin && *admin; admin++) {
+		cleanup_free char *below = mem_format("%s%s", git, *admin);
+		cleanup_free char *inside = mem_format("%s/.", below);
 
-			if (pin_parents(w, target, name, e) < 0) {
-				free(name);
+		if (pin_parents(w, target, inside, e) < 0)
+			return -1;
+		for (size_t i = 0; i < COUNT_OF(files); i++)
+			if (protect_one(w, p, base_fd, target, below, &files[i], e) < 0)
 				return -1;
-			}
-			if (add_guard(w, ROOTFS_PROTECTED, target, name, e) < 0)
-				return -1;
-		}
+	}
 	return 0;
 }
 
@@ -252,13 +312,28 @@ static int protect_outside(struct workspace *w, const struct policy *p,
 	for (size_t i = 0; i < credential_git_count; i++)
 		if (protect_one(w, p, git_fd, w->git_dir, "", &credential_git[i], e) < 0)
 			return -1;
-	return protect_admin(w, w->git_dir, "", links->admin, e);
+	return protect_admin(w, p, git_fd, w->git_dir, "", links->admin, e);
 }
 
-static int protect_asked(struct workspace *w, const struct policy *p, struct err *e)
+/* The first part of it that is missing. */
+static int keep_path_free(struct workspace *w, int base_fd, const char *name, struct err *e)
+{
+	for (const char *end = strchrnul(name, '/');; end = strchrnul(end + 1, '/')) {
+		cleanup_free char *part = mem_dup_bytes(name, (size_t)(end - name));
+		int r = keep_free(w, base_fd, part, NULL, e);
+
+		if (r > 0)
+			return add_guard(w, ROOTFS_PROTECTED, w->path, take_ptr(part), e);
+		if (r < 0 || *end == '\0')
+			return r;
+	}
+}
+
+static int protect_asked(struct workspace *w, const struct policy *p, int base_fd, struct err *e)
 {
 	for (char *const *name = p->protect; name && *name; name++)
-		if (pin_parents(w, w->path, *name, e) < 0 ||
+		if (keep_path_free(w, base_fd, *name, e) < 0 ||
+		    pin_parents(w, w->path, *name, e) < 0 ||
 		    add_guard(w, ROOTFS_PROTECTED, w->path, mem_dup(*name), e) < 0)
 			return -1;
 	return 0;
@@ -290,8 +365,11 @@ static int descend(struct search *s, int dir_fd, const char *below, const char *
 	cleanup_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	cleanup_free char *path = mem_format("%s%s%s", below, below[0] ? "/" : "", name);
 
-	if (fd < 0 || depth == WORKSPACE_DEPTH_MAX)
+	if (fd < 0)
 		return 0;
+	if (depth == WORKSPACE_DEPTH_MAX)
+		return err_set(e, ERR_LIMIT, "'%s' lies deeper than %u directories (say where)",
+			       path, WORKSPACE_DEPTH_MAX);
 	return search_dir(s, fd, path, pattern, depth + 1, e);
 }
 
@@ -307,7 +385,9 @@ static int match_name(struct search *s, int dir_fd, const char *below, const cha
 	if (strcmp(first, "**") == 0) {
 		if (strcmp(name, ".git") == 0)
 			return 0;
-		return descend(s, dir_fd, below, name, pattern, depth, e);
+		/* at the end it is all that is there */
+		return rest ? descend(s, dir_fd, below, name, pattern, depth, e)
+			    : found(s, below, name, e);
 	}
 	if (fnmatch(first, name, FNM_PERIOD * (first[0] != '.')) != 0)
 		return 0;
@@ -361,14 +441,6 @@ static int mask_asked(struct workspace *w, const struct policy *p, int base_fd, 
 
 /* ---- beginning and end ---- */
 
-static bool has_commondir(const char *path)
-{
-	cleanup_free char *name = mem_format("%s/.git/commondir", path);
-	struct stat st;
-
-	return lstat(name, &st) == 0;
-}
-
 static int fill(struct workspace *w, const struct policy *p, struct err *e)
 {
 	CLEANUP(gitlinks_done) struct gitlinks links = { 0 };
@@ -378,20 +450,19 @@ static int fill(struct workspace *w, const struct policy *p, struct err *e)
 		return err_sys(e, errno, "open '%s'", w->path);
 	if (gitlinks_read(w->path, &links, e) < 0)
 		return -1;
-	w->had_commondir = has_commondir(w->path);
 	w->git_dir = take_ptr(links.outside);
 	if (p->is_clone) /* read-only as a whole */
 		return mask_asked(w, p, base_fd, e);
 	if (protect_dir(w, p, base_fd, "", e) < 0)
 		return -1;
-	if (!w->git_dir && protect_admin(w, w->path, ".git/", links.admin, e) < 0)
+	if (!w->git_dir && protect_admin(w, p, base_fd, w->path, ".git/", links.admin, e) < 0)
 		return -1;
 	for (char *const *dir = links.dirs; dir && *dir; dir++)
 		if (protect_dir(w, p, base_fd, *dir, e) < 0)
 			return -1;
 	if (w->git_dir && protect_outside(w, p, &links, e) < 0)
 		return -1;
-	if (protect_asked(w, p, e) < 0)
+	if (protect_asked(w, p, base_fd, e) < 0)
 		return -1;
 	return mask_asked(w, p, base_fd, e);
 }
@@ -414,12 +485,6 @@ void workspace_done(struct workspace *w)
 	for (unsigned i = 0; i < w->guard_count; i++)
 		free(w->guards[i].name);
 	free(w->guards);
-	/* git would look there for what it runs; a stand-in would keep git itself from working */
-	if (w->path && !w->had_commondir && has_commondir(w->path)) {
-		cleanup_free char *name = mem_format("%s/.git/commondir", w->path);
-
-		(void)unlink(name);
-	}
 	free(w->path);
 	free(w->git_dir);
 	*w = (struct workspace){ 0 };

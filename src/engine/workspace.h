@@ -4,10 +4,10 @@
  *
  * What something outside would run or obey later (policy/credential) is read-only inside, also in
  * submodules and linked worktrees below; what --mask names appears empty. A name that does not
- * exist yet cannot be protected by a mount, so it is kept free: an empty directory stands in for it
- * while the sandbox runs and is removed afterwards. Its mode tells it from a directory that
- * somebody made, and a lock tells whether another sandbox still needs it, so what a crash leaves is
- * removed by whoever comes next.
+ * exist yet cannot be protected by a mount, so it is kept free: an empty directory (for git's own
+ * files a file that says nothing) stands in for it while the sandbox runs and is removed
+ * afterwards. Its mode tells it from what somebody made, and a lock tells whether another sandbox
+ * still needs it, so what a crash leaves is removed by whoever comes next.
  */
 #include "base/err.h"
 #include "policy/policy.h"
@@ -21,6 +21,7 @@
 struct workspace_standin {
 	int parent_fd, fd;
 	char *name;
+	const char *text; /* of a file; NULL: it is a directory */
 };
 
 struct workspace {
@@ -30,7 +31,6 @@ struct workspace {
 	unsigned guard_count;
 	struct workspace_standin *standins;
 	unsigned standin_count;
-	bool had_commondir;
 };
 
 /* Refuses what cannot be a workspace: a link, a file. */

@@ -125,7 +125,9 @@ const struct credential_protected credential_protected[] = {
 	{ ".git", .is_pinned_only = true, .is_kept_free = true },
 	{ ".git/hooks", .is_kept_free = true },
 	{ ".git/config" },
-	{ ".git/config.worktree", .is_kept_free = true },
+	/* git would stumble over a directory: no settings, and "what is common is here" */
+	{ ".git/config.worktree", .is_kept_free = true, .text = "" },
+	{ ".git/commondir", .is_kept_free = true, .text = ".\n" },
 	{ ".git/modules", .is_kept_free = true },
 	{ ".git/info", .is_pinned_only = true },
 	{ ".git/info/attributes" },
@@ -160,8 +162,12 @@ const struct credential_protected credential_protected[] = {
 const size_t credential_protected_count = COUNT_OF(credential_protected);
 
 const struct credential_protected credential_git[] = {
-	{ "hooks", .is_kept_free = true },           { "config" },
-	{ "config.worktree", .is_kept_free = true }, { "modules", .is_kept_free = true },
-	{ "info", .is_pinned_only = true },          { "info/attributes" },
+	{ "hooks", .is_kept_free = true },
+	{ "config" },
+	{ "config.worktree", .is_kept_free = true, .text = "" },
+	{ "commondir", .is_kept_free = true, .text = ".\n" },
+	{ "modules", .is_kept_free = true },
+	{ "info", .is_pinned_only = true },
+	{ "info/attributes" },
 };
 const size_t credential_git_count = COUNT_OF(credential_git);

@@ -15,6 +15,7 @@ struct credential_protected {
 	const char *path;    /* relative to the workspace */
 	bool is_pinned_only; /* writable, but cannot be moved aside to make another in its place */
 	bool is_kept_free;   /* where it is missing, nobody inside can make it */
+	const char *text;    /* of the file that keeps it free; NULL: an empty directory does */
 };
 extern const struct credential_protected credential_protected[];
 extern const size_t credential_protected_count;

@@ -2,6 +2,10 @@
 # account and without any privilege). Binaries are copied to a place that both can reach.
 
 setup_file() {
+	load_shared
+}
+
+load_shared() {
 	export TOP SHARED AK PROBE AGENTKERNEL_IMAGE=${IMAGE:-host}
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX)

@@ -1,0 +1,346 @@
+#!/usr/bin/env bats
+# What a sandbox can and cannot do in a directory that it may write to. The attack is attack.py,
+# which tries everything on a list of names; that nothing came of it is checked outside.
+load helpers
+bats_require_minimum_version 1.5.0
+
+# Obeyed or run by something outside: each as it is protected, and what would be in it.
+TOP_NAMES=(.claude .claude/settings.json .claude/skills/x/SKILL.md .mcp.json .codex
+	.codex/config.toml .gemini .gemini/settings.json .opencode opencode.json opencode.jsonc
+	.cursor .cursor/mcp.json .vscode .vscode/tasks.json .idea .zed .devcontainer
+	.devcontainer.json agentkernel.toml .envrc .bashrc .bash_profile .profile .zshrc .zprofile
+	.zshenv .husky .husky/pre-commit .pre-commit-config.yaml)
+GIT_NAMES=(.git/ .git/hooks .git/hooks/pre-commit .git/config .git/config.worktree .git/commondir
+	.git/modules .git/modules/x/config .git/info/attributes)
+
+setup_file() {
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+	load_shared
+	cp "$BATS_TEST_DIRNAME/attack.py" "$SHARED/attack.py"
+	chmod 644 "$SHARED/attack.py"
+}
+
+own() {
+	[ "${AS:-root}" != user ] || chown -R -h 12345:12345 "$@"
+}
+
+git_() {
+	as git -c user.name=t -c user.email=t@example.org -c init.defaultBranch=main "$@"
+}
+
+# repository DIR: with a commit in it
+repository() {
+	git_ init -q "$1"
+	echo first >"$1/file"
+	echo attributes >"$1/.git/info/attributes"
+	own "$1"
+	git_ -C "$1" add file
+	git_ -C "$1" commit -q -m first
+}
+
+# All that is below a directory: names, kinds, modes, owners, links and contents.
+snapshot() {
+	(cd "$1" && find . -printf '%p %y %m %U:%G %l\n' | sort
+		find . -type f -print0 | sort -z | xargs -0 -r sha256sum)
+}
+
+# attack [run's options] -- NAME...: tries it in a sandbox whose workspace is here
+attack() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	ak run --workspace "${options[@]}" --mount "$SHARED/attack.py:/attack.py:ro" \
+		python3 /attack.py "$@"
+}
+
+# unharmed DIR COMMAND...: after it, all in DIR is as it was
+unharmed() {
+	local dir=$1 before
+	shift
+	before=$(snapshot "$dir")
+	"$@" >"$SHARED/worked" 2>&1 || { cat "$SHARED/worked"; return 1; }
+	diff <(echo "$before") <(snapshot "$dir") || { cat "$SHARED/worked"; return 1; }
+}
+
+@test "the attack works where nothing protects" {
+	mkdir "$W/sub"
+	own "$W"
+	ak run --mount "$W" --workdir "$W" --mount "$SHARED/attack.py:/attack.py:ro" python3 /attack.py \
+		.envrc sub/.envrc
+	[ "$(cat .envrc)" = evil ]
+	[ "$(cat sub/.envrc)" = evil ]
+}
+
+@test "names that do not exist cannot be made, and nothing is left behind" {
+	unharmed . attack -- .git "${TOP_NAMES[@]}" "${GIT_NAMES[@]}"
+}
+
+@test "the same in any profile, for any user, and with a group of its own" {
+	chmod g+s .
+	unharmed . attack -p restrictive -- .git "${TOP_NAMES[@]}" "${GIT_NAMES[@]}"
+	unharmed . attack -u nobody -- .git "${TOP_NAMES[@]}" "${GIT_NAMES[@]}"
+	chmod 555 .
+	if [ "${AS:-root}" = root ]; then
+		unharmed . attack -- .git "${TOP_NAMES[@]}" "${GIT_NAMES[@]}"
+	else # its owner could write inside, and we cannot outside
+		run ak run --workspace true
+		fails_with 125 "keep the name '.git' free in '$W': Permission denied"
+	fi
+}
+
+@test "names that exist can be neither changed, replaced nor moved aside" {
+	repository .
+	mkdir -p .claude/skills/x .codex .gemini .cursor .vscode .husky .git/modules/x .idea .zed
+	for name in .claude/settings.json .claude/skills/x/SKILL.md .mcp.json .codex/config.toml \
+		.gemini/settings.json opencode.json .cursor/mcp.json .vscode/tasks.json .devcontainer.json \
+		.envrc .bashrc .husky/pre-commit .git/hooks/pre-commit .git/modules/x/config; do
+		echo good >"$name"
+	done
+	echo '[security]' >agentkernel.toml
+	own .
+	unharmed . attack -- "${TOP_NAMES[@]}" "${GIT_NAMES[@]}"
+	git_ status >/dev/null
+}
+
+# A sandbox whose workspace is here and that lives until there is a file "NAME.go": holder NAME [COMMAND]
+holder() {
+	ak run --workspace --timeout 30s sh -c "${2:-true}; touch $1.up; until [ -e $1.go ]; do sleep 0.05; done
+		mkdir .vscode && echo made; mkdir .git && echo made" >"$W/$1.out" 2>&1 3>&- &
+	eval "$1_pid=$!"
+	until_there "$1.up"
+}
+
+let_go() {
+	touch "$1.go"
+	eval "wait \"\$$1_pid\"" || true
+	rm -f "$1.go" "$1.up"
+}
+
+until_there() {
+	for _ in $(seq 200); do
+		[ ! -e "$1" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "git works inside and outside while names are kept free" {
+	repository project
+	cd project
+	git_ config extensions.worktreeConfig true
+	holder one 'git status --short && git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m inside'
+	[ "$(cat .git/commondir)" = . ] # stands in
+	[ ! -s .git/config.worktree ]
+	run git_ status --short
+	says "?? one.up"
+	git_ commit -q --allow-empty -m outside
+	let_go one
+	[ ! -e .git/commondir ]
+	[ ! -e .git/config.worktree ]
+	[ "$(git_ log --format=%s)" = "outside
+inside
+first" ]
+}
+
+@test "submodules are protected as the project is, and those in them" {
+	repository "$W/inner"
+	repository "$W/module"
+	git_ -C "$W/module" -c protocol.file.allow=always submodule --quiet add "$W/inner" deep/inner
+	git_ -C "$W/module" commit -q -m inner
+	repository "$W/project"
+	cd "$W/project"
+	git_ -c protocol.file.allow=always submodule --quiet add "$W/module" "odd name"
+	git_ -c protocol.file.allow=always submodule --quiet update --init --recursive
+	git_ commit -q -m module
+	names=(.gitmodules)
+	for dir in "odd name" "odd name/deep/inner"; do
+		names+=("$dir/" "$dir/.git" "$dir/.git/hooks" "$dir/.vscode" "$dir/agentkernel.toml" "$dir/.envrc")
+	done
+	for dir in .git/modules/"odd name" .git/modules/"odd name"/modules/deep/inner; do
+		names+=("$dir" "$dir/hooks/pre-commit" "$dir/config" "$dir/commondir")
+	done
+	unharmed . attack -- "${names[@]}"
+	ak run --workspace touch "odd name/fine"
+	[ -e "odd name/fine" ]
+}
+
+@test "a workspace that is a linked worktree: commits work, the repository's hooks are safe" {
+	repository main
+	git_ -C main config extensions.worktreeConfig true
+	git_ -C main worktree add -q ../tree
+	rm -r main/.git/hooks
+	cd tree
+	names=(.git .envrc agentkernel.toml)
+	for name in hooks hooks/pre-commit config config.worktree commondir modules/x/config \
+		info/attributes worktrees/tree/ worktrees/tree/commondir worktrees/tree/gitdir \
+		worktrees/tree/config.worktree; do
+		names+=("../main/.git/$name")
+	done
+	unharmed "$W" attack -- "${names[@]}"
+	run ak run --workspace sh -c 'echo new >new && git add new && git -c user.name=a -c user.email=a@example.org commit -q -m inside && git status --short'
+	says ""
+	[ "$(git_ log -1 --format=%s)" = inside ]
+	run ak run --workspace ls "$W/main" # of the repository, git's directory alone
+	[ "$status" -ne 0 ] || says ""
+}
+
+@test "of two sandboxes at once the first end does not unprotect the other" {
+	mkdir project
+	own .
+	cd project
+	holder one
+	holder two
+	let_go one
+	[ -d .vscode ]
+	let_go two
+	run ! grep made "$W/one.out" "$W/two.out"
+	[ -z "$(ls -A)" ]
+}
+
+@test "what a crash leaves is harmless, and gone after the next run" {
+	repository project
+	cd project
+	before=$(snapshot .)
+	holder one
+	kill -9 "$(pgrep -o -f "^$AK run .* touch one.up")"
+	wait "$one_pid" || true
+	rm one.up
+	[ -d .vscode ]
+	run git_ status --short
+	says ""
+	run ak run --workspace touch .vscode/x
+	[ "$status" -eq 1 ]
+	[ "$(snapshot .)" = "$before" ]
+}
+
+@test "what the caller makes while a sandbox runs stays" {
+	repository project
+	cd project
+	holder one
+	rm -f .git/config.worktree
+	echo '[a]' >.git/config.worktree
+	rmdir .vscode
+	mkdir .vscode
+	echo mine >.vscode/settings.json
+	let_go one
+	[ "$(cat .vscode/settings.json)" = mine ]
+	[ "$(cat .git/config.worktree)" = '[a]' ]
+}
+
+@test "a run that cannot start leaves nothing behind" {
+	run ak run --workspace --mount "$W/none:/none" true
+	fails_with 125 "does not exist"
+	run -127 ak run --workspace no-such-program
+	[ -z "$(ls -A)" ]
+}
+
+@test "what is protected in addition, and what is not any more" {
+	mkdir deploy .vscode
+	echo good >deploy/key
+	own .
+	unharmed . attack --protect deploy --protect absent --protect some/where/deep -- deploy deploy/key absent \
+		absent/x some some/where some/where/deep some/where/deep/x
+	ak run --workspace --unprotect .vscode --unprotect .envrc sh -c 'touch .vscode/x; echo y >.envrc'
+	[ -e .vscode/x ]
+	[ "$(cat .envrc)" = y ]
+	for bad in /etc ../up . '' '~/x'; do
+		run ak run --workspace --protect "$bad" true
+		[ "$status" -eq 125 ]
+		[[ "$output" == *"--protect: '$bad'"* ]]
+	done
+}
+
+@test "a mask that would not reach everything is refused" {
+	deep=$W
+	for i in $(seq 34); do deep+=/d; done
+	mkdir -p "$deep"
+	own d
+	run ak run --workspace --mask '**/secret' true
+	fails_with 125 "lies deeper than 32 directories"
+	mkdir many
+	(cd many && seq -f 'key%g' 513 | xargs touch)
+	own many
+	run ak run --workspace --mask 'many/key*' true
+	fails_with 125 "--mask 'many/key*': masks match more than 512 names"
+}
+
+@test "a workspace that is no directory of a project is refused in words" {
+	mkdir dir home
+	touch file
+	ln -s dir link
+	mkfifo fifo
+	own .
+	run ak run --workspace=link true
+	fails_with 125 "workspace (--workspace): '$W/link' is a link, and a workspace is a directory (name the one that it leads to)"
+	run ak run --workspace=file true
+	fails_with 125 "'$W/file' is not a directory (--mount shows a single file)"
+	run ak run --workspace=fifo true
+	fails_with 125 "'$W/fifo' is not a directory"
+	run ak run --workspace=none true
+	fails_with 125 "'$W/none' does not exist"
+	run ak run --workspace=/ true
+	fails_with 125 "'/' cannot be a workspace: nothing can be mounted over '/'"
+	for dir in /proc /dev /sys/fs; do
+		run ak run --workspace=$dir true
+		fails_with 125 "'$dir' cannot be a workspace"
+	done
+	for home in "$W/home" "$W/home/"; do
+		run as env HOME="$home" "$AK" run --workspace="$W/home" true
+		fails_with 125 "a workspace cannot hold your home directory and the keys in it"
+	done
+	for act in "create ws" "run --keep"; do
+		# shellcheck disable=SC2086 # two words
+		run ak $act --workspace=link true
+		[ "$status" -eq 125 ]
+	done
+}
+
+@test "files belong to whom the workspace belongs to, outside as inside" {
+	umask 022
+	mkdir project
+	owner=$(as id -u):$(as id -g)
+	[ "${AS:-root}" != root ] || owner=4321:4322
+	chown "$owner" project
+	chmod 750 project
+	cd project
+	ak run --workspace="$W/project" sh -c 'mkdir d; echo x >d/f; chmod 600 d/f; touch e; ln -s e l; id -u; stat -c %u:%g d' >"$W/out"
+	[ "$(cat "$W/out")" = "0
+0:0" ]
+	[ "$(stat -c %u:%g d d/f e l | sort -u)" = "$owner" ]
+	[ "$(stat -c %a d/f)" = 600 ]
+	[ "$(stat -c %a .)" = 750 ]
+	ak run -p restrictive --workspace="$W/project" touch r
+	[ "$(stat -c %u:%g r)" = "$owner" ]
+}
+
+@test "--verbose says what is masked and which variables stay out" {
+	mkdir -p home/.ssh project
+	own .
+	cd project
+	run as env HOME="$W/home" MY_TOKEN=1 PLAIN=1 "$AK" run --verbose -p permissive --mask .env true
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"agentkernel: masked: ~/.ssh, .env (--unmask shows one)"* ]]
+	[[ "$output" == *"agentkernel: variables kept out: "*MY_TOKEN* ]]
+	[[ "$output" != *PLAIN* ]]
+	run as env HOME="$W/home" MY_TOKEN=1 "$AK" run --verbose -p permissive --unmask .ssh -e MY_TOKEN true
+	[[ "$output" != *masked* && "$output" != *MY_TOKEN* ]]
+	run ak run --verbose true
+	says ""
+}
+
+@test "--unmask shows what it names of the home, and nothing else" {
+	mkdir -p home/.ssh home/.aws project
+	echo key >home/.ssh/id
+	echo key >home/.aws/credentials
+	echo npm >home/.npmrc
+	own .
+	cd project
+	run as env HOME="$W/home" "$AK" run --home --unmask .npmrc --unmask .aws sh -c 'cat ~/.npmrc ~/.aws/credentials ~/.ssh/id'
+	[ "$status" -ne 0 ]
+	[ "${lines[0]}" = npm ]
+	[ "${lines[1]}" = key ]
+	[[ "${lines[2]}" == *".ssh/id: No such file"* ]]
+}
