@@ -55,11 +55,18 @@ int mask_end(int empty_fd, struct err *e)
 int mask_place(int empty_fd, int place_fd, const char *name, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
-	struct stat st;
+	struct stat st, empty;
+	const char *empty_name;
 
 	if (fstat(place_fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s' to mask it", name);
-	if (open_empty(empty_fd, S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE, &tree_fd, e) < 0)
+	empty_name = S_ISDIR(st.st_mode) ? EMPTY_DIR : EMPTY_FILE;
+	if (fstatat(empty_fd, empty_name, &empty, 0) < 0)
+		return err_sys(e, errno, "look at an empty file for masks");
+	if (st.st_dev == empty.st_dev && st.st_ino == empty.st_ino)
+		return 0; /* another name led here before: nothing can be removed that is mounted on
+			   */
+	if (open_empty(empty_fd, empty_name, &tree_fd, e) < 0)
 		return -1;
 	return mount_attach(tree_fd, place_fd, name, e);
 }

@@ -237,12 +237,23 @@ static int check_places(int root_fd, const struct rootfs_options *o, const int *
 struct below {
 	int fds[2];
 	unsigned count;
+	bool is_by_link;
+	int link_fd; /* the name itself, where that is a link; or -1 */
 };
 
 static void below_done(struct below *b)
 {
 	for (unsigned i = 0; i < b->count; i++)
 		cleanup_closep(&b->fds[i]);
+	cleanup_closep(&b->link_fd);
+}
+
+static bool is_same_file(int a_fd, int b_fd)
+{
+	struct stat a, b;
+
+	return fstat(a_fd, &a) == 0 && fstat(b_fd, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 static int below_add(struct below *b, int fd)
@@ -251,6 +262,10 @@ static int below_add(struct below *b, int fd)
 		return 0;
 	if (fd < 0)
 		return fd;
+	if (b->count > 0 && is_same_file(b->fds[0], fd)) {
+		(void)close(fd);
+		return 0;
+	}
 	b->fds[b->count++] = fd;
 	return 0;
 }
@@ -268,11 +283,12 @@ static int below_open(struct below *b, int root_fd, int base_fd, const char *bas
 	int r;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
-		(void)close(fd);
+		b->link_fd = fd;
 		fd = -ELOOP;
 	}
 	if (fd != -ELOOP)
 		return below_add(b, fd);
+	b->is_by_link = true;
 	if (snprintf(path, sizeof(path), "%s/%s", base, name) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	r = below_add(b, mount_open_in_root(base_fd, name, O_PATH));
@@ -291,7 +307,7 @@ static int mask_credentials(int root_fd, int empty_fd, int home_fd, const struct
 			    struct err *e)
 {
 	for (size_t i = 0; i < credential_home_count; i++) {
-		CLEANUP(below_done) struct below b = { .count = 0 };
+		CLEANUP(below_done) struct below b = { .link_fd = -1 };
 		int r;
 
 		if (is_listed(p->unmask, credential_home[i]))
@@ -334,10 +350,90 @@ static int tree_at(const struct rootfs_options *o, const int *tree_fds, const ch
 	return -1;
 }
 
-static int guard(int root_fd, int empty_fd, int place_fd, const struct rootfs_guard *g,
-		 struct err *e)
+/* The innermost directory of the host that holds `path` (inside); NULL: none does. */
+static const struct rootfs_place *host_place_of(const struct rootfs_options *o, const char *path)
 {
-	CLEANUP(below_done) struct below b = { .count = 0 };
+	const struct rootfs_place *nearest = NULL;
+
+	for (unsigned i = 0; i < o->place_count; i++)
+		if (o->places[i].kind == ROOTFS_HOST && path_is_within(path, o->places[i].target))
+			nearest = &o->places[i];
+	return nearest;
+}
+
+/* A link has led to fd: what is above that must not be moved aside either. */
+static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct err *e)
+{
+	char root[PATH_MAX], found[PATH_MAX];
+	const struct rootfs_place *place;
+	int r = find_path(root_fd, root);
+	char *path, *slash;
+
+	if (r == 0)
+		r = find_path(fd, found);
+	if (r < 0)
+		return err_sys(e, -r, "find out where a link leads");
+	path = found + (strcmp(root, "/") == 0 ? 0 : strlen(root));
+	place = host_place_of(o, path);
+	slash = place ? strchr(path + strlen(place->target), '/') : NULL;
+	while (slash && (slash = strchr(slash + 1, '/'))) {
+		cleanup_fd int dir_fd = -1;
+
+		*slash = '\0';
+		dir_fd = mount_open_in_root(root_fd, path, O_PATH);
+		if (dir_fd < 0)
+			return err_sys(e, -dir_fd, "find '%s' to protect it", path);
+		if (pin(dir_fd, path, 0, e) < 0)
+			return -1;
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* A link that leads nowhere yet: whoever makes what it leads to decides what it says. */
+static int check_dangling(const struct below *b, const struct rootfs_guard *g,
+			  const struct rootfs_options *o, struct err *e)
+{
+	cleanup_free char *name = mem_format("%s/%s", g->target, g->name);
+	cleanup_free char *path = NULL;
+	const struct rootfs_place *place;
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(b->link_fd, "", text, sizeof(text) - 1);
+
+	if (n < 0)
+		return err_sys(e, errno, "read the link '%s'", name);
+	text[n] = '\0';
+	*strrchr(name, '/') = '\0';
+	path = path_absolute(name, text);
+	place = path ? host_place_of(o, path) : NULL;
+	if (place && !place->is_read_only)
+		return err_set(e, ERR_INVALID,
+			       "'%s' in '%s' is a link to '%.100s', which is missing and could be "
+			       "made inside (remove the link, or add --unprotect %s)",
+			       g->name, g->target, text, g->name);
+	return 0;
+}
+
+static int guard_link(int root_fd, const struct below *b, const struct rootfs_guard *g,
+		      const struct rootfs_options *o, struct err *e)
+{
+	if (b->link_fd >= 0) {
+		if (b->count == 0 && check_dangling(b, g, o, e) < 0)
+			return -1;
+		if (pin(b->link_fd, g->name, 0, e) < 0)
+			return -1;
+	}
+	/* after what they hold: a copy of a directory has the mounts in it */
+	for (unsigned i = 0; b->is_by_link && i < b->count; i++)
+		if (pin_above(root_fd, b->fds[i], o, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int guard(int root_fd, int empty_fd, int place_fd, const struct rootfs_guard *g,
+		 const struct rootfs_options *o, struct err *e)
+{
+	CLEANUP(below_done) struct below b = { .link_fd = -1 };
 	int r = below_open(&b, root_fd, place_fd, g->target, g->name);
 
 	if (r < 0)
@@ -351,7 +447,7 @@ static int guard(int root_fd, int empty_fd, int place_fd, const struct rootfs_gu
 		if (ok < 0)
 			return -1;
 	}
-	return 0;
+	return g->care == ROOTFS_MASKED ? 0 : guard_link(root_fd, &b, g, o, e);
 }
 
 static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, int *tree_fds,
@@ -368,7 +464,7 @@ static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, i
 		return -1;
 	for (unsigned i = 0; i < o->guard_count; i++)
 		if (guard(root_fd, empty_fd, tree_at(o, tree_fds, o->guards[i].target),
-			  &o->guards[i], e) < 0)
+			  &o->guards[i], o, e) < 0)
 			return -1;
 	return 0;
 }
@@ -384,14 +480,6 @@ static int show_places(int root_fd, int empty_fd, const struct rootfs_options *o
 	for (unsigned i = 0; i < o->place_count; i++)
 		cleanup_closep(&tree_fds[i]);
 	return r;
-}
-
-static bool is_same_file(int a_fd, int b_fd)
-{
-	struct stat a, b;
-
-	return fstat(a_fd, &a) == 0 && fstat(b_fd, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
 }
 
 /* An image's own links decide where the path leads, inside the root. */

@@ -105,6 +105,40 @@ unharmed() {
 	git_ status >/dev/null
 }
 
+@test "a name that is a link cannot be replaced, nor what it leads to, nor what is on the way" {
+	mkdir -p deep/conf real
+	echo good >deep/conf/envrc
+	ln -s deep/conf/envrc .envrc
+	ln -s "$W/deep/conf" .vscode
+	ln -s real .claude
+	own .
+	unharmed . attack -- .envrc .vscode .vscode/tasks.json .claude .claude/settings.json \
+		deep/conf/envrc deep/conf/tasks.json real/settings.json
+	ak run --workspace touch deep/fine # what is not on the list is free
+	[ -e deep/fine ]
+}
+
+@test "a .git that is a link to a place in the workspace is protected, hooks or none" {
+	repository .
+	rm -r .git/hooks
+	mv .git data
+	ln -s data .git
+	own .
+	unharmed . attack -- "${GIT_NAMES[@]}" data/ data/hooks data/hooks/pre-commit data/config
+}
+
+@test "a link that leads nowhere yet is refused, since what it leads to could be made" {
+	ln -s nowhere .envrc
+	own .
+	run ak run --workspace true
+	fails_with 125 "'.envrc' in '$W' is a link to 'nowhere', which is missing and could be made inside"
+	[ "$(ls -A)" = .envrc ]
+	ak run --workspace --unprotect .envrc true
+	rm .envrc
+	ln -s /nonexistent/outside .envrc # nobody inside can make that
+	ak run --workspace true
+}
+
 # A sandbox whose workspace is here and that lives until there is a file "NAME.go": holder NAME [COMMAND]
 holder() {
 	ak run --workspace --timeout 30s sh -c "${2:-true}; touch $1.up; until [ -e $1.go ]; do sleep 0.05; done
@@ -251,6 +285,38 @@ first" ]
 		[ "$status" -eq 125 ]
 		[[ "$output" == *"--protect: '$bad'"* ]]
 	done
+}
+
+@test "masks: patterns, depths, links and odd names" {
+	mkdir -p a/b/c .dot/d 'sp ace' .git/secret
+	for name in .env .env.local env a/.env a/b/c/secret secret .dot/d/secret 'sp ace/b[1]' a/b/keep .git/secret/x; do
+		echo value >"$name"
+	done
+	mkdir a/b/secret.d a/b/c/dir
+	echo value >a/b/secret.d/x
+	echo value >a/b/c/dir/x
+	ln -s a/b/keep linked
+	own .
+	cat >"$W/look" <<-'SH'
+	for n in .env .env.local env a/.env secret a/b/c/secret .dot/d/secret "sp ace/b[1]" a/b/keep .git/secret/x a/b/secret.d/x a/b/c/dir/x; do
+		[ -s "$n" ] && printf '%s ' "$n"
+	done
+	echo
+	SH
+	own look
+	run ak run --workspace --mask '.env*' sh look
+	says "env a/.env secret a/b/c/secret .dot/d/secret sp ace/b[1] a/b/keep .git/secret/x a/b/secret.d/x a/b/c/dir/x "
+	run ak run --workspace --mask '**/secret' --mask 'sp ace/b\[1]' sh look
+	says ".env .env.local env a/.env a/b/keep .git/secret/x a/b/secret.d/x a/b/c/dir/x "
+	run ak run --workspace --mask '**/.env*' --mask linked sh look
+	says "env secret a/b/c/secret .dot/d/secret sp ace/b[1] .git/secret/x a/b/secret.d/x a/b/c/dir/x "
+	run ak run --workspace --mask 'a/**' sh look
+	says ".env .env.local env secret .dot/d/secret sp ace/b[1] .git/secret/x "
+	run ak run --workspace --mask 'a/*/*.d' --mask 'a/b/c/dir' sh look
+	says ".env .env.local env a/.env secret a/b/c/secret .dot/d/secret sp ace/b[1] a/b/keep .git/secret/x "
+	run ak run --workspace --mask '.env' sh -c 'mv .env x; rm .env; echo new >.env; ln .env hard; cat hard'
+	[ "$(cat .env)" = value ]
+	[ ! -e hard ]
 }
 
 @test "a mask that would not reach everything is refused" {
