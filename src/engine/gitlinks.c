@@ -119,14 +119,22 @@ static int add_all_submodules(int dir_fd, struct gitlinks *g, struct err *e)
 
 /* ---- worktrees ---- */
 
+/* git 2.48 and later can write paths that begin at the file they stand in. */
+static char *read_gitdir(int admin_fd, const char *admin_path)
+{
+	cleanup_free char *text = read_text(admin_fd, "gitdir");
+
+	return text ? path_absolute(admin_path, text) : NULL;
+}
+
 /* Where a linked worktree lies, if that is below `dir`. */
-static int add_worktree(int git_fd, const char *dir, const char *name, struct gitlinks *g,
-			struct err *e)
+static int add_worktree(int git_fd, const char *git_path, const char *dir, const char *name,
+			struct gitlinks *g, struct err *e)
 {
 	cleanup_free char *admin = mem_format("worktrees/%s", name);
-	cleanup_free char *file = mem_format("%s/gitdir", admin);
-	cleanup_free char *text = read_text(git_fd, file);
-	cleanup_free char *path = text && text[0] == '/' ? path_absolute("/", text) : NULL;
+	cleanup_free char *admin_path = mem_format("%s/%s", git_path, admin);
+	cleanup_fd int admin_fd = mount_open_plain(git_fd, admin, O_PATH | O_DIRECTORY);
+	cleanup_free char *path = admin_fd >= 0 ? read_gitdir(admin_fd, admin_path) : NULL;
 	char *end = path ? strrchr(path, '/') : NULL;
 
 	if (add(&g->admin, admin, GITLINKS_ADMIN_MAX, "linked worktrees", e) < 0)
@@ -146,7 +154,8 @@ static void close_dir(DIR **d)
 		(void)closedir(*d);
 }
 
-static int add_worktrees(int git_fd, const char *dir, struct gitlinks *g, struct err *e)
+static int add_worktrees(int git_fd, const char *git_path, const char *dir, struct gitlinks *g,
+			 struct err *e)
 {
 	int fd = mount_open_plain(git_fd, "worktrees", O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	CLEANUP(close_dir) DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
@@ -158,7 +167,8 @@ static int add_worktrees(int git_fd, const char *dir, struct gitlinks *g, struct
 		return 0;
 	}
 	while ((entry = readdir(entries)))
-		if (entry->d_name[0] != '.' && add_worktree(git_fd, dir, entry->d_name, g, e) < 0)
+		if (entry->d_name[0] != '.' &&
+		    add_worktree(git_fd, git_path, dir, entry->d_name, g, e) < 0)
 			return -1;
 	return 0;
 }
@@ -166,12 +176,22 @@ static int add_worktrees(int git_fd, const char *dir, struct gitlinks *g, struct
 /* ---- the directory is a worktree itself ---- */
 
 /* Does the repository say that this worktree is its own? */
-static bool is_named_in_return(int admin_fd, const char *dir)
+static bool is_named_in_return(int admin_fd, const char *admin, const char *dir)
 {
-	cleanup_free char *text = read_text(admin_fd, "gitdir");
+	cleanup_free char *path = read_gitdir(admin_fd, admin);
 	cleanup_free char *expected = mem_format("%s/.git", dir);
 
-	return text && strcmp(text, expected) == 0;
+	return path && strcmp(path, expected) == 0;
+}
+
+/* Somebody's "worktrees" directory is none. */
+static bool is_git_dir(int fd)
+{
+	struct stat head, objects;
+
+	return fstatat(fd, "HEAD", &head, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(head.st_mode) &&
+	       fstatat(fd, "objects", &objects, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(objects.st_mode);
 }
 
 /*
@@ -201,10 +221,11 @@ static int find_outside(const char *dir, const char *git_file, struct gitlinks *
 		return 0;
 	admin_fd = open(admin, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	common_fd = open(common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (admin_fd < 0 || common_fd < 0 || !is_named_in_return(admin_fd, dir))
+	if (admin_fd < 0 || common_fd < 0 || !is_git_dir(common_fd) ||
+	    !is_named_in_return(admin_fd, admin, dir))
 		return 0;
 	g->outside = take_ptr(common);
-	return add_worktrees(common_fd, dir, g, e);
+	return add_worktrees(common_fd, g->outside, dir, g, e);
 }
 
 int gitlinks_read(const char *dir, struct gitlinks *ret, struct err *e)
@@ -213,12 +234,13 @@ int gitlinks_read(const char *dir, struct gitlinks *ret, struct err *e)
 	cleanup_fd int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int git_fd = -1;
 	cleanup_free char *git_file = NULL;
+	cleanup_free char *git_path = mem_format("%s/.git", dir);
 
 	if (dir_fd < 0)
 		return err_sys(e, errno, "open '%s'", dir);
 	git_fd = mount_open_plain(dir_fd, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	git_file = git_fd < 0 ? read_text(dir_fd, ".git") : NULL;
-	if (git_fd >= 0 && add_worktrees(git_fd, dir, &g, e) < 0)
+	if (git_fd >= 0 && add_worktrees(git_fd, git_path, dir, &g, e) < 0)
 		return -1;
 	if (git_file && find_outside(dir, git_file, &g, e) < 0)
 		return -1;

@@ -201,6 +201,21 @@ first" ]
 	[ -e "odd name/fine" ]
 }
 
+@test "linked worktrees below the workspace are protected as the project is" {
+	repository .
+	git_ config extensions.worktreeConfig true
+	git_ worktree add -q -b one "trees/one tree"
+	git_ worktree add -q trees/two
+	own .
+	# as git 2.48 writes it with worktree.useRelativePaths
+	echo ../../../trees/two/.git >.git/worktrees/two/gitdir
+	names=(trees/ .git/worktrees/ .git/worktrees/*/ .git/worktrees/{one-tree,two}/{commondir,gitdir,config.worktree})
+	for dir in "trees/one tree" trees/two; do
+		names+=("$dir/" "$dir/.git" "$dir/.vscode" "$dir/.envrc" "$dir/agentkernel.toml")
+	done
+	unharmed . attack -- "${names[@]}"
+}
+
 @test "a workspace that is a linked worktree: commits work, the repository's hooks are safe" {
 	repository main
 	git_ -C main config extensions.worktreeConfig true
@@ -219,6 +234,27 @@ first" ]
 	[ "$(git_ log -1 --format=%s)" = inside ]
 	run ak run --workspace ls "$W/main" # of the repository, git's directory alone
 	[ "$status" -ne 0 ] || says ""
+}
+
+@test "a .git file shows no directory that does not name the workspace in return" {
+	mkdir -p other/.git/worktrees/x other/.git/objects home/worktrees/x project
+	echo ref >other/.git/HEAD
+	echo secret >home/secret
+	own .
+	for git in "$W/other/.git" "$W/home"; do
+		echo "gitdir: $git/worktrees/x" >project/.git
+		echo "$W/elsewhere/.git" >"$git/worktrees/x/gitdir"
+		run ak run --workspace=project ls "$git"
+		[ "$status" -eq 2 ]
+	done
+	echo "$W/project/.git" >"$W/home/worktrees/x/gitdir" # named, but no repository
+	run ak run --workspace=project cat "$W/home/secret"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"No such file"* ]]
+	echo "gitdir: $W/other/.git/worktrees/x" >project/.git
+	echo "$W/project/.git" >other/.git/worktrees/x/gitdir
+	run ak run --workspace=project cat "$W/other/.git/HEAD" # control
+	says ref
 }
 
 @test "of two sandboxes at once the first end does not unprotect the other" {
