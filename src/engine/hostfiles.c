@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "engine/statedir.h"
 #include "policy/clone.h"
+#include "policy/environment.h"
 #include "sandbox/idmap.h"
 #include "sandbox/mount.h"
 
@@ -189,6 +190,24 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 	return 0;
 }
 
+/* The policy has compared the names; links may lead from one to the other. */
+static int refuse_home(const struct rootfs_place *workspace, char *const *environ_list,
+		       struct err *e)
+{
+	const char *home = environ_list ? environment_get(environ_list, "HOME") : NULL;
+	cleanup_fd int fd = home ? open(home, O_PATH | O_CLOEXEC) : -1;
+	char path[PATH_MAX];
+
+	if (fd < 0)
+		return 0;
+	if (find_real_path(home, fd, path, e) < 0)
+		return -1;
+	if (path_is_within(path, workspace->real_path))
+		return err_set(e, ERR_INVALID,
+			       "a workspace cannot hold your home directory and the keys in it");
+	return 0;
+}
+
 /* The repository that a worktree belongs to, without which git does not work in it. */
 static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct idmap *map,
 		       struct err *e)
@@ -201,21 +220,29 @@ static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct
 	return path ? add_host(h, place, NULL, map, e) : 0;
 }
 
-static int add_all(struct hostfiles *h, const struct policy *p, const struct idmap *map,
-		   struct err *e)
+static int add_workspace(struct hostfiles *h, const struct policy *p, char *const *environ_list,
+			 const struct idmap *map, struct err *e)
+{
+	const struct rootfs_place place = { .source = p->workspace,
+					    .target = p->is_clone ? CLONE_ORIGIN : p->workspace,
+					    .is_read_only = p->is_clone };
+
+	if (workspace_open(&h->workspace, p, e) < 0 || add_host(h, place, p->places, map, e) < 0 ||
+	    refuse_home(&h->places[h->count - 1], environ_list, e) < 0)
+		return -1;
+	return add_git_dir(h, p, map, e);
+}
+
+static int add_all(struct hostfiles *h, const struct policy *p, char *const *environ_list,
+		   const struct idmap *map, struct err *e)
 {
 	const struct rootfs_place home = { .source = p->home,
 					   .target = p->home,
 					   .is_read_only = true };
-	const struct rootfs_place workspace = { .source = p->workspace,
-						.target = p->is_clone ? CLONE_ORIGIN : p->workspace,
-						.is_read_only = p->is_clone };
 
 	if (p->home && add_host(h, home, p->places, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
-	if (p->workspace &&
-	    (workspace_open(&h->workspace, p, e) < 0 ||
-	     add_host(h, workspace, p->places, map, e) < 0 || add_git_dir(h, p, map, e) < 0))
+	if (p->workspace && add_workspace(h, p, environ_list, map, e) < 0)
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
@@ -300,7 +327,7 @@ int hostfiles_open(struct hostfiles *h, const struct policy *p, char *const *env
 {
 	h->count = h->hidden_count = 0;
 	h->workspace = (struct workspace){ 0 };
-	if (add_all(h, p, map, e) < 0 || hide_state(h, environ_list, e) < 0)
+	if (add_all(h, p, environ_list, map, e) < 0 || hide_state(h, environ_list, e) < 0)
 		return -1;
 	/* a parent's name is the beginning of its children's and sorts before them */
 	qsort(h->places, h->count, sizeof(h->places[0]), by_target);

@@ -400,6 +400,16 @@ first" ]
 	done
 }
 
+@test "one's home is refused as a workspace by whatever name" {
+	mkdir -p real/me
+	ln -s real home
+	own .
+	run as env HOME="$W/home/me" "$AK" run --workspace="$W/real/me" true
+	fails_with 125 "a workspace cannot hold your home directory and the keys in it"
+	run as env HOME="$W/home/me" "$AK" run --workspace="$W/real" true
+	fails_with 125 "a workspace cannot hold your home directory and the keys in it"
+}
+
 @test "files belong to whom the workspace belongs to, outside as inside" {
 	umask 022
 	mkdir project
