@@ -1,6 +1,7 @@
 /* toolpolicy - what programs that call us may do; see toolpolicy.h. */
 #include "policy/toolpolicy.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
@@ -81,9 +82,16 @@ static bool is_starter(const char *word)
 /* Words of a shell after which a command begins. */
 static bool is_keyword(const char *word)
 {
-	static const char *const words[] = { "if",   "then", "else", "elif", "while", "until",
-					     "do",   "!",    "{",    "time", "eval",  "for",
-					     "case", "in",   "fi",   "done", "esac",  "}" };
+	static const char *const words[] = { "if", "then", "else", "elif", "while", "until", "do",
+					     "!",  "{",    "}",    "fi",   "done",  "esac" };
+
+	return is_one_of(word, words, COUNT_OF(words));
+}
+
+/* Words of a shell that no command follows before the next ';' or ')'. */
+static bool is_heading(const char *word)
+{
+	static const char *const words[] = { "for", "case", "select" };
 
 	return is_one_of(word, words, COUNT_OF(words));
 }
@@ -101,93 +109,260 @@ static bool is_number(const char *word)
 	return isdigit((unsigned char)word[0]) != 0;
 }
 
+/* ---- shell text ---- */
+
+/* A shell text that is being read, and the simple command in it that is being collected. */
+struct shell {
+	const struct toolpolicy *policy;
+	unsigned depth;
+	const char *at;
+	char *room;         /* for the words' text */
+	size_t used;        /* of it */
+	const char **words; /* NULL-ended */
+	size_t count;
+};
+
 static int check_words(const struct toolpolicy *t, const char *const *argv, unsigned depth,
 		       struct err *e);
+static int check_shell(const struct toolpolicy *t, const char *text, unsigned depth, struct err *e);
 
-/* A word of shell text without quotation marks and backslashes; NULL at the end. */
-static char *take_word(const char **text)
+/* How long the text is that `end` ends, which may hold quoted and nested ones. */
+static size_t inner_length(const char *text, char end)
 {
-	const char *at = *text + strspn(*text, " \t");
-	char *word;
-	size_t len = 0;
+	const char *at = text;
+	unsigned depth = 0;
 	char quote = 0;
 
-	if (*at == '\0') {
-		*text = at;
-		return NULL;
-	}
-	word = mem_alloc(strlen(at) + 1);
-	for (; *at && (quote || !strchr(" \t\n;|&()<>`", *at)); at++) {
-		if (quote == 0 && (*at == '\'' || *at == '"'))
+	for (; *at; at++) {
+		if (*at == '\\' && quote != '\'' && at[1])
+			at++;
+		else if (quote)
+			quote = *at == quote ? 0 : quote;
+		else if (*at == end && depth == 0)
+			break;
+		else if (end == ')' && (*at == '\'' || *at == '"'))
 			quote = *at;
-		else if (quote && *at == quote)
-			quote = 0;
-		else if (*at == '\\' && quote != '\'' && at[1])
-			word[len++] = *++at;
-		else
-			word[len++] = *at;
+		else if (end == ')' && *at == '(')
+			depth++;
+		else if (end == ')' && *at == ')')
+			depth--;
 	}
-	word[len] = '\0';
-	*text = at;
-	return word;
+	return (size_t)(at - text);
+}
+
+static void add_byte(struct shell *s, char c)
+{
+	s->room[s->used++] = c;
+}
+
+/* "$(...)" or "`...`" at s->at: what is in it is executed; the word has it as it is written. */
+static int take_substitution(struct shell *s, struct err *e)
+{
+	size_t start_len = *s->at == '`' ? 1 : 2;
+	size_t len = inner_length(s->at + start_len, *s->at == '`' ? '`' : ')');
+	cleanup_free char *inner = mem_dup_bytes(s->at + start_len, len);
+
+	len += start_len;
+	len += s->at[len] != '\0';
+	while (len-- > 0)
+		add_byte(s, *s->at++);
+	return check_shell(s->policy, inner, s->depth + 1, e);
+}
+
+static bool is_substitution(const char *at)
+{
+	return *at == '`' || strncmp(at, "$(", 2) == 0;
+}
+
+/* The word at s->at, without quotation marks and backslashes. */
+static int take_word(struct shell *s, struct err *e)
+{
+	char quote = 0;
+
+	while (*s->at && (quote || !strchr(" \t\n;|&()<>", *s->at))) {
+		char c = *s->at;
+
+		if (quote != '\'' && is_substitution(s->at)) {
+			if (take_substitution(s, e) < 0)
+				return -1;
+			continue;
+		}
+		if (c == '\\' && quote != '\'' && s->at[1]) {
+			if (s->at[1] != '\n')
+				add_byte(s, s->at[1]);
+			s->at++;
+		} else if (quote == 0 && c == '$' && (s->at[1] == '\'' || s->at[1] == '"')) {
+			; /* $'...' */
+		} else if (quote == 0 && (c == '\'' || c == '"')) {
+			quote = c;
+		} else if (quote && c == quote) {
+			quote = 0;
+		} else {
+			add_byte(s, c);
+		}
+		s->at++;
+	}
+	add_byte(s, '\0');
+	return 0;
+}
+
+/* `eval`: its words are a shell text themselves. */
+static int check_eval(const struct toolpolicy *t, const char *const *words, unsigned depth,
+		      struct err *e)
+{
+	cleanup_buf struct buf text;
+
+	buf_init(&text, 2 * TOOLPOLICY_TEXT_MAX_BYTES);
+	for (; *words; words++)
+		buf_addf(&text, "%s ", *words);
+	return check_shell(t, buf_text(&text), depth + 1, e);
+}
+
+/* Where the program stands in a simple command; NULL: there is none. */
+static const char *const *find_program(const char *const *words)
+{
+	for (;;) {
+		if (*words && strcmp(*words, "function") == 0)
+			words += words[1] ? 2 : 1; /* and its name */
+		else if (*words && (is_assignment(*words) || is_keyword(*words)))
+			words++;
+		else
+			break;
+	}
+	return *words && !is_heading(*words) ? words : NULL;
+}
+
+/* The words of one simple command are there. */
+static int end_command(struct shell *s, struct err *e)
+{
+	const char *const *words;
+
+	s->words[s->count] = NULL;
+	s->count = s->used = 0;
+	words = find_program(s->words);
+	if (!words)
+		return 0;
+	if (strcmp(*words, "eval") == 0 && check_eval(s->policy, words + 1, s->depth, e) < 0)
+		return -1;
+	return check_words(s->policy, words, s->depth + 1, e);
+}
+
+/* What follows '<' and '>' is a file, unless it is a command in parentheses. */
+static int skip_file(struct shell *s, struct err *e)
+{
+	size_t used = s->used;
+
+	s->at += strspn(s->at, "<>&|");
+	s->at += strspn(s->at, " \t");
+	if (take_word(s, e) < 0)
+		return -1;
+	s->used = used;
+	return 0;
+}
+
+static int add_word(struct shell *s, struct err *e)
+{
+	size_t start = s->used;
+
+	if (take_word(s, e) < 0)
+		return -1;
+	/* in "2>file" it is a descriptor */
+	if (strchr("<>", *s->at) && *s->at &&
+	    s->room[start + strspn(s->room + start, "0123456789")] == '\0')
+		s->used = start;
+	else
+		s->words[s->count++] = s->room + start;
+	return 0;
+}
+
+static int read_shell(struct shell *s, struct err *e)
+{
+	while (*s->at) {
+		int ok = 0;
+
+		if (strchr(" \t", *s->at)) {
+			s->at++;
+		} else if (strchr("\n;|&()", *s->at)) {
+			ok = end_command(s, e);
+			s->at++;
+		} else if (*s->at == '#') {
+			s->at += strcspn(s->at, "\n");
+		} else if (strchr("<>", *s->at)) {
+			ok = skip_file(s, e);
+		} else {
+			ok = add_word(s, e);
+		}
+		if (ok < 0)
+			return -1;
+	}
+	return end_command(s, e);
 }
 
 /* The simple commands of a shell text, as far as they can be seen without running it. */
 static int check_shell(const struct toolpolicy *t, const char *text, unsigned depth, struct err *e)
 {
-	const char *words[3] = { NULL };
-	bool is_at_start = true;
+	size_t len = strnlen(text, TOOLPOLICY_TEXT_MAX_BYTES + 1);
+	cleanup_free char *room = NULL;
+	cleanup_free const char **words = NULL;
+	struct shell s = { .policy = t, .depth = depth, .at = text };
 
-	while (*text) {
-		cleanup_free char *word = NULL;
-
-		if (strchr("\n;|&()`", *text)) {
-			is_at_start = true;
-			text++;
-			continue;
-		}
-		if (strchr("<>", *text)) { /* the word after it is a file */
-			text += strspn(text, "<>&");
-			word = take_word(&text);
-			continue;
-		}
-		word = take_word(&text);
-		if (!word)
-			break;
-		if (strstr(word, "$(")) /* cut where the parenthesis begins: what follows is next */
-			is_at_start = true;
-		if (!is_at_start || word[0] == '\0' || is_assignment(word) || word[0] == '$')
-			continue;
-		if (is_keyword(word))
-			continue;
-		words[0] = word;
-		if (check_words(t, words, depth + 1, e) < 0)
-			return -1;
-		is_at_start = is_starter(word);
-	}
-	return 0;
+	if (len > TOOLPOLICY_TEXT_MAX_BYTES)
+		return err_set(e, ERR_DENIED, "the command's text is larger than %u bytes",
+			       TOOLPOLICY_TEXT_MAX_BYTES);
+	if (depth > TOOLPOLICY_DEPTH_MAX)
+		return err_set(e, ERR_DENIED,
+			       "the command holds more than %u commands in each other",
+			       TOOLPOLICY_DEPTH_MAX);
+	/* a word takes a byte and what separates it from the next */
+	s.room = room = mem_alloc(2 * len + 2);
+	s.words = words = mem_alloc((len + 2) * sizeof(*words));
+	return read_shell(&s, e);
 }
 
-/* The text after -c, also as in -lc; NULL: there is none. */
+/* ---- argument lists ---- */
+
+/* What a shell is given with -c, also as in -euo pipefail -c; NULL: nothing. */
 static const char *shell_text(const char *const *argv)
 {
+	bool has_text = false;
+
 	for (size_t i = 1; argv[i]; i++) {
-		if (argv[i][0] != '-' && argv[i][0] != '+')
-			return NULL;
-		if (argv[i][1] != '-' && strchr(argv[i], 'c'))
-			return argv[i + 1];
+		const char *word = argv[i];
+
+		if (strcmp(word, "--") == 0 || strcmp(word, "-") == 0)
+			return has_text ? argv[i + 1] : NULL;
+		if (word[0] != '-' && word[0] != '+')
+			return has_text ? word : NULL;
+		if (word[1] == '-') {
+			if (strcmp(word, "--rcfile") == 0 || strcmp(word, "--init-file") == 0)
+				i += argv[i + 1] != NULL;
+			continue;
+		}
+		has_text = has_text || (word[0] == '-' && strchr(word, 'c'));
+		if (strpbrk(word, "oO"))
+			i += argv[i + 1] != NULL;
 	}
 	return NULL;
 }
 
+/* A word after an option may be its value; then the command comes later. */
 static int check_started(const struct toolpolicy *t, const char *const *argv, unsigned depth,
 			 struct err *e)
 {
-	size_t i = 1;
+	bool is_after_option = false;
 
-	while (argv[i] && (argv[i][0] == '-' || is_assignment(argv[i]) || is_number(argv[i])))
-		i++;
-	return argv[i] ? check_words(t, argv + i, depth + 1, e) : 0;
+	for (size_t i = 1; argv[i]; i++) {
+		if (argv[i][0] == '-' || is_assignment(argv[i]) || is_number(argv[i])) {
+			is_after_option = argv[i][0] == '-' && !strchr(argv[i], '=');
+			continue;
+		}
+		if (check_words(t, argv + i, depth + 1, e) < 0)
+			return -1;
+		if (!is_after_option)
+			break;
+		is_after_option = false;
+	}
+	return 0;
 }
 
 static int check_words(const struct toolpolicy *t, const char *const *argv, unsigned depth,

@@ -5,9 +5,10 @@
  *
  * A command is judged by what is executed: the program's last name, and where that is a shell with
  * -c, or a program that starts another (env, sudo, timeout, xargs, ...), the words in it that
- * stand where a command stands. That catches the direct way and the careless one. It is no wall:
- * a shell can build any name at run time, and any language can start any program. The walls are the
- * sandbox's.
+ * stand where a command stands, in $(...) and `...`, too. That catches the direct way and the
+ * careless one. It is no wall: a shell can build any name at run time, and any language can start
+ * any program. With a list of what is allowed, a name that is only known at run time is refused; a
+ * program that is allowed can still start others. The walls are the sandbox's.
  */
 #include "base/err.h"
 
@@ -18,7 +19,8 @@
 #define TOOLPOLICY_CALLS_MAX 10000u
 #define TOOLPOLICY_WINDOW_MIN_MS 1000u
 #define TOOLPOLICY_WINDOW_MAX_MS (24u * 3600 * 1000)
-#define TOOLPOLICY_DEPTH_MAX 8u /* commands in commands */
+#define TOOLPOLICY_DEPTH_MAX 8u                /* commands in commands */
+#define TOOLPOLICY_TEXT_MAX_BYTES (128u << 10) /* of a shell's, which is what the kernel takes */
 
 struct toolpolicy {
 	char **tools;            /* those that may be called; NULL: all */
