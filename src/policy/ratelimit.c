@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The moments form a ring: `next` is the oldest once it is full. */
+/* The moments form a ring: `next` is the oldest once it is full. It grows until then. */
 struct pair {
 	char *caller, *tool;
 	uint64_t *moments;
@@ -84,7 +84,6 @@ static struct pair *find(struct ratelimit *r, const char *caller, const char *to
 			return &r->pairs[i];
 	p = make_room(r);
 	*p = (struct pair){ .caller = mem_dup(caller), .tool = mem_dup(tool) };
-	p->moments = mem_alloc(r->calls * sizeof(*p->moments));
 	return p;
 }
 
@@ -105,9 +104,9 @@ int ratelimit_take(struct ratelimit *r, const char *caller, const char *tool, ui
 				       tool, r->calls, r->window_ms / 1000, *ret_wait_ms);
 		}
 	}
+	if (p->count < r->calls)
+		p->moments = mem_grow(p->moments, ++p->count, sizeof(*p->moments));
 	p->moments[p->next] = now_ms;
 	p->next = (p->next + 1) % r->calls;
-	if (p->count < r->calls)
-		p->count++;
 	return 0;
 }
