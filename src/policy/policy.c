@@ -184,10 +184,10 @@ static int use_home(struct resolver *r, struct err *e)
 static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
 {
 	static const enum policy_field preset[] = {
-		POLICY_MODE,  POLICY_PROFILE,   POLICY_USER,           POLICY_CAPABILITIES,
-		POLICY_TRACE, POLICY_READ_ONLY, POLICY_NETWORK,        POLICY_WORKSPACE,
-		POLICY_HOME,  POLICY_WORKDIR,   POLICY_ENVIRONMENT,    POLICY_MEMORY,
-		POLICY_CPUS,  POLICY_PIDS,      POLICY_NETWORK_POLICY,
+		POLICY_MODE,        POLICY_PROFILE,   POLICY_USER,    POLICY_CAPABILITIES,
+		POLICY_TRACE,       POLICY_READ_ONLY, POLICY_NETWORK, POLICY_NETWORK_POLICY,
+		POLICY_WORKSPACE,   POLICY_HOME,      POLICY_MEMORY,  POLICY_CPUS,
+		POLICY_ENVIRONMENT, POLICY_PIDS,
 	};
 	const struct profile *profile = profile_get(id);
 	struct policy *p = r->policy;
@@ -204,6 +204,7 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 	p->memory_bytes = profile->memory_bytes;
 	p->cpus_milli = profile->cpus_milli;
 	p->pids_count = profile->pids_count;
+	set_text(&p->user_text, NULL);
 	set_text(&p->workspace, NULL);
 	set_text(&p->home, NULL);
 	for (size_t i = 0; i < COUNT_OF(preset); i++) {
@@ -534,6 +535,21 @@ static int check_network(const struct resolver *r, struct err *e)
 		       p->origin[POLICY_NETWORK]);
 }
 
+/* A clone of nothing is a misunderstanding, too, with the same exception. */
+static int check_clone(const struct resolver *r, struct err *e)
+{
+	struct policy *p = r->policy;
+
+	if (!p->is_clone || p->workspace)
+		return 0;
+	if (r->layers[POLICY_CLONE] >= r->layers[POLICY_WORKSPACE])
+		return err_set(e, ERR_INVALID,
+			       "%s: there is no workspace to clone (add --workspace)",
+			       p->origin[POLICY_CLONE]);
+	p->is_clone = false;
+	return 0;
+}
+
 bool policy_is_host_image(const struct policy *p)
 {
 	return strcmp(p->image, POLICY_HOST_IMAGE) == 0;
@@ -553,12 +569,8 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 	for (; r.layer <= POLICY_BY_CALLER; r.layer++)
 		if (apply_layer(&r, settings, count, e) < 0)
 			return -1;
-	if (check_network(&r, e) < 0 || finish_mode(&r, e) < 0)
+	if (check_network(&r, e) < 0 || check_clone(&r, e) < 0 || finish_mode(&r, e) < 0)
 		return -1;
-	if (p.is_clone && !p.workspace)
-		return err_set(e, ERR_INVALID,
-			       "%s: there is no workspace to clone (add --workspace)",
-			       p.origin[POLICY_CLONE]);
 	if (policyimage_settle(&p, e) < 0)
 		return -1;
 	*ret = p;
