@@ -148,7 +148,7 @@ static int parse(const struct policy_caller *caller, const char *path, const cha
 	cleanup_free char *name = shown_name(caller, path);
 	cleanup_free char *dir = mem_dup_bytes(path, (size_t)(path_base_name(path) - path));
 
-	if (len > 0 && strlen(dir) > 1)
+	if (strlen(dir) > 1)
 		dir[strlen(dir) - 1] = '\0';
 	return configuration_parse(bytes, len, name, dir, owner, layer, ret, e);
 }

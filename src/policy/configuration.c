@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/toml.h"
+#include "policy/agent.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -115,8 +116,16 @@ static const struct key keys[] = {
 	MEMBER("daemon", "max_warm", KEY_COUNT, pools[0].max_warm, CONFIGURATION_WARM_MAX),
 };
 
+#define AGENTS_TABLE "daemon.agents"
+
 /* Tables whose entries are not in `keys`, or only partly. */
 static const char *const other_tables[] = { "env", "mounts", "registries" };
+
+/* A key may hold a NUL, and what is before that says nothing then. */
+static bool is_named(const struct toml_entry *entry, const char *name)
+{
+	return strlen(name) == entry->key_len && memcmp(entry->key, name, entry->key_len) == 0;
+}
 
 static const char *keep(struct configuration *c, char *text)
 {
@@ -270,6 +279,9 @@ static int read_word(struct reader *r, const struct key *k, const struct toml_va
 		return read_window(r, v, e);
 	if (toml_expect_text(v, &text, e) < 0)
 		return -1;
+	if (k->offset == offsetof(struct configuration, agent) && !agent_find(text))
+		return toml_err(v, e, "no agent '%.60s' (use claude, codex, gemini or opencode)",
+				text);
 	free(*member);
 	*member = mem_dup(text);
 	return 0;
@@ -347,13 +359,13 @@ static int read_mount(struct reader *r, const struct toml_value *m, struct err *
 	for (size_t i = 0; i < count; i++) {
 		const struct toml_value *v = entries[i].value;
 
-		if (strcmp(entries[i].key, "source") == 0) {
+		if (is_named(&entries[i], "source")) {
 			if (toml_expect_text(v, &source, e) < 0)
 				return -1;
-		} else if (strcmp(entries[i].key, "target") == 0) {
+		} else if (is_named(&entries[i], "target")) {
 			if (toml_expect_text(v, &target, e) < 0)
 				return -1;
-		} else if (strcmp(entries[i].key, "read_only") == 0) {
+		} else if (is_named(&entries[i], "read_only")) {
 			if (toml_expect(v, TOML_BOOL, e) < 0)
 				return -1;
 			is_read_only = toml_bool(v);
@@ -387,11 +399,18 @@ static int read_pool(struct reader *r, const struct toml_entry *agent, struct er
 	static const char *const known[] = { "min_warm", "max_warm", "image" };
 	struct configuration *c = r->config;
 	struct configuration_pool *pool;
+	enum mode_id ignored;
 	size_t count = 0;
 	const struct toml_entry *entries;
 
 	if (toml_expect(agent->value, TOML_TABLE, e) < 0)
 		return -1;
+	if (strlen(agent->key) != agent->key_len ||
+	    (!agent_find(agent->key) && !mode_find(agent->key, &ignored)))
+		return toml_err_key(agent, e,
+				    "no agent '%.60s' (use claude, codex, gemini, opencode or "
+				    "native)",
+				    agent->key);
 	if (c->pool_count == CONFIGURATION_AGENTS_MAX)
 		return toml_err_key(agent, e, "more than %u pools", CONFIGURATION_AGENTS_MAX);
 	pool = &c->pools[c->pool_count++];
@@ -402,11 +421,11 @@ static int read_pool(struct reader *r, const struct toml_entry *agent, struct er
 		const char *text = NULL;
 		int ok = 0;
 
-		if (strcmp(entries[i].key, "min_warm") == 0)
+		if (is_named(&entries[i], "min_warm"))
 			ok = read_count(v, CONFIGURATION_WARM_MAX, &pool->min_warm, e);
-		else if (strcmp(entries[i].key, "max_warm") == 0)
+		else if (is_named(&entries[i], "max_warm"))
 			ok = read_count(v, CONFIGURATION_WARM_MAX, &pool->max_warm, e);
-		else if (strcmp(entries[i].key, "image") != 0)
+		else if (!is_named(&entries[i], "image"))
 			return unknown_key(&entries[i], known, COUNT_OF(known), "daemon.agents", e);
 		else if ((ok = toml_expect_text(v, &text, e)) == 0)
 			pool->image = mem_dup(text);
@@ -432,10 +451,10 @@ static int read_pools(struct reader *r, const struct toml_value *agents, struct 
 
 /* ---- the document ---- */
 
-static const struct key *find_key(const char *table, const char *name)
+static const struct key *find_key(const char *table, const struct toml_entry *entry)
 {
 	for (size_t i = 0; i < COUNT_OF(keys); i++)
-		if (strcmp(keys[i].table, table) == 0 && strcmp(keys[i].name, name) == 0)
+		if (strcmp(keys[i].table, table) == 0 && is_named(entry, keys[i].name))
 			return &keys[i];
 	return NULL;
 }
@@ -448,14 +467,27 @@ static bool is_table(const char *name)
 	return false;
 }
 
+/* The tables in tables, as `keys` names them, and [daemon.agents]. */
+static const char *name_below(const char *table, const char *name)
+{
+	size_t len = strlen(table);
+
+	return strncmp(name, table, len) == 0 && name[len] == '.' ? name + len + 1 : NULL;
+}
+
 static int unknown_in(const struct toml_entry *entry, const char *table, struct err *e)
 {
-	const char *known[COUNT_OF(keys)];
+	const char *known[COUNT_OF(keys) + 1];
 	size_t count = 0;
 
-	for (size_t i = 0; i < COUNT_OF(keys); i++)
+	for (size_t i = 0; i < COUNT_OF(keys); i++) {
 		if (strcmp(keys[i].table, table) == 0)
 			known[count++] = keys[i].name;
+		else if (name_below(table, keys[i].table))
+			known[count++] = name_below(table, keys[i].table);
+	}
+	if (name_below(table, AGENTS_TABLE))
+		known[count++] = name_below(table, AGENTS_TABLE);
 	return unknown_key(entry, known, count, table, e);
 }
 
@@ -469,13 +501,15 @@ static int read_table(struct reader *r, const char *name, const struct toml_valu
 		return -1;
 	entries = toml_entries(table, &count);
 	for (size_t i = 0; i < count; i++) {
-		const struct key *k = find_key(name, entries[i].key);
+		const struct key *k = find_key(name, &entries[i]);
 		cleanup_free char *inner = mem_format("%s.%s", name, entries[i].key);
 
-		if (k) {
+		if (strlen(entries[i].key) != entries[i].key_len) {
+			return unknown_in(&entries[i], name, e);
+		} else if (k) {
 			if (read_value(r, k, entries[i].value, e) < 0)
 				return -1;
-		} else if (strcmp(inner, "daemon.agents") == 0) {
+		} else if (strcmp(inner, AGENTS_TABLE) == 0) {
 			if (read_pools(r, entries[i].value, e) < 0)
 				return -1;
 		} else if (is_table(inner)) {
@@ -508,20 +542,22 @@ static int unknown_table(const struct toml_entry *entry, struct err *e)
 
 static int read_entry(struct reader *r, const struct toml_entry *entry, struct err *e)
 {
-	if (strcmp(entry->key, "mounts") == 0)
+	if (is_named(entry, "mounts"))
 		return read_mounts(r, entry->value, e);
-	if (strcmp(entry->key, "registries") == 0) {
+	if (is_named(entry, "registries")) {
 		if (r->owner == CONFIGURATION_USERS)
 			return 0;
 		return toml_err_key(entry, e,
 				    "only your own config.toml can say how images are fetched");
 	}
-	if (strcmp(entry->key, "env") == 0) {
+	if (is_named(entry, "env")) {
 		if (toml_expect(entry->value, TOML_TABLE, e) < 0)
 			return -1;
 		return read_env(r, entry->value, e);
 	}
-	if (!is_table(entry->key))
+	/* ["tools.commands"] is not [tools.commands] */
+	if (strlen(entry->key) != entry->key_len || strchr(entry->key, '.') ||
+	    !is_table(entry->key))
 		return unknown_table(entry, e);
 	return read_table(r, entry->key, entry->value, e);
 }
