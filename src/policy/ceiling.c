@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "policy/environment.h"
 #include "policy/policyshow.h"
 
@@ -79,14 +80,12 @@ static bool are_mounts_within(const struct policy *p, const struct policy *most)
 	return true;
 }
 
-/* A name that a pattern stands for and that no rule is likely to name. */
-static void example_name(const struct egress_rule *r, struct buf *out)
+/* A name that a pattern stands for and that no rule is likely to name; NULL: any. */
+static char *example_name(const struct egress_rule *r)
 {
-	if (r->kind == EGRESS_HOST)
-		buf_add_text(out, r->name);
-	else
-		buf_addf(out, "any-name-below.%s",
-			 r->kind == EGRESS_WILDCARD ? r->name : "invalid");
+	if (r->kind == EGRESS_ANY)
+		return NULL;
+	return mem_format("%s%s", r->kind == EGRESS_WILDCARD ? "any-name-below." : "", r->name);
 }
 
 static bool has_rule(const struct egress *g, const struct egress_rule *r)
@@ -104,47 +103,69 @@ static bool has_rule(const struct egress *g, const struct egress_rule *r)
  */
 static bool is_rule_within(const struct egress_rule *r, const struct egress *most)
 {
+	cleanup_free char *name = NULL;
 	struct egress_decision d;
-	cleanup_buf struct buf name;
 
-	buf_init(&name, BUF_TEXT_MAX_BYTES);
 	if (r->action == EGRESS_BLOCK || has_rule(most, r))
 		return true;
 	if (r->kind == EGRESS_NETWORK || (r->name && egress_is_host_name(r->name)))
 		return false;
-	example_name(r, &name);
+	name = example_name(r);
 	/* without a port it opens all of them: those that no rule names, which is 0, and the rest
 	 */
-	egress_decide_name(most, buf_text(&name), r->port, &d);
+	egress_decide_name(most, name, r->port, &d);
 	for (unsigned i = 0; d.is_allowed && r->port == 0 && i < most->count; i++)
 		if (most->rules[i].port)
-			egress_decide_name(most, buf_text(&name), most->rules[i].port, &d);
+			egress_decide_name(most, name, most->rules[i].port, &d);
 	return d.is_allowed;
 }
 
-static bool are_rules_within(const struct policy *p, const struct policy *most)
+/* The first rule that opens what the ceiling does not; NULL: none does. */
+static const struct egress_rule *find_rule_beyond(const struct policy *p, const struct policy *most)
 {
-	if (!p->has_network)
-		return true;
-	for (unsigned i = 0; i < p->egress.count; i++)
+	for (unsigned i = 0; p->has_network && i < p->egress.count; i++)
 		if (!is_rule_within(&p->egress.rules[i], &most->egress))
-			return false;
-	/* what the ceiling blocks by a rule stays blocked: rules are only ever added */
-	for (unsigned i = 0; i < most->egress.count; i++)
+			return &p->egress.rules[i];
+	return NULL;
+}
+
+/* What the ceiling blocks by a rule stays blocked: rules are only ever added. */
+static bool are_blocks_within(const struct policy *p, const struct policy *most)
+{
+	for (unsigned i = 0; p->has_network && i < most->egress.count; i++)
 		if (most->egress.rules[i].action == EGRESS_BLOCK &&
 		    !has_rule(&p->egress, &most->egress.rules[i]))
 			return false;
 	return true;
 }
 
-/* The caller's own variables, where their names say that they are secrets or all are kept back. */
+/* What of the caller's own variables is asked for by name would also go inside by itself. */
 static bool are_variables_within(const struct policy *p, const struct policy *most)
 {
-	for (char *const *name = p->passed; name && *name; name++)
-		if (!is_listed(most->passed, *name) &&
-		    (!most->passes_env || environment_is_secret(*name)))
-			return false;
+	for (char *const *name = p->passed; name && *name; name++) {
+		size_t len = strlen(*name);
+
+		if (is_listed(most->passed, *name))
+			continue;
+		for (unsigned i = 0; i < p->env_count; i++)
+			if (strncmp(p->env[i], *name, len) == 0 && p->env[i][len] == '=' &&
+			    !environment_is_passed(most, p->env[i]))
+				return false;
+	}
 	return true;
+}
+
+/*
+ * Who a name is in another image is not known yet, and neither is who the ceiling's would be there:
+ * then it has to be the same word, or the ceiling has to be root without a word about it.
+ */
+static bool is_user_within(const struct policy *p, const struct policy *most)
+{
+	if (policy_is_host_image(p) || !p->user_text)
+		return p->uid != 0 || most->uid == 0;
+	if (most->user_text)
+		return strcmp(p->user_text, most->user_text) == 0;
+	return most->uid == 0;
 }
 
 /* A registry of its own in the reference: pulling it would tell that registry about us. */
@@ -158,14 +179,22 @@ static bool names_registry(const char *image)
 	       strncmp(image, "localhost/", len + 1) == 0;
 }
 
+/* This machine's own programs are not every image's. */
+static bool is_image_within(const struct policy *p, const struct policy *most)
+{
+	if (strcmp(p->image, most->image) == 0)
+		return true;
+	return !policy_is_host_image(p) && !names_registry(p->image);
+}
+
 static bool is_field_within(const struct policy *p, const struct policy *most,
 			    enum policy_field field)
 {
 	switch (field) {
 	case POLICY_IMAGE:
-		return strcmp(p->image, most->image) == 0 || !names_registry(p->image);
+		return is_image_within(p, most);
 	case POLICY_USER:
-		return p->uid != 0 || most->uid == 0;
+		return is_user_within(p, most);
 	case POLICY_CAPABILITIES:
 		return !p->has_capabilities || most->has_capabilities;
 	case POLICY_TRACE:
@@ -178,7 +207,9 @@ static bool is_field_within(const struct policy *p, const struct policy *most,
 		return !p->has_network || p->egress.fallback == EGRESS_BLOCK ||
 		       most->egress.fallback == EGRESS_ALLOW;
 	case POLICY_ALLOW_HOST:
-		return are_rules_within(p, most);
+		return !find_rule_beyond(p, most);
+	case POLICY_BLOCK_HOST:
+		return are_blocks_within(p, most);
 	case POLICY_WORKSPACE:
 		return is_text_within(p->workspace, most->workspace);
 	case POLICY_CLONE:
@@ -216,6 +247,7 @@ int ceiling_check(const struct policy *p, const struct policy *ceiling, const ch
 		  enum policy_field *ret_field, struct err *e)
 {
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {
+		const struct egress_rule *rule;
 		cleanup_buf struct buf asked;
 		cleanup_buf struct buf most;
 
@@ -223,14 +255,18 @@ int ceiling_check(const struct policy *p, const struct policy *ceiling, const ch
 		buf_init(&most, BUF_TEXT_MAX_BYTES);
 		if (is_field_within(p, ceiling, field))
 			continue;
-		policyshow_field(p, field, &asked);
+		rule = field == POLICY_ALLOW_HOST ? find_rule_beyond(p, ceiling) : NULL;
+		if (rule)
+			buf_add_text(&asked, rule->text);
+		else
+			policyshow_field(p, field, &asked);
 		policyshow_field(ceiling, field, &most);
 		if (ret_field)
 			*ret_field = field;
 		return err_set(e, ERR_DENIED, "%s: %s = '%.120s' goes beyond '%.120s' (%s)%s%s",
-			       p->origin[field], policy_field_name(field), buf_text(&asked),
-			       buf_text(&most), ceiling->origin[field], hint ? "; " : "",
-			       hint ? hint : "");
+			       rule ? rule->origin : p->origin[field], policy_field_name(field),
+			       buf_text(&asked), buf_text(&most), ceiling->origin[field],
+			       hint ? "; " : "", hint ? hint : "");
 	}
 	return 0;
 }

@@ -126,10 +126,10 @@ static void list_put(struct list *l, char *entry)
 	l->entries[l->count] = NULL;
 }
 
-static bool is_passed(const struct policy *p, const char *entry)
+bool environment_is_passed(const struct policy *p, const char *entry)
 {
-	return strchr(entry, '=') && !environment_is_secret(entry) && !is_host_service(entry) &&
-	       !is_of_host_programs(p, entry);
+	return p->passes_env && strchr(entry, '=') && !environment_is_secret(entry) &&
+	       !is_host_service(entry) && !is_of_host_programs(p, entry);
 }
 
 static bool is_set(const struct policy *p, const char *entry)
@@ -148,7 +148,7 @@ void environment_format_dropped(const struct policy *p, const struct policy_call
 	unsigned count = 0;
 
 	for (char *const *v = caller->environ_list; p->passes_env && v && *v; v++)
-		if (!is_passed(p, *v) && !is_set(p, *v))
+		if (!environment_is_passed(p, *v) && !is_set(p, *v))
 			buf_addf(out, "%s%.*s", count++ ? ", " : "", (int)strcspn(*v, "="), *v);
 }
 
@@ -159,10 +159,9 @@ char **environment_build(const struct policy *p, const struct policy_caller *cal
 
 	list_put(&l, mem_dup("PATH=" ENVIRONMENT_PATH));
 	list_put(&l, mem_dup("LANG=C.UTF-8"));
-	if (p->passes_env)
-		for (char *const *v = caller->environ_list; v && *v; v++)
-			if (is_passed(p, *v))
-				list_put(&l, mem_dup(*v));
+	for (char *const *v = caller->environ_list; v && *v; v++)
+		if (environment_is_passed(p, *v))
+			list_put(&l, mem_dup(*v));
 	for (char *const *v = p->image_env; v && *v; v++)
 		list_put(&l, mem_dup(*v));
 	list_put(&l, mem_format("HOME=%s", p->home_dir));

@@ -23,6 +23,9 @@ const char *environment_get(char *const *list, const char *name);
 /* "NAME=value" looks like a secret, by its name or by a password in an address. */
 bool environment_is_secret(const char *entry);
 
+/* "NAME=value" of the caller's goes inside without being asked for by name. */
+bool environment_is_passed(const struct policy *p, const char *entry);
+
 /* Names of the caller's variables that do not go inside although the policy passes them. */
 struct buf;
 void environment_format_dropped(const struct policy *p, const struct policy_caller *caller,
