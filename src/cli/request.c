@@ -8,6 +8,7 @@
 #include "policy/ceiling.h"
 #include "policy/environment.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define SETTING(field_) .kind = OPT_SETTING, .field = (field_)
@@ -238,10 +239,35 @@ static int resolve(struct request *r, struct policy *ret, struct err *e)
 	return policy_resolve(r->settings.list, r->settings.count, &r->caller, ret, e);
 }
 
+/* The line of the project's file that asks for it, or brings it with a preset; NULL: none. */
+static const char *find_line(const struct configuration *c, enum policy_field field)
+{
+	const enum policy_field fields[] = { field, POLICY_PROFILE, POLICY_MODE, POLICY_IMAGE };
+
+	for (size_t k = 0; k < COUNT_OF(fields); k++)
+		for (size_t i = c->setting_count; i > 0; i--)
+			if (c->settings[i - 1].field == fields[k])
+				return c->settings[i - 1].origin;
+	return NULL;
+}
+
+static bool names_line(const struct configuration *c, const char *message)
+{
+	for (size_t i = 0; i < c->setting_count; i++) {
+		size_t len = strlen(c->settings[i].origin);
+
+		if (strncmp(message, c->settings[i].origin, len) == 0 && message[len] == ':')
+			return true;
+	}
+	return false;
+}
+
 /* What the user's own words allow is the ceiling for a project's that are not trusted. */
 static int resolve_below_ceiling(struct request *r, struct err *e)
 {
 	CLEANUP(policy_done) struct policy ceiling = { 0 };
+	enum policy_field field;
+	const char *line;
 
 	if (r->config.is_trusted || r->config.project.setting_count == 0) {
 		if (add_config(r, &r->config.project, e) < 0)
@@ -251,10 +277,14 @@ static int resolve_below_ceiling(struct request *r, struct err *e)
 	if (resolve(r, &ceiling, e) < 0 || add_config(r, &r->config.project, e) < 0 ||
 	    resolve(r, &r->policy, e) < 0)
 		return -1;
-	return ceiling_check(&r->policy, &ceiling,
-			     "a project's file can only take away; read it, then allow it with "
-			     "'agentkernel config trust', or leave it out with --no-config",
-			     NULL, e);
+	if (ceiling_check(&r->policy, &ceiling,
+			  "a project's file can only take away; read it, then allow it with "
+			  "'agentkernel config trust', or leave it out with --no-config",
+			  &field, e) == 0)
+		return 0;
+	/* an option may have set the same field afterwards */
+	line = find_line(&r->config.project, field);
+	return line && !names_line(&r->config.project, e->msg) ? err_wrap(e, "%s", line) : -1;
 }
 
 int request_resolve(struct request *r, const char *command, struct err *e)
