@@ -71,6 +71,7 @@ struct keeper {
 	struct session session;
 	struct rootplan root;
 	struct named_run run;
+	bool is_noted; /* the file that says what runs is this start's */
 	int listen_fd, signal_fd;
 	int spare_fd; /* given up for a moment when there are no more */
 	int root_fd;  /* once it is over: see take_back() */
@@ -1010,6 +1011,7 @@ static int note_cgroup(void *context, const char *paths, struct err *e)
 	while ((path = strsep(&rest, "\n")))
 		if (*path)
 			(void)keyrows_list_add(&k->run.cgroups, path);
+	k->is_noted = true;
 	return named_save_run(k->options.named, &k->run, e);
 }
 
@@ -1067,7 +1069,8 @@ static int build(struct keeper *k, struct err *e)
 	k->run.host_gid = k->session.idmap.kind == IDMAP_PRIVATE ? k->session.idmap.host_gid : 0;
 	if (control_listen(n->dir_fd, &k->listen_fd, e) < 0)
 		return -1;
-	return named_add_processes(n, &k->run, e);
+	/* without a cgroup nothing was written yet, or only about an earlier start */
+	return k->is_noted ? named_add_processes(n, &k->run, e) : named_save_run(n, &k->run, e);
 }
 
 /*
