@@ -59,11 +59,15 @@ static int check_policy(char *const *environ_list, const char *named, struct req
 	return request_read(&request_policy_options, named ? file : none, environ_list, r, e);
 }
 
+/* A file that is named counts in full for who names it, which says nothing about trust. */
 static void format(const struct request *r, const struct err *too_much, const struct flags *f,
 		   struct buf *out)
 {
 	const struct configfile *c = &r->config;
-	const char *trust = c->is_trusted ? "trusted" : too_much ? "not trusted" : "needs no trust";
+	const char *trust = r->flags.config ? ""
+			    : c->is_trusted ? ", trusted"
+			    : too_much      ? ", not trusted"
+					    : ", needs no trust";
 	struct json j;
 
 	if (f->is_json) {
@@ -73,7 +77,8 @@ static void format(const struct request *r, const struct err *too_much, const st
 			json_add_text(&j, "user", c->user_path);
 		if (c->project_path) {
 			json_add_text(&j, "project", c->project_path);
-			json_add_bool(&j, "trusted", c->is_trusted);
+			if (!r->flags.config)
+				json_add_bool(&j, "trusted", c->is_trusted);
 			json_add_bool(&j, "applies", !too_much);
 		}
 		json_close_object(&j);
@@ -83,7 +88,7 @@ static void format(const struct request *r, const struct err *too_much, const st
 	if (c->user_path)
 		buf_addf(out, "%s: ok, your own\n", c->user_path);
 	if (c->project_path)
-		buf_addf(out, "%s: ok, %s\n", c->project_path, trust);
+		buf_addf(out, "%s: ok%s\n", c->project_path, trust);
 	if (!c->user_path && !c->project_path)
 		buf_add_text(out, "no configuration file counts here ('agentkernel init' writes "
 				  "one)\n");

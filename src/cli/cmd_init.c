@@ -47,9 +47,14 @@ static void format_name(const char *cwd, struct buf *out)
 
 static void format_file(const char *cwd, const struct flags *f, struct buf *out)
 {
-	char origin[256];
+	char origin[256] = "";
 	const char *image = project_detect(cwd, NULL, origin, sizeof(origin));
 	cleanup_buf struct buf name;
+
+	/* it names a file of the project's and goes into a comment, which a line's end would end */
+	for (char *c = origin; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 
 	buf_init(&name, NAMED_NAME_MAX_BYTES + 2);
 	format_name(cwd, &name);
@@ -107,7 +112,8 @@ static void format_file(const char *cwd, const struct flags *f, struct buf *out)
 static int write_file(const struct buf *text, const struct flags *f, struct err *e)
 {
 	cleanup_fd int fd = -1;
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (f->is_forced ? O_TRUNC : O_EXCL);
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+		    (f->is_forced ? O_TRUNC : O_EXCL);
 	int r;
 
 	fd = open(CONFIGFILE_NAME, flags, 0644);

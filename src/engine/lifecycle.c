@@ -281,20 +281,22 @@ static int run_init(char *const *environ_list, struct named *n, struct err *e)
 		.name = n->name,
 		.caller = &caller,
 		.argv = argv,
-		.workdir = "/",
 		.tty = STREAMS_TTY_OFF,
 		.is_captured = true,
 	};
 	const char *said;
-	size_t len;
+	size_t len, start;
 
 	if (execute_command(&o, &result, e) < 0)
 		return -1;
 	if (result.exit_code != 0) {
 		said = buf_text(&result.output[0]);
 		len = strlen(said);
-		return err_set(e, ERR_INVALID, "[sandbox] init ended with %d: %s", result.exit_code,
-			       len > INIT_SAID_BYTES ? said + len - INIT_SAID_BYTES : said);
+		while (len > 0 && said[len - 1] == '\n')
+			len--;
+		start = len > INIT_SAID_BYTES ? len - INIT_SAID_BYTES : 0;
+		return err_set(e, ERR_INVALID, "[sandbox] init ended with %d: %.*s",
+			       result.exit_code, (int)(len - start), said + start);
 	}
 	free(n->init);
 	n->init = NULL;
