@@ -441,6 +441,16 @@ static int mask_asked(struct workspace *w, const struct policy *p, int base_fd, 
 
 /* ---- beginning and end ---- */
 
+static int check_repository(const struct workspace *w, int base_fd, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(base_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "'%s' is not the root of a git repository, which --clone needs", w->path);
+}
+
 static int fill(struct workspace *w, const struct policy *p, struct err *e)
 {
 	CLEANUP(gitlinks_done) struct gitlinks links = { 0 };
@@ -452,7 +462,7 @@ static int fill(struct workspace *w, const struct policy *p, struct err *e)
 		return -1;
 	w->git_dir = take_ptr(links.outside);
 	if (p->is_clone) /* read-only as a whole */
-		return mask_asked(w, p, base_fd, e);
+		return check_repository(w, base_fd, e) < 0 ? -1 : mask_asked(w, p, base_fd, e);
 	if (protect_dir(w, p, base_fd, "", e) < 0)
 		return -1;
 	if (!w->git_dir && protect_admin(w, p, base_fd, w->path, ".git/", links.admin, e) < 0)

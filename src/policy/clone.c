@@ -21,6 +21,9 @@ void clone_format_init(const struct policy *p, struct buf *out)
 {
 	buf_add_text(out, "command -v git >/dev/null || { echo 'agentkernel: --clone needs git in "
 			  "the image' >&2; exit 1; }\n");
+	buf_add_text(out, "git -c safe.directory='*' -C " CLONE_ORIGIN
+			  " rev-parse --quiet --verify HEAD >/dev/null || { echo 'agentkernel: "
+			  "--clone needs a commit to begin with' >&2; exit 1; }\n");
 	buf_add_text(out, "git -c safe.directory='*' clone --quiet --shared -- " CLONE_ORIGIN " ");
 	add_quoted(out, p->workspace);
 	buf_add_text(out, " && git -C ");

@@ -456,3 +456,104 @@ first" ]
 	[ "${lines[1]}" = key ]
 	[[ "${lines[2]}" == *".ssh/id: No such file"* ]]
 }
+
+# ---- --clone ----
+
+# A repository with a commit, and changes that are in none.
+dirty_repository() {
+	repository "$1"
+	mkdir "$1/d"
+	echo x >"$1/d/x"
+	echo bytes >"$1/b"
+	own "$1"
+	git_ -C "$1" add -A
+	git_ -C "$1" commit -q -m second
+	echo changed >>"$1/file"
+	echo untracked >"$1/untracked"
+	own "$1"
+}
+
+COMMIT='git -c user.name=a -c user.email=a@example.org commit -q'
+
+@test "--clone: the repository is not touched, and its changes are not in the clone" {
+	dirty_repository project
+	cd project
+	unharmed . ak run --workspace --clone sh -c "cat file; ls; echo x >>file; rm -r d; $COMMIT -a -m inside
+		git push -q origin HEAD:refs/heads/evil; echo evil >.git/hooks/pre-commit
+		touch /var/lib/agentkernel/origin/x /var/lib/agentkernel/origin/.git/hooks/x; echo done"
+	[[ "$(cat "$SHARED/worked")" == "first
+b
+d
+file
+"*done ]]
+	run ak run -p restrictive --workspace --clone sh -c "pwd; echo new >new; git add new; $COMMIT -m inside; git log --format=%s"
+	says "$W/project
+inside
+second
+first"
+}
+
+@test "--clone: what came of it is a patch that applies, and commits that can be fetched" {
+	dirty_repository project
+	cd project
+	ak create clone --workspace --clone
+	ak start clone
+	ak exec -T clone sh -c "echo more >>file; rm b; git mv d/x d/y; head -c 100 /dev/urandom >bin; chmod +x file
+		$COMMIT -a -m inside; echo new >new; ln -s file link; mkdir 'odd name'; echo z >'odd name/z'"
+	before=$(snapshot .)
+	ak diff --git clone >"$W/patch"
+	[ "$(snapshot .)" = "$before" ]
+	git_ fetch -q --upload-pack "$AK exec -T clone git-upload-pack" "$W/project" main
+	[ "$(git_ log -1 --format=%s FETCH_HEAD)" = inside ]
+	git_ worktree add -q -f ../fresh HEAD
+	cd ../fresh
+	git_ apply "$W/patch"
+	git_ add -A
+	[ "$(git_ status --short)" = 'D  b
+A  bin
+R  d/x -> d/y
+M  file
+A  link
+A  new
+A  "odd name/z"' ]
+	[ -x file ]
+	ak stop clone
+	ak diff --git clone | cmp - "$W/patch" # it is started for that, and stopped again
+	[ "$(ak info clone | sed -n 's/^state *//p')" = stopped ]
+	ak start clone
+	run ak exec clone cat new # and the clone is still the same one
+	says new
+	ak remove -f clone
+}
+
+@test "--clone: a linked worktree, an odd name" {
+	repository "it's (one)"
+	cd "it's (one)"
+	git_ worktree add -q ../tree
+	run ak run --workspace --clone sh -c 'pwd; git log --format=%s'
+	says "$W/it's (one)
+first"
+	cd ../tree
+	unharmed "$W" ak run --workspace --clone sh -c "touch x '$W/it'\\''s (one)/.git/x'; git add x; $COMMIT -m inside"
+}
+
+@test "--clone needs a repository with a commit, and git" {
+	mkdir -p empty/sub
+	own .
+	run ak run --workspace=empty --clone true
+	fails_with 125 "workspace (--workspace): '$W/empty' is not the root of a git repository, which --clone needs"
+	git_ init -q empty
+	run ak run --workspace=empty --clone true
+	[ "$status" -eq 125 ]
+	[ "${lines[0]}" = "agentkernel: --clone needs a commit to begin with" ]
+	run ak run --workspace=empty/sub --clone true
+	fails_with 125 "'$W/empty/sub' is not the root of a git repository"
+	run ak run --clone true
+	fails_with 125 "--clone: there is no workspace to clone (add --workspace)"
+	ak create plain
+	run ak diff --git plain
+	fails_with 125 "sandbox 'plain' was not made with --clone: there is no repository to compare with"
+	run ak diff --git --json plain
+	fails_with 125 "--git and --json exclude each other"
+	ak remove plain
+}
