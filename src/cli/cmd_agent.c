@@ -17,6 +17,7 @@
 #include "cli/request.h"
 #include "cli/words.h"
 #include "engine/agentprogram.h"
+#include "engine/agentuse.h"
 #include "engine/execute.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
@@ -142,6 +143,7 @@ struct plan {
 	struct request request;
 	char *dir;           /* the project, absolute */
 	char **env;          /* its keys and what it has to be told, for the command alone */
+	char *path_entry;    /* one of those, or NULL */
 	char **environ_list; /* the caller's, less the keys: nothing stored has them */
 	char **argv;
 	char name[NAMED_NAME_MAX_BYTES + 1];
@@ -153,6 +155,7 @@ static void plan_done(struct plan *p)
 	request_done(&p->request);
 	free(p->dir);
 	free(p->env);
+	free(p->path_entry);
 	free(p->environ_list);
 	free(p->argv);
 }
@@ -168,24 +171,32 @@ static bool is_key(const struct agent *a, const char *entry)
 	return false;
 }
 
+static void add_env(struct plan *p, char *entry)
+{
+	size_t count = 0;
+
+	while (p->env && p->env[count])
+		count++;
+	p->env = mem_grow(p->env, count + 2, sizeof(*p->env));
+	p->env[count] = entry;
+	p->env[count + 1] = NULL;
+}
+
 static void split_environment(struct plan *p, char *const *environ_list)
 {
-	size_t kept = 0, given = 0, count = 0;
+	size_t kept = 0, count = 0;
 
 	while (environ_list[count])
 		count++;
 	p->environ_list = mem_alloc((count + 1) * sizeof(*p->environ_list));
-	p->env = mem_alloc((count + 8) * sizeof(*p->env));
 	for (size_t i = 0; i < count; i++) {
 		if (is_key(p->agent, environ_list[i]))
-			p->env[given++] = environ_list[i];
+			add_env(p, environ_list[i]);
 		else
 			p->environ_list[kept++] = environ_list[i];
 	}
-	for (const char *const *entry = p->agent->env; *entry && given < count + 7; entry++)
-		p->env[given++] = (char *)(uintptr_t)*entry;
-	p->env[given] = NULL;
-	p->environ_list[kept] = NULL;
+	for (const char *const *entry = p->agent->env; *entry; entry++)
+		add_env(p, (char *)(uintptr_t)*entry);
 }
 
 /* One for each agent and project: "claude-project-1a2b3c4d". */
@@ -265,6 +276,8 @@ static int read_plan(struct plan *p, char **argv, char *const *environ_list, str
 		.home = environment_get(environ_list, "HOME"),
 		.environ_list = p->environ_list,
 	};
+	if (p->request.caller.home && p->request.caller.home[0] != '/')
+		p->request.caller.home = NULL;
 	p->dir = path_absolute(p->request.caller.cwd ? p->request.caller.cwd : "/",
 			       words[1] ? words[1] : ".");
 	if (!p->dir)
@@ -284,7 +297,9 @@ static int find_program(struct plan *p, char *const *environ_list, struct err *e
 	bool is_in_image = false;
 
 	for (size_t i = 0; i < p->request.settings.count; i++)
-		is_in_image = is_in_image || p->request.settings.list[i].field == POLICY_IMAGE;
+		if (p->request.settings.list[i].field == POLICY_IMAGE)
+			is_in_image =
+				strcmp(p->request.settings.list[i].text, POLICY_HOST_IMAGE) != 0;
 	if (is_in_image) {
 		p->argv[0] = (char *)(uintptr_t)p->agent->program;
 		return 0;
@@ -293,6 +308,10 @@ static int find_program(struct plan *p, char *const *environ_list, struct err *e
 		return err_wrap(e, "%s is not installed (npm install -g %s)", p->agent->name,
 				p->agent->package);
 	p->argv[0] = p->program.path;
+	if (p->program.search_path) {
+		p->path_entry = mem_format("PATH=%s", p->program.search_path);
+		add_env(p, p->path_entry);
+	}
 	return 0;
 }
 
@@ -331,6 +350,7 @@ static int create(struct plan *p, struct err *e)
 		.name = p->name,
 		.policy = &p->request.policy,
 		.labels = labels,
+		.init = request_init(&p->request),
 	};
 
 	images_init(&image);
@@ -344,6 +364,7 @@ static int create(struct plan *p, struct err *e)
 /* It runs when this returns, whoever has started it. */
 static int prepare(struct plan *p, struct err *e)
 {
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
@@ -351,9 +372,9 @@ static int prepare(struct plan *p, struct err *e)
 		compare_policies(p, &n);
 	else if (e->code != ERR_NOT_FOUND || create(p, e) < 0)
 		return -1;
-	if (n.dir_fd >= 0 && named_is_locked(&n))
-		return 0;
-	return lifecycle_start(p->environ_list, p->name, e);
+	if (lifecycle_info(p->environ_list, p->name, &entry, e) < 0)
+		return -1;
+	return entry.state == NAMED_RUNNING ? 0 : lifecycle_start(p->environ_list, p->name, e);
 }
 
 static bool is_in_use(const struct plan *p)
@@ -373,11 +394,13 @@ static bool is_in_use(const struct plan *p)
  * With the last agent the sandbox stops; its disk stays. The supervisor may hear of the end that we
  * were told of a moment later than we.
  */
-static void leave(const struct plan *p)
+static void leave(const struct plan *p, struct agentuse *use)
 {
 	const struct timespec pause = { .tv_nsec = LEAVE_LOOK_NS };
 	struct err ignored;
 
+	if (!agentuse_end(use))
+		return;
 	for (unsigned i = 0; i < LEAVE_LOOKS && is_in_use(p); i++)
 		(void)nanosleep(&pause, NULL);
 	if (is_in_use(p))
@@ -385,7 +408,7 @@ static void leave(const struct plan *p)
 	(void)!lifecycle_stop(p->environ_list, p->name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
 }
 
-static int run_agent(struct plan *p, int *ret_status, struct err *e)
+static int execute(struct plan *p, int *ret_status, struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	const struct execute_options o = {
@@ -396,14 +419,26 @@ static int run_agent(struct plan *p, int *ret_status, struct err *e)
 		.env = p->env,
 		.tty = STREAMS_TTY_AUTO,
 	};
-	int r = execute_command(&o, &result, e);
 
-	leave(p);
-	if (r < 0)
+	if (execute_command(&o, &result, e) < 0)
 		return -1;
 	*ret_status = result.exit_code;
 	ending_explain(&result, &p->request.policy, 0);
 	return 0;
+}
+
+static int run_agent(struct plan *p, int *ret_status, struct err *e)
+{
+	CLEANUP(agentuse_done) struct agentuse use;
+	int r;
+
+	agentuse_init(&use);
+	if (agentuse_begin(&use, p->environ_list, p->name, e) < 0 || prepare(p, e) < 0)
+		return -1;
+	agentuse_began(&use);
+	r = execute(p, ret_status, e);
+	leave(p, &use);
+	return r;
 }
 
 static int run_run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -414,7 +449,7 @@ static int run_run(const struct cli_context *context, char **argv, int *ret_stat
 	    find_program(&p, context->environ_list, e) < 0 || add_settings(&p, e) < 0)
 		return -1;
 	choose_name(&p);
-	if (request_resolve(&p.request, p.agent->program, e) < 0 || prepare(&p, e) < 0)
+	if (request_resolve(&p.request, p.agent->program, e) < 0)
 		return -1;
 	return run_agent(&p, ret_status, e);
 }

@@ -62,8 +62,14 @@ static char *find_package(const char *path)
 
 static void add_mount(struct agentprogram *p, const char *path)
 {
-	if (!is_in_host_image(path) && p->mount_count < AGENTPROGRAM_MOUNTS_MAX)
-		p->mounts[p->mount_count++] = find_package(path);
+	cleanup_free char *package = find_package(path);
+
+	if (is_in_host_image(path) || p->mount_count == AGENTPROGRAM_MOUNTS_MAX)
+		return;
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (path_is_within(package, p->mounts[i]))
+			return;
+	p->mounts[p->mount_count++] = take_ptr(package);
 }
 
 /* "#!/usr/bin/env node": the interpreter is looked for on PATH, so it has to be there. */
