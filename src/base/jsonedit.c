@@ -361,7 +361,7 @@ static void insert(const struct jsonscan_text *t, const struct place *p, const c
 	const char *tail = object + 1; /* behind the last member and its comma */
 	struct copy c = { t->bytes, end_of(t), out };
 	struct jsonwalk_member last;
-	bool has_last = false, has_comma = false;
+	bool has_last = false, has_comma;
 	const char *close, *spot;
 	struct style s;
 

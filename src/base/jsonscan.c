@@ -94,7 +94,7 @@ static size_t quote_len(const char *at, const char *end)
 	       (is_inside_character(at[len]) ||
 		(!strchr(WORD_ENDS, at[0]) && at[len] && !strchr(WORD_ENDS, at[len]))))
 		len++;
-	while (len > 1 && at + len < end && is_inside_character(at[len]))
+	while (at + len < end && is_inside_character(at[len]))
 		len--;
 	return len;
 }
@@ -104,8 +104,6 @@ static int refuse(const struct scan *s, const char *at, struct err *e, const cha
 {
 	if (at == s->end)
 		return jsonscan_err(s->text, at, ERR_INVALID, e, "%s: end of file", words);
-	if (*at == '\n' || *at == '\r')
-		return jsonscan_err(s->text, at, ERR_INVALID, e, "%s: end of line", words);
 	return jsonscan_err(s->text, at, ERR_INVALID, e, "%s: '%.*s'", words,
 			    (int)quote_len(at, s->end), at);
 }

@@ -148,12 +148,13 @@ static void every_form_of_value_is_taken(void **state)
 		"0",
 		"-0",
 		"10",
+		"1239",
 		"-12.50",
 		"1e5",
 		"1E+5",
 		"0.5e-10",
 		"\"\"",
-		"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uD83D\\uDE00\\ud800\"",
+		"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\\u00e9\\uD83D\\uDE00\\ud800\"",
 		"\"\xc3\xa9 \xf0\x9f\x98\x80\x7f\"",
 		"[]",
 		"[ 1 , [ ] , { } ]",
@@ -205,6 +206,7 @@ static void what_is_no_json_is_refused_with_line_and_column(void **state)
 		{ "[\"abc\r\n\"]", "1:2: a string that does not end" },
 		{ "\"\\", "1:2: an unknown escape in a string: '\\'" },
 		{ "\"\\x41\"", "1:2: an unknown escape in a string: '\\x41'" },
+		{ "\"\\u12", "1:2: an unknown escape in a string: '\\u12'" },
 		{ "\"\\u12\"", "1:2: an unknown escape in a string: '\\u12'" },
 		{ "\"\\u12g4\"", "1:2: an unknown escape in a string: '\\u12g4'" },
 		{ "\"\\u\x10\x10\x10\x10\"", "1:2: an unknown escape in a string: '\\u\?\?\?\?'" },
@@ -311,6 +313,7 @@ static void depth_and_size_are_bounded(void **state)
 {
 	char text[2 * JSONSCAN_DEPTH_MAX + 2];
 	cleanup_free char *large = malloc(JSONSCAN_DOCUMENT_MAX_BYTES + 1);
+	cleanup_buf struct buf beside;
 
 	(void)state;
 	memset(text, '[', JSONSCAN_DEPTH_MAX);
@@ -320,6 +323,13 @@ static void depth_and_size_are_bounded(void **state)
 	memset(text, '[', JSONSCAN_DEPTH_MAX + 1);
 	expect_refused_bytes(text, strlen(text), 0, ERR_LIMIT,
 			     "1:129: more than 128 objects and arrays in each other");
+	/* in each other, not beside each other */
+	buf_init(&beside, BUF_TEXT_MAX_BYTES);
+	buf_add_text(&beside, "[");
+	for (unsigned i = 0; i < 2 * JSONSCAN_DEPTH_MAX; i++)
+		buf_add_text(&beside, "{},");
+	buf_add_text(&beside, "1]");
+	expect_taken(buf_text(&beside), 0);
 	assert_non_null(large);
 	memset(large, ' ', JSONSCAN_DOCUMENT_MAX_BYTES + 1);
 	large[0] = '1';
@@ -353,6 +363,10 @@ static void values_are_the_same_when_they_mean_the_same(void **state)
 		{ "\"\\b\\f\\r\\t\\\"\\\\\"", "\"\\u0008\\u000c\\u000d\\u0009\\u0022\\u005c\"" },
 		{ "{\"a\":1,\"b\":[true,null]}", "{ \"b\" : [ true , null ], \"\\u0061\" : 1 }" },
 		{ "{\"a\":1,\"a\":2}", "{\"a\":2}" },
+		{ "\"\\ud83d\\u0078\"", "\"\\ud83dx\"" },
+		{ "\"\\u0041\\udc00\"", "\"A\\udc00\"" },
+		{ "\"\\u00ff\\u00FF\"", "\"\xc3\xbf\xc3\xbf\"" },
+		{ "0.00000000000000000000000000000000000000000000000000000000000000", "0" },
 		{ "{\"a\":{\"x\":1},\"a\":2}", "{\"a\":3,\"a\":2}" },
 	};
 
@@ -366,6 +380,7 @@ static void values_differ_when_they_mean_something_else(void **state)
 	static const struct pair different[] = {
 		{ "1", "2" },
 		{ "1", "\"1\"" },
+		{ "12", "\"\"" },
 		{ "true", "false" },
 		{ "null", "{}" },
 		{ "null", "0" },
@@ -429,6 +444,10 @@ static void new_entries_follow_the_indentation_that_is_there(void **state)
 	expect_set("{\n  \"mcp\": {\n       \"x\": 1\n  }\n}", 0,
 		   "{\n  \"mcp\": {\n       \"x\": 1,\n       \"ak\": {\n         \"command\": "
 		   "\"ak\",\n         \"args\": [\"mcp\", \"server\"]\n       }\n  }\n}");
+	/* blanks before the document are none of it */
+	expect_set("    {\"mcp\": {\n\"x\": 1\n}}", 0,
+		   "    {\"mcp\": {\n\"x\": 1,\n\"ak\": {\n  \"command\": \"ak\",\n"
+		   "  \"args\": [\"mcp\", \"server\"]\n}\n}}");
 	/* none at all */
 	expect_set("{\n\"x\":1\n}", 0,
 		   "{\n\"x\":1,\n\"mcp\":{\n  \"ak\":{\n    \"command\":\"ak\",\n"
@@ -438,6 +457,7 @@ static void new_entries_follow_the_indentation_that_is_there(void **state)
 static void line_ends_of_the_document_are_used(void **state)
 {
 	(void)state;
+	expect_set("\n{}", 0, "\n" TWO);
 	expect_set("{\r\n  \"x\": 1\r\n}\r\n", 0,
 		   "{\r\n  \"x\": 1,\r\n  \"mcp\": {\r\n    \"ak\": {\r\n      \"command\": \"ak\","
 		   "\r\n      \"args\": [\"mcp\", \"server\"]\r\n    }\r\n  }\r\n}\r\n");
@@ -451,6 +471,7 @@ static void documents_in_one_line_stay_in_one_line(void **state)
 	(void)state;
 	expect_set("{\"x\":1}", 0, "{\"x\":1,\"mcp\":{\"ak\":" VALUE "}}");
 	expect_set("{\"mcp\":{}}", 0, "{\"mcp\":{\"ak\":" VALUE "}}");
+	expect_set("{\"mcp\":{ }}", 0, "{\"mcp\":{\"ak\":" VALUE "}}");
 	expect_set("{\"mcp\":{\"x\":1},\"z\":2}\n", 0,
 		   "{\"mcp\":{\"x\":1,\"ak\":" VALUE "},\"z\":2}\n");
 	expect_set("{\"x\": 1}", 0,
@@ -496,6 +517,26 @@ static void comments_and_trailing_commas_stay_where_they_are(void **state)
 	expect_set("{\"mcp\":{/* none */}}", JSONC, "{\"mcp\":{\"ak\":" VALUE "/* none */}}");
 }
 
+static void values_of_every_form_are_laid_out(void **state)
+{
+	static const char value[] = "{\"a\":{},\"b\":[],\"c\":{\"d\":[1,\"x\",{\"e\":null}]}}";
+	struct jsonscan_text t = { NAME, "{}", 2 };
+	cleanup_free char *spread = NULL;
+	cleanup_free char *inline_ = NULL;
+	size_t len = 0;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(jsonedit_set(&t, keys + 1, value, 0, &spread, &len, &e), 1);
+	assert_string_equal(spread, "{\n  \"ak\": {\n    \"a\": {},\n    \"b\": [],\n    \"c\": {\n"
+				    "      \"d\": [1, \"x\", {\n          \"e\": null\n        }]\n"
+				    "    }\n  }\n}");
+	t = (struct jsonscan_text){ NAME, "{\"x\":1}", 7 };
+	assert_int_equal(jsonedit_set(&t, keys + 1, value, 0, &inline_, &len, &e), 1);
+	assert_string_equal(inline_, "{\"x\":1,\"ak\":{\"a\":{},\"b\":[],\"c\":{\"d\":[1,\"x\","
+				     "{\"e\":null}]}}}");
+}
+
 static void same_value_is_left_as_it_is_written(void **state)
 {
 	static const char *const texts[] = {
@@ -532,6 +573,21 @@ static void different_value_is_replaced_only_when_asked(void **state)
 	expect_set(
 		"{\n \"mcp\": {\"ak\": null}}", JSONEDIT_REPLACE,
 		"{\n \"mcp\": {\"ak\": {\"command\": \"ak\", \"args\": [\"mcp\", \"server\"]}}}");
+}
+
+static void replacement_has_the_indentation_of_its_own_line(void **state)
+{
+	(void)state;
+	expect_set("{\n \"mcp\": {\n  \"x\": 1,\n      \"ak\": 1\n }\n}", JSONEDIT_REPLACE,
+		   "{\n \"mcp\": {\n  \"x\": 1,\n      \"ak\": {\n       \"command\": \"ak\",\n"
+		   "       \"args\": [\"mcp\", \"server\"]\n      }\n }\n}");
+	expect_set("{\"mcp\": {\"x\": 1,\n    \"ak\": 1}}", JSONEDIT_REPLACE,
+		   "{\"mcp\": {\"x\": 1,\n    \"ak\": {\n      \"command\": \"ak\",\n"
+		   "      \"args\": [\"mcp\", \"server\"]\n    }}}");
+	/* not the first on its line: in one line */
+	expect_set("{\n \"mcp\": {\n  \"x\": 1, \"ak\": 1\n }\n}", JSONEDIT_REPLACE,
+		   "{\n \"mcp\": {\n  \"x\": 1, \"ak\": {\"command\": \"ak\", \"args\": [\"mcp\", "
+		   "\"server\"]}\n }\n}");
 }
 
 static void of_several_members_with_one_key_the_last_is_changed(void **state)
@@ -688,24 +744,18 @@ static void all_members_with_the_key_are_removed(void **state)
 	expect_removed("{\"mcp\":{\"ak\":1,\"x\":2,\"ak\":3}}", 0, "{\"mcp\":{\"x\":2}}");
 	expect_removed("{\"mcp\":{\"ak\":1,\"ak\":3}}", 0, "{}");
 	buf_init(&many, BUF_TEXT_MAX_BYTES);
-	buf_add_text(&many, "{\"mcp\":{\"ak\":0");
+	buf_add_text(&many, "{\"mcp\":{\"x\":1");
 	for (unsigned i = 0; i < JSONEDIT_SAME_KEY_MAX; i++)
 		buf_add_text(&many, ",\"ak\":0");
 	buf_add_text(&many, "}}");
-	t.bytes = buf_text(&many);
-	t.len = many.len;
-	/* so many that their object goes with them need no counting */
-	assert_int_equal(jsonedit_remove(&t, keys, 0, &result, &len, &e), 1);
-	assert_string_equal(result, "{}");
-	free(result);
-	result = NULL;
+	expect_removed(buf_text(&many), 0, "{\"mcp\":{\"x\":1}}");
 	many.len -= 2;
-	buf_add_text(&many, ",\"x\":1}}");
+	buf_add_text(&many, ",\"ak\":0}}");
 	t.bytes = buf_text(&many);
 	t.len = many.len;
 	assert_int_equal(jsonedit_remove(&t, keys, 0, &result, &len, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);
-	assert_non_null(strstr(e.msg, "'ak' is there 65 times"));
+	assert_string_equal(e.msg, NAME ":1:463: 'ak' is there 65 times");
 }
 
 static void nothing_to_remove_changes_nothing(void **state)
@@ -716,6 +766,30 @@ static void nothing_to_remove_changes_nothing(void **state)
 	expect_removed("{\"mcp\":{}}", 0, NULL);
 	expect_removed("{\"ak\":1}", 0, NULL);
 	expect_removed("{\"mcp\":{\"ak\":1},\"mcp\":{}}", 0, NULL);
+}
+
+static void keys_are_as_many_and_as_odd_as_they_like(void **state)
+{
+	static const char *const deep[] = {
+		"1", "2", "3", "4", "5", "6", "7", "\\ \"\xc3\xa9", NULL
+	};
+	static const char text[] =
+		"{\"1\":{\"2\":{\"3\":{\"4\":{\"5\":{\"6\":{\"7\":{\"x\":1}}}}}}}}";
+	struct jsonscan_text t = { NAME, text, sizeof(text) - 1 };
+	enum jsonedit_state found = JSONEDIT_ABSENT;
+	cleanup_free char *set = NULL;
+	cleanup_free char *removed = NULL;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(COUNT_OF(deep), JSONEDIT_KEYS_MAX + 1);
+	assert_int_equal(jsonedit_set(&t, deep, "1", 0, &set, &t.len, &e), 1);
+	t.bytes = set;
+	assert_int_equal(jsonedit_look(&t, deep, "1", 0, &found, &e), 0);
+	assert_int_equal(found, JSONEDIT_SAME);
+	assert_non_null(strstr(set, "\"\\\\ \\\"\xc3\xa9\":1"));
+	assert_int_equal(jsonedit_remove(&t, deep, 0, &removed, &t.len, &e), 1);
+	assert_string_equal(removed, text);
 }
 
 static void empty_documents_are_known(void **state)
@@ -750,8 +824,10 @@ int main(void)
 		cmocka_unit_test(line_ends_of_the_document_are_used),
 		cmocka_unit_test(documents_in_one_line_stay_in_one_line),
 		cmocka_unit_test(comments_and_trailing_commas_stay_where_they_are),
+		cmocka_unit_test(values_of_every_form_are_laid_out),
 		cmocka_unit_test(same_value_is_left_as_it_is_written),
 		cmocka_unit_test(different_value_is_replaced_only_when_asked),
+		cmocka_unit_test(replacement_has_the_indentation_of_its_own_line),
 		cmocka_unit_test(of_several_members_with_one_key_the_last_is_changed),
 		cmocka_unit_test(what_is_no_object_on_the_way_is_not_replaced),
 		cmocka_unit_test(broken_documents_are_not_edited),
@@ -762,6 +838,7 @@ int main(void)
 		cmocka_unit_test(objects_that_hold_nothing_else_go_too),
 		cmocka_unit_test(all_members_with_the_key_are_removed),
 		cmocka_unit_test(nothing_to_remove_changes_nothing),
+		cmocka_unit_test(keys_are_as_many_and_as_odd_as_they_like),
 		cmocka_unit_test(empty_documents_are_known),
 	};
 
