@@ -214,10 +214,9 @@ static void remove_dirs(const struct pluginfile *f, unsigned count, size_t root_
 
 	while (count > 0 && (slash = strrchr(part, '/')) && slash > part + root_len) {
 		*slash = '\0';
+		/* fails where it was not made yet, or something else is in it and those above */
 		if (unlinkat(top_fd(f), part, AT_REMOVEDIR) == 0)
 			count--;
-		else if (errno != ENOENT) /* not made yet */
-			return;
 	}
 }
 

@@ -207,6 +207,12 @@ created: .opencode/commands/sandbox.md"
 	run plugin remove all
 	[ "$status" -eq 0 ]
 	grep -q '// none yet' .gemini/settings.json
+	grep -q '^model = "x"   # fast$' .codex/config.toml
+	python3 - <<-'END'
+		import tomllib
+		config = tomllib.load(open(".codex/config.toml", "rb"))
+		assert config == {"model": "x", "z": {"a": 1}, "mcp_servers": {"other": {"command": "other"}}}, config
+	END
 	[ "$(json .mcp.json mcpServers)" = '{"a": {"command": "a"}, "z": {"command": "z"}}' ]
 	printf '{\r\n\t"$schema": "https://opencode.ai/config.json", // keep\r\n\t"mcp": {\r\n\t\t"x": {"type": "remote", "url": "u",},\r\n\t},\r\n}\r\n' | cmp - opencode.jsonc
 	[ ! -e .claude ]
