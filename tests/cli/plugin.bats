@@ -143,6 +143,24 @@ created: .opencode/commands/sandbox.md"
 	[ "$(stat -c %a .opencode)" = 755 ]
 }
 
+@test "the skill names the server's tools, all of them and no others" {
+	run as env HOME="$H" AGENTKERNEL_HOME="$W/home/state" python3 - "$AK" "$TOP/src/engine/plugin/skill.md" <<-'END'
+		import json, re, subprocess, sys
+		messages = [{"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+			"clientInfo": {"name": "test", "version": "1"}}}, {"method": "notifications/initialized"}, {"id": 1, "method": "tools/list"}]
+		server = subprocess.Popen([sys.argv[1], "mcp", "server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+		server.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+		server.stdin.flush()
+		server.stdout.readline()
+		tools = {tool["name"] for tool in json.loads(server.stdout.readline())["result"]["tools"]}
+		server.stdin.close()
+		server.wait()
+		named = set(re.findall(r"sandbox_[a-z_]*[a-z]", open(sys.argv[2]).read()))
+		print("not in the skill:", sorted(tools - named), "not a tool:", sorted(named - tools))
+	END
+	says "not in the skill: [] not a tool: []"
+}
+
 # ---- merging ----
 
 @test "plugin install: other entries, order, style and comments stay" {
