@@ -261,6 +261,13 @@ check: build-packages test-packages
 check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER) $(FILETOOL)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
 
+# Real coding agents in sandboxes: by hand, since they are 1.3 GB.
+.PHONY: check-agents
+check-agents: all $(PROBE)
+	@tools/packages net
+	@BUILD=$(abspath $(BUILD)) tests/agents/install
+	@for caller in root user; do AS=$$caller BUILD=$(abspath $(BUILD)) bats tests/agents/agents.bats || exit 1; done
+
 # The walls on another kernel, with cgroup v2 only, in an emulated machine.
 .PHONY: check-vm
 check-vm: build-packages

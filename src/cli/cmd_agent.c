@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,6 +145,7 @@ struct plan {
 	char *dir;           /* the project, absolute */
 	char **env;          /* its keys and what it has to be told, for the command alone */
 	char *path_entry;    /* one of those, or NULL */
+	char *file_entry;    /* as above */
 	char **environ_list; /* the caller's, less the keys: nothing stored has them */
 	char **argv;
 	char name[NAMED_NAME_MAX_BYTES + 1];
@@ -156,6 +158,7 @@ static void plan_done(struct plan *p)
 	free(p->dir);
 	free(p->env);
 	free(p->path_entry);
+	free(p->file_entry);
 	free(p->environ_list);
 	free(p->argv);
 }
@@ -197,6 +200,20 @@ static void split_environment(struct plan *p, char *const *environ_list)
 	}
 	for (const char *const *entry = p->agent->env; *entry; entry++)
 		add_env(p, (char *)(uintptr_t)*entry);
+}
+
+/* The project's own settings for it, where there are any. */
+static void name_file(struct plan *p)
+{
+	for (const char *const *file = p->agent->files; file && *file; file++) {
+		cleanup_free char *path = mem_format("%s/%s", p->dir, *file);
+		struct stat st;
+
+		if (p->file_entry || lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		p->file_entry = mem_format("%s=%s", p->agent->file_variable, path);
+		add_env(p, p->file_entry);
+	}
 }
 
 /* One for each agent and project: "claude-project-1a2b3c4d". */
@@ -449,6 +466,7 @@ static int run_run(const struct cli_context *context, char **argv, int *ret_stat
 	    find_program(&p, context->environ_list, e) < 0 || add_settings(&p, e) < 0)
 		return -1;
 	choose_name(&p);
+	name_file(&p);
 	if (request_resolve(&p.request, p.agent->program, e) < 0)
 		return -1;
 	return run_agent(&p, ret_status, e);

@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# The real agents, as npm installs them, each in its sandbox: do they start, and whom do they look
+# for first? There is no key and no way to their services here.
+load ../cli/helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	load_shared
+	export CLIENTS=$BUILD/agents/node_modules
+	[ -e "$BUILD/agents/installed" ] || return 0
+	# an ordinary user may not see the build folder; links to its files are quickly made
+	as test -x "$CLIENTS/.bin/codex" || {
+		cp -al "$CLIENTS" "$SHARED/node_modules" && CLIENTS=$SHARED/node_modules
+	}
+}
+
+setup() {
+	[ -e "$BUILD/agents/installed" ] || skip "the agents could not be installed (tests/agents/install says why)"
+	W=$(mktemp -d "$SHARED/work/XXXXXX")
+	mkdir "$W/project" "$W/home"
+	[ "${AS:-root}" != user ] || chown -R 12345:12345 "$W"
+	cd "$W/project" || return 1
+}
+
+teardown() {
+	local name
+	[ -n "${W:-}" ] || return 0
+	for name in $(ak list --all --quiet); do
+		ak remove -f "$name" || true
+	done
+}
+
+ak() {
+	as env -u AGENTKERNEL_IMAGE PATH="$CLIENTS/.bin:/usr/local/bin:/usr/bin:/bin" HOME="$W/home" \
+		AGENTKERNEL_HOME="$W/home/state" ANTHROPIC_API_KEY=sk-ant-none OPENAI_API_KEY=sk-none \
+		GEMINI_API_KEY=none "$AK" "$@" 3>&- </dev/null
+}
+
+# version PACKAGE: that is installed
+version() {
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["version"])' "$CLIENTS/$1/package.json"
+}
+
+# starts AGENT VERSION HELP: --version and --help say what they should, from inside
+starts() {
+	run --separate-stderr ak agent run "$1" -- --version
+	[ "$status" -eq 0 ]
+	says "$2"
+	[ -z "$stderr" ] || { echo "$stderr"; return 1; }
+	run --separate-stderr ak agent run "$1" -- --help
+	[ "$status" -eq 0 ]
+	[[ "$output$stderr" == *"$3"* ]]
+	[ -z "$(ls -A)" ] # and nothing is left in the project
+}
+
+# looks_for HOST COMMAND...: the agent asks for that name within a while
+looks_for() {
+	local host=$1 name agent=$2
+	shift
+	ak agent run "$@" >"$W/out" 2>&1 &
+	for _ in $(seq 150); do
+		name=$(ak list --all --quiet)
+		[ -n "$name" ] && ak network log "$name" >"$W/log" 2>/dev/null && grep -q " $host " "$W/log" && break
+		sleep 0.2
+	done
+	ak stop --timeout 1s "$name" || true
+	wait $! || true
+	grep " $host " "$W/log" || { cat "$W/log" "$W/out"; return 1; }
+	[[ "$name" == "$agent-project-"* ]]
+}
+
+@test "claude starts, and looks for its service" {
+	starts claude "$(version @anthropic-ai/claude-code) (Claude Code)" "Usage: claude"
+	run looks_for api.anthropic.com claude -- -p hello
+	[ "$status" -eq 0 ]
+	[[ "$output" == *" lookup "* ]] # allowed, and asked for outside
+}
+
+@test "codex starts, and looks for its service" {
+	starts codex "codex-cli $(version @openai/codex)" "Codex CLI"
+	run looks_for api.openai.com codex -- exec --skip-git-repo-check hello
+	[ "$status" -eq 0 ]
+	[[ "$output" == *" lookup "* ]]
+}
+
+@test "gemini starts, and looks for its service" {
+	starts gemini "$(version @google/gemini-cli)" "Usage: gemini"
+	run looks_for generativelanguage.googleapis.com gemini -- --skip-trust -p hello
+	[ "$status" -eq 0 ]
+	[[ "$output" == *" lookup "* ]]
+}
+
+@test "opencode starts, with the project's own settings where there are any" {
+	starts opencode "$(version opencode-ai)" "opencode"
+	run ak agent run opencode -- debug config
+	[ "$status" -eq 0 ]
+	for name in opencode.json opencode.jsonc; do
+		echo '{ "username": "from-the-project" }' >"$name"
+		run ak agent run opencode -- debug config
+		[ "$status" -eq 0 ]
+		[[ "$output" == *from-the-project* ]]
+		rm "$name"
+	done
+}
