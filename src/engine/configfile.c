@@ -45,12 +45,16 @@ static bool is_file(const char *path)
 	return lstat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-static bool has_entry(const char *dir, const char *name)
+/* A worktree's file, or a directory that is not only there to keep the name free. */
+static bool is_repository(const char *dir)
 {
-	cleanup_free char *path = mem_format("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+	cleanup_free char *git = mem_format("%s/.git", strcmp(dir, "/") == 0 ? "" : dir);
+	cleanup_free char *head = mem_format("%s/HEAD", git);
 	struct stat st;
 
-	return lstat(path, &st) == 0;
+	if (lstat(git, &st) < 0)
+		return false;
+	return !S_ISDIR(st.st_mode) || lstat(head, &st) == 0;
 }
 
 /* The repository that `cwd` lies in, as its length; 0: none. */
@@ -59,7 +63,7 @@ static size_t find_repository(const char *cwd)
 	cleanup_free char *dir = mem_dup(cwd);
 
 	for (unsigned level = 0; level < CONFIGFILE_LEVELS_MAX && dir[0]; level++) {
-		if (has_entry(dir, ".git"))
+		if (is_repository(dir))
 			return strlen(dir);
 		*strrchr(dir, '/') = '\0';
 	}

@@ -87,11 +87,39 @@ static char *path_in_line(char *line)
 	return absolute && absolute[1] ? mem_dup(absolute + 1) : NULL;
 }
 
+/* What cannot be read as a whole could name what is not protected then. */
+static int read_modules(int dir_fd, const char *name, char **ret, struct err *e)
+{
+	cleanup_fd int fd =
+		mount_open_plain(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	size_t len = 0;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	r = file_read_fd(fd, GITLINKS_FILE_MAX_BYTES, ret, &len);
+	if (r == -EFBIG)
+		return err_set(e, ERR_LIMIT,
+			       "'%s' is larger than %u bytes, and not all submodules can be "
+			       "protected",
+			       name, GITLINKS_FILE_MAX_BYTES);
+	if (r < 0)
+		return err_sys(e, -r, "read '%s'", name);
+	for (char *nul = *ret; (nul = memchr(nul, '\0', len - (size_t)(nul - *ret)));)
+		*nul = ' ';
+	return 0;
+}
+
 static int add_submodules(int dir_fd, const char *below, struct gitlinks *g, struct err *e)
 {
 	cleanup_free char *name = mem_format("%s%s.gitmodules", below, below[0] ? "/" : "");
-	cleanup_free char *text = read_text(dir_fd, name);
-	char *rest = text, *line;
+	cleanup_free char *text = NULL;
+	char *rest, *line;
+
+	if (read_modules(dir_fd, name, &text, e) < 0)
+		return -1;
+	rest = text;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
 		cleanup_free char *path = path_in_line(line);

@@ -38,7 +38,8 @@ v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$fi
 # ---- which file counts ----
 
 @test "the project's file is found upward to the repository's root, and not beyond" {
-	mkdir -p repo/.git repo/a/b
+	mkdir -p repo/a/b
+	write repo/.git/HEAD <<<ref
 	write repo/agentkernel.toml <<<'resources.pids = 100'
 	write agentkernel.toml <<<'resources.pids = 200'
 	cd repo/a/b
@@ -47,8 +48,22 @@ v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$fi
 	[ "$(value pids)" = "50 | $W/project/repo/a/agentkernel.toml:1" ]
 	rm ../agentkernel.toml "$W/project/repo/agentkernel.toml"
 	[ "$(value pids)" = "1024 | default" ]
+	write ../agentkernel.toml <<<'resources.pids = 50'
 	echo 'gitdir: x' >.git # a worktree's root is one, too
 	[ "$(value pids)" = "1024 | default" ]
+}
+
+@test "a name that a sandbox keeps free does not hide the project's file" {
+	mkdir -p sub
+	write .git/HEAD <<<ref
+	write agentkernel.toml <<<'resources.pids = 50'
+	cd sub
+	ak run --workspace --timeout 20s sh -c 'touch up; until [ -e go ]; do sleep 0.05; done' &
+	until [ -e up ]; do sleep 0.05; done
+	[ -d .git ]
+	[ "$(value pids)" = "50 | $W/project/agentkernel.toml:1" ]
+	touch go
+	wait $!
 }
 
 @test "without a repository only the working directory counts" {

@@ -201,6 +201,21 @@ first" ]
 	[ -e "odd name/fine" ]
 }
 
+@test "submodules that could not all be protected are refused" {
+	repository .
+	for i in $(seq 129); do printf '[submodule "%s"]\n\tpath = "s/%s"\n' "$i" "$i"; done >.gitmodules
+	own .
+	run ak run --workspace true
+	fails_with 125 "more than 128 submodules and worktrees, and not all of them can be protected"
+	{ head -c 300000 /dev/zero | tr '\0' '#'; printf '\n[submodule "x"]\n\tpath = x\n'; } >.gitmodules
+	run ak run --workspace true
+	fails_with 125 "'.gitmodules' is larger than 262144 bytes, and not all submodules can be protected"
+	mkdir x
+	printf '[submodule "x"]\n\t\0\n\tpath = x\n' >.gitmodules
+	own .
+	unharmed . attack -- x/ x/.git x/.git/hooks x/.envrc
+}
+
 @test "linked worktrees below the workspace are protected as the project is" {
 	repository .
 	git_ config extensions.worktreeConfig true
