@@ -6,6 +6,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "engine/checkpoint.h"
 #include "engine/lifecycle.h"
 #include "policy/ceiling.h"
 #include "policy/environment.h"
@@ -276,6 +277,14 @@ int errand_resolve(struct errand *w, const char *command, struct err *e)
 	return ceiling_check(&w->policy, &w->ceiling.policy, CEILING_HINT, NULL, e);
 }
 
+uint64_t errand_timeout_ms(const struct errand *w)
+{
+	uint64_t timeout_ms = errand_number(w, "timeout_ms", 0);
+
+	lower(&timeout_ms, w->ceiling.policy.timeout_ms);
+	return timeout_ms;
+}
+
 int errand_check_sandbox(const struct errand *w, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -287,6 +296,20 @@ int errand_check_sandbox(const struct errand *w, const char *name, struct err *e
 		return -1;
 	if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
 		return err_wrap(e, "sandbox '%s' may do more than you", name);
+	return 0;
+}
+
+int errand_check_checkpoint(const struct errand *w, const char *id, struct err *e)
+{
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	if (checkpoint_load_policy(w->environ_list, id, &policy, e) < 0)
+		return e->code == ERR_NOT_FOUND
+			       ? err_set(e, ERR_DENIED, "checkpoint '%s' was imported by the user",
+					 id)
+			       : -1;
+	if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
+		return err_wrap(e, "checkpoint '%s' is of a sandbox that may do more than you", id);
 	return 0;
 }
 

@@ -75,9 +75,13 @@ char **errand_command(const struct errand *w);
 
 /* w->policy, from the parameters; checked against the ceiling. */
 ERR_CHECKED int errand_resolve(struct errand *w, const char *command, struct err *e);
+/* Of a command in a named sandbox: what was asked for, or the ceiling's if that is less. */
+uint64_t errand_timeout_ms(const struct errand *w);
 /* May this caller use that sandbox? */
 ERR_CHECKED int errand_check_sandbox(const struct errand *w, const char *name, struct err *e);
-/* The same, and it runs afterwards. */
+/* May it remove that checkpoint? One without a policy was imported, by the user. */
+ERR_CHECKED int errand_check_checkpoint(const struct errand *w, const char *id, struct err *e);
+/* The same as for a sandbox, and it runs afterwards. */
 ERR_CHECKED int errand_need_running(const struct errand *w, const char *name, struct err *e);
 
 /* From here to the second call, standard error is the command's. */

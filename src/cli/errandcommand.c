@@ -163,7 +163,7 @@ static int exec_in(struct errand *w, const char *name, char **argv, const char *
 		.workdir = workdir,
 		.user = errand_text(w, "user"),
 		.env = env,
-		.timeout_ms = errand_number(w, "timeout_ms", 0),
+		.timeout_ms = errand_timeout_ms(w),
 		.tty = STREAMS_TTY_OFF,
 	};
 	int r;
@@ -314,7 +314,7 @@ int errandcommand_exec_start(struct errand *w, struct json *j, struct err *e)
 		.workdir = errand_text(w, "cwd"),
 		.user = errand_text(w, "user"),
 		.env = env,
-		.timeout_ms = errand_number(w, "timeout_ms", 0),
+		.timeout_ms = errand_timeout_ms(w),
 		.tty = STREAMS_TTY_OFF,
 	};
 	char id_text[TASKS_ID_MAX_BYTES];

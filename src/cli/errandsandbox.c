@@ -168,7 +168,7 @@ int errandsandbox_checkpoint(struct errand *w, struct json *j, struct err *e)
 }
 
 /* By its id, or by the comment that a program gave it as a name; the latest of these. */
-static int find_checkpoint(const struct errand *w, const char *id,
+static int find_checkpoint(const struct errand *w, const char *id, const char *sandbox,
 			   char ret[CHECKPOINT_ID_BYTES + 1], struct err *e)
 {
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
@@ -180,8 +180,10 @@ static int find_checkpoint(const struct errand *w, const char *id,
 
 		if (strcmp(c->id, id) != 0 && (!c->comment || strcmp(c->comment, id) != 0))
 			continue;
+		if (sandbox && strcmp(c->sandbox, sandbox) != 0)
+			continue; /* what another one had on its disk is not this one's to see */
 		(void)snprintf(ret, CHECKPOINT_ID_BYTES + 1, "%s", c->id);
-		return 0;
+		return sandbox ? 0 : errand_check_checkpoint(w, c->id, e);
 	}
 	return err_set(e, ERR_NOT_FOUND, "no checkpoint '%s'", id);
 }
@@ -194,7 +196,7 @@ int errandsandbox_restore(struct errand *w, struct json *j, struct err *e)
 	bool was_running;
 
 	if (errand_check_sandbox(w, name, e) < 0 ||
-	    find_checkpoint(w, errand_text(w, "id"), id, e) < 0)
+	    find_checkpoint(w, errand_text(w, "id"), name, id, e) < 0)
 		return -1;
 	was_running = is_running(w, name);
 	if (was_running && lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
@@ -394,7 +396,7 @@ int errandsandbox_checkpoint_remove(struct errand *w, struct json *j, struct err
 {
 	char id[CHECKPOINT_ID_BYTES + 1];
 
-	if (find_checkpoint(w, errand_text(w, "id"), id, e) < 0 ||
+	if (find_checkpoint(w, errand_text(w, "id"), NULL, id, e) < 0 ||
 	    checkpoint_remove(w->environ_list, id, e) < 0)
 		return -1;
 	json_add_text(j, "note", "it is gone");

@@ -12,14 +12,44 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#define NGROUPS_SHOWN 256
 
 static bool can_wait(const struct policy *p)
 {
 	return !p->workspace && !p->home && p->mount_count == 0 && !p->places &&
 	       p->cpu_time_ms == 0;
+}
+
+void claim_format_surroundings(struct buf *out)
+{
+	static const char *const spaces[] = { "net", "mnt", "user", "pid" };
+	gid_t groups[NGROUPS_SHOWN];
+	int group_count = getgroups(NGROUPS_SHOWN, groups);
+
+	for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
+		struct rlimit limit = { 0 };
+
+		(void)getrlimit(resource, &limit);
+		buf_addf(out, "%llu/%llu ", (unsigned long long)limit.rlim_cur,
+			 (unsigned long long)limit.rlim_max);
+	}
+	buf_addf(out, "%d:", group_count);
+	for (int i = 0; i < group_count; i++)
+		buf_addf(out, "%u,", (unsigned)groups[i]);
+	for (size_t i = 0; i < COUNT_OF(spaces); i++) {
+		char path[32];
+		struct stat st = { 0 };
+
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
+		(void)stat(path, &st);
+		buf_addf(out, " %llu", (unsigned long long)st.st_ino);
+	}
 }
 
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out)
@@ -41,6 +71,8 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	own.origin[POLICY_USER] = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0
 					  ? POLICY_ORIGIN_DEFAULT
 					  : "asked"; /* ... but here: engine/session's ids */
+	claim_format_surroundings(out);
+	buf_add(out, "", 1);
 	buf_addf(out, "%s", image && image->root.layers ? image->root.layers : "");
 	buf_add(out, "", 1);
 	policyfile_format(&own, out);
@@ -50,9 +82,14 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 int claim_parse_key(const char *key, size_t len, struct policy *ret, const char **ret_layers,
 		    struct err *e)
 {
-	size_t layers_len = strnlen(key, len);
+	size_t first_len = strnlen(key, len), layers_len;
 
-	if (len == 0 || layers_len == len)
+	if (first_len == len)
+		return err_set(e, ERR_INVALID, "half a key");
+	key += first_len + 1;
+	len -= first_len + 1;
+	layers_len = strnlen(key, len);
+	if (layers_len == len)
 		return err_set(e, ERR_INVALID, "half a key");
 	*ret_layers = key;
 	if (policyfile_parse(key + layers_len + 1, len - layers_len - 1, ret, e) < 0)

@@ -60,6 +60,12 @@ struct claim_end {
 	uint32_t has_memory, limit, gate_deaths, denial_count;
 };
 
+/*
+ * What a sandbox takes from the process that builds it: limits, groups, namespaces. First in every
+ * key; a daemon gives away only what was built in the same as its client's.
+ */
+void claim_format_surroundings(struct buf *out);
+
 /* False: such a sandbox cannot wait ready. */
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out);
 /* Back; *ret_layers is borrowed from the key, "" for the host's. */

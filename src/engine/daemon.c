@@ -85,6 +85,7 @@ struct keeper {
 	unsigned in_use; /* children that were claimed */
 	pid_t *claimed;
 	bool is_over, is_short; /* of memory */
+	struct buf surroundings;
 };
 
 /* ---- pools ---- */
@@ -306,6 +307,10 @@ static void on_take(struct keeper *k, int fd, const struct frame *f)
 	struct pool *p = find_pool(k, f->bytes, f->len);
 	struct err e = { 0 };
 
+	if (strcmp(f->bytes, buf_text(&k->surroundings)) != 0) {
+		refuse(fd, ERR_NOT_FOUND, "other limits, groups or namespaces than the daemon's");
+		return;
+	}
 	if (!p && k->options->min_warm > 0)
 		p = add_pool(k, f->bytes, f->len, k->options->min_warm, &e);
 	if (!p) {
@@ -609,6 +614,7 @@ static void keeper_done(struct keeper *k)
 	for (unsigned i = 0; i < k->client_count; i++)
 		(void)close(k->clients[i].fd);
 	free(k->claimed);
+	buf_done(&k->surroundings);
 	cleanup_closep(&k->listen_fd);
 	cleanup_closep(&k->signal_fd);
 	cleanup_closep(&k->lock_fd);
@@ -623,6 +629,8 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 			    .signal_fd = -1,
 			    .started_ms = clock_now_ms() };
 
+	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
+	claim_format_surroundings(&k.surroundings);
 	if (take_lock(&k, e) < 0 || open_socket(&k, e) < 0 || open_signals(&k, e) < 0)
 		return -1;
 	(void)prctl(PR_SET_NAME, "ak:daemon", 0, 0, 0);

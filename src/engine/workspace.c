@@ -33,10 +33,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STANDIN_DIR_MODE 01555
 #define STANDIN_FILE_MODE 01444
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_NS 5000000l
 #define STANDIN_TRIES 8
 
 int workspace_check(const char *path, struct err *e)
@@ -154,7 +157,25 @@ static bool is_out_of_reach(int parent_fd, int error)
 
 	if (error == -EROFS || error == -EPERM)
 		return true;
-	return error == -EACCES && fstat(parent_fd, &st) == 0 && st.st_uid != geteuid();
+	/* only where nobody but the owner may write, and the owner is root: no sandbox has its ids
+	 */
+	return error == -EACCES && fstat(parent_fd, &st) == 0 && st.st_uid == 0 && geteuid() != 0;
+}
+
+/* Whoever has it alone is about to remove it; a sandbox that holds on to it keeps nobody waiting.
+ */
+static int lock_shared(int fd)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		(void)nanosleep(&pause, NULL);
+	}
+	return -EBUSY;
 }
 
 /* 1: it stands in; 0: somebody's own file is there, or nobody inside can make one; -errno. */
@@ -173,8 +194,9 @@ static int stand_in(int parent_fd, const char *name, const char *text, int *ret_
 			continue;
 		if (fd < 0 || !is_standin(fd, text))
 			return 0;
-		if (flock(fd, LOCK_SH) < 0)
-			return -errno;
+		r = lock_shared(fd);
+		if (r < 0)
+			return r;
 		if (!is_still_there(parent_fd, name, fd))
 			continue;
 		*ret_fd = take_fd(&fd);
@@ -216,6 +238,20 @@ static int open_parent(int base_fd, const char *name)
 	return fd < 0 ? -1 : fd;
 }
 
+/* By what it is, not by its mode: a sandbox can give that to any directory of the workspace. */
+static bool is_ours(const struct workspace *w, int fd)
+{
+	struct stat st, own;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	for (unsigned i = 0; i < w->standin_count; i++)
+		if (fstat(w->standins[i].fd, &own) == 0 && own.st_dev == st.st_dev &&
+		    own.st_ino == st.st_ino)
+			return true;
+	return false;
+}
+
 /* 1: it stands in, and nothing inside may be written; 0: it is there, or cannot be; -1 failed. */
 static int keep_free(struct workspace *w, int base_fd, const char *name, const char *text,
 		     struct err *e)
@@ -224,7 +260,7 @@ static int keep_free(struct workspace *w, int base_fd, const char *name, const c
 	const char *last = path_base_name(name);
 	int fd = -1, r;
 
-	if (parent_fd < 0 || is_standin(parent_fd, NULL)) /* what is above is kept free itself */
+	if (parent_fd < 0 || is_ours(w, parent_fd)) /* what is above is kept free itself */
 		return 0;
 	r = stand_in(parent_fd, last, text, &fd);
 	if (r < 0)

@@ -363,6 +363,7 @@ struct api_call {
 	struct api *api;
 	struct running running;
 	json_t *id;
+	char session[API_SESSION_ID_BYTES + 1]; /* "": none */
 	void (*on_over)(void *context, json_t *result);
 	void (*on_progress)(void *context, const char *words);
 	void *context;
@@ -413,7 +414,7 @@ static void on_mcp_progress(void *context, const char *words)
 	k->on_progress(k->context, words);
 }
 
-struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call,
+struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, const char *session,
 			       void (*on_over_fn)(void *context, json_t *result),
 			       void (*on_progress)(void *context, const char *words), void *context,
 			       struct err *e)
@@ -435,6 +436,8 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call,
 				.on_progress = on_progress,
 				.context = context,
 				.next = a->mcp_calls };
+	if (session)
+		memcpy(k->session, session, sizeof(k->session));
 	running_init(&k->running, a->base);
 	k->running.context = k;
 	k->running.on_over = on_mcp_over;
@@ -456,10 +459,10 @@ void api_cancel(struct api_call *k)
 	running_cancel(&k->running);
 }
 
-void api_cancel_mcp(struct api *a, const json_t *id)
+void api_cancel_mcp(struct api *a, const char *session, const json_t *id)
 {
 	for (struct api_call *k = a->mcp_calls; k; k = k->next)
-		if (json_equal(k->id, id)) {
+		if (strcmp(k->session, session) == 0 && json_equal(k->id, id)) {
 			api_cancel(k);
 			return;
 		}

@@ -56,9 +56,9 @@ struct connection_handler api_handler(struct api *a);
 void api_follow(struct connection *c, void (*gone)(void *context), void *context);
 
 /* NULL and `e`: it was not started. `on_over` gets NULL for a cancelled one. */
-struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call,
+struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, const char *session,
 			       void (*on_over_fn)(void *context, json_t *result),
 			       void (*on_progress)(void *context, const char *words), void *context,
 			       struct err *e);
 void api_cancel(struct api_call *k);
-void api_cancel_mcp(struct api *a, const json_t *id); /* the one with that id */
+void api_cancel_mcp(struct api *a, const char *session, const json_t *id);

@@ -243,6 +243,7 @@ int args_file_write(struct webcall *x, json_t *body, json_t **ret, struct err *e
 	}
 	if (!json_is_string(json_object_get(body, "content"))) {
 		json_decref(*ret);
+		*ret = NULL;
 		return err_set(e, ERR_INVALID, "content: a string is expected");
 	}
 	(void)json_object_set(*ret, "content", json_object_get(body, "content"));

@@ -25,6 +25,7 @@ struct connection {
 	struct connection_request request;
 	enum connection_body body;
 	uint64_t body_left;
+	struct event *deadline; /* for a whole head, however slowly it comes */
 	bool is_paused, is_closing, is_streaming, has_request, is_trusted;
 	void *user;
 	struct connection_list *list;
@@ -52,6 +53,7 @@ static void connection_free(struct connection *c)
 	c->list->count--;
 	request_done(&c->request);
 	buf_done(&c->request.body);
+	event_free(c->deadline);
 	bufferevent_free(c->transport);
 	free(c);
 }
@@ -304,6 +306,7 @@ static bool take_head(struct connection *c)
 	if (r == 0)
 		return false;
 	if (r < 0) {
+		event_del(c->deadline);
 		reply_plain(c, -r);
 		return false;
 	}
@@ -313,6 +316,7 @@ static bool take_head(struct connection *c)
 		return false;
 	}
 	c->has_request = true;
+	event_del(c->deadline);
 	c->body_left = c->request.head.content_length;
 	c->state = STATE_BODY;
 	if (c->request.head.is_chunked) {
@@ -383,6 +387,9 @@ static void read_later(evutil_socket_t fd, short what, void *context)
 	for (struct connection *known = later->list->first; known; known = known->next)
 		if (known == c && c->state == STATE_HEAD) {
 			set_wait(c, CONNECTION_IDLE_S);
+			if (evbuffer_get_length(bufferevent_get_input(c->transport)) > 0)
+				event_add(c->deadline,
+					  &(struct timeval){ .tv_sec = CONNECTION_HEAD_WAIT_S });
 			read_on(c);
 			return;
 		}
@@ -402,8 +409,9 @@ static void on_readable(struct bufferevent *transport, void *context)
 	struct connection *c = context;
 
 	(void)transport;
-	if (c->state == STATE_HEAD && !c->has_request)
-		set_wait(c, CONNECTION_HEAD_WAIT_S);
+	if (c->state == STATE_HEAD && !c->has_request &&
+	    !event_pending(c->deadline, EV_TIMEOUT, NULL))
+		event_add(c->deadline, &(struct timeval){ .tv_sec = CONNECTION_HEAD_WAIT_S });
 	read_on(c);
 }
 
@@ -427,6 +435,13 @@ static void on_event(struct bufferevent *transport, short what, void *context)
 	connection_free(c);
 }
 
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	connection_free(context);
+}
+
 void connection_serve(struct connection_list *list, struct bufferevent *transport,
 		      const struct connection_handler *handler, bool is_trusted)
 {
@@ -443,6 +458,8 @@ void connection_serve(struct connection_list *list, struct bufferevent *transpor
 		list->first->link = &c->next;
 	list->first = c;
 	list->count++;
+	c->deadline = event_new(bufferevent_get_base(transport), -1, 0, on_deadline, c);
+	event_add(c->deadline, &(struct timeval){ .tv_sec = CONNECTION_HEAD_WAIT_S });
 	bufferevent_setcb(transport, on_readable, on_written, on_event, c);
 	bufferevent_setwatermark(transport, EV_READ, 0, HEAD_MAX_BYTES + 65536);
 	set_wait(c, CONNECTION_HEAD_WAIT_S);

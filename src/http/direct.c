@@ -77,6 +77,7 @@ static void write_next(struct webcall *x)
 {
 	void *iterator = json_object_iter(x->commands);
 	struct err e = { 0 };
+	uint64_t wait_ms = 0;
 	json_t *args;
 
 	for (size_t i = 0; iterator && i < x->next_command; i++)
@@ -94,8 +95,9 @@ static void write_next(struct webcall *x)
 	running_done(&x->running);
 	webcall_prepare(x);
 	x->route = &write_one_route;
-	if (webcall_start(x, args, &e) < 0)
-		webcall_reply_error(x->connection, 400, e.msg);
+	if (webcall_check_rate(x->api, operation_get(x->route->operation), &wait_ms, &e) < 0 ||
+	    webcall_start(x, args, &e) < 0)
+		webcall_reply_error(x->connection, e.code == ERR_LIMIT ? 429 : 400, e.msg);
 	json_decref(args);
 }
 
@@ -116,6 +118,7 @@ static void run_next(struct webcall *x)
 {
 	json_t *item = json_array_get(x->commands, x->next_command);
 	struct err e = { 0 };
+	uint64_t wait_ms = 0;
 	json_t *args;
 
 	if (!item) {
@@ -130,7 +133,8 @@ static void run_next(struct webcall *x)
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	x->running.call.on_output = webcall_on_combined;
 	x->route = &batch_route;
-	if (webcall_start(x, args, &e) < 0) {
+	if (webcall_check_rate(x->api, operation_get(x->route->operation), &wait_ms, &e) < 0 ||
+	    webcall_start(x, args, &e) < 0) {
 		(void)json_array_append_new(x->results,
 					    json_pack("{s:n, s:s}", "output", "error", e.msg));
 		json_decref(args);
@@ -191,9 +195,9 @@ void direct_write_files(struct api *a, struct connection *c)
 	if (!webcall_read_body(c, &body))
 		return;
 	files = json_object_get(body, "files");
-	if (!json_is_object(files)) {
+	if (!json_is_object(files) || json_object_size(files) > OPERATION_FILES_MAX) {
 		json_decref(body);
-		webcall_reply_error(c, 400, "files: an object is expected");
+		webcall_reply_error(c, 400, "files: an object is expected, of at most 256");
 		return;
 	}
 	x->commands = json_incref(files);

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -37,6 +38,8 @@
 #define KEYS_VARIABLE "AGENTKERNEL_SERVE_KEYS"
 #define LISTENERS_MAX 8u
 #define CONNECTIONS_MAX 4096u
+#define OWNERS_SPARE 64u /* the owner gets through whoever else is there */
+#define DESCRIPTORS (CONNECTIONS_MAX + OWNERS_SPARE + 1024)
 #define BACKLOG 512
 #define DRAIN_MAX_S 30
 #define EXIT_FAILED 125
@@ -105,7 +108,8 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	(void)address;
 	(void)len;
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if ((l->is_unix && !is_owner(fd)) || s->api.connections.count >= CONNECTIONS_MAX) {
+	if ((l->is_unix && !is_owner(fd)) ||
+	    s->api.connections.count >= CONNECTIONS_MAX + (l->is_unix ? OWNERS_SPARE : 0)) {
 		(void)close(fd);
 		return;
 	}
@@ -308,6 +312,17 @@ static void on_end(evutil_socket_t number, short what, void *context)
 	on_drained(-1, 0, s);
 }
 
+/* As many as are needed, or as many as may be had. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
+		return;
+	limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	struct server s = { 0 };
@@ -316,6 +331,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)signal(SIGPIPE, SIG_IGN);
+	raise_descriptors();
 	buf_init(&s.rows, BUF_TEXT_MAX_BYTES);
 	read_words(&s, argv, places, &place_count);
 	read_keys(&s);

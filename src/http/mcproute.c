@@ -33,10 +33,18 @@ struct post {
 	struct api *api;
 	struct connection *connection; /* NULL: it has gone */
 	struct protocol *protocol;
-	struct protocol_call *call; /* under way; NULL: none */
-	struct api_call *running;
-	bool is_modern, is_stream, is_answered;
+	struct running_call *calls; /* under way */
+	bool is_modern, is_stream, is_answered, is_taking;
+	const char *known_session;              /* that it came in; NULL: none */
 	char session[API_SESSION_ID_BYTES + 1]; /* of a new one; "": none */
+};
+
+/* One of its calls; a batch has several. */
+struct running_call {
+	struct post *post;
+	struct protocol_call *call;
+	struct api_call *running;
+	struct running_call *next;
 };
 
 static void post_free(struct post *p)
@@ -140,7 +148,9 @@ static void on_cancel(void *context, const json_t *id)
 {
 	struct post *p = context;
 
-	api_cancel_mcp(p->api, id);
+	/* ids are only unique within a session: without one nobody knows whose it is */
+	if (p->known_session)
+		api_cancel_mcp(p->api, p->known_session, id);
 }
 
 /* ---- calls ---- */
@@ -152,29 +162,57 @@ static bool accepts_stream(const struct connection *c)
 	return accept && strcasestr(accept, "text/event-stream");
 }
 
+static void forget_call(struct running_call *k)
+{
+	struct running_call **link = &k->post->calls;
+
+	while (*link && *link != k)
+		link = &(*link)->next;
+	if (*link)
+		*link = k->next;
+	free(k);
+}
+
+/* Nothing more will come of it: whoever waits is told so. */
+static void settle(struct post *p)
+{
+	if (p->calls || p->is_taking)
+		return;
+	if (!p->connection) {
+		post_free(p);
+	} else if (!p->is_answered) {
+		p->is_answered = true;
+		if (p->is_stream)
+			connection_end(p->connection);
+		else
+			connection_reply(p->connection, 202, NULL, "", 0, NULL);
+	}
+}
+
 static void on_over(void *context, json_t *result)
 {
-	struct post *p = context;
-	struct protocol_call *call = p->call;
+	struct running_call *k = context;
+	struct protocol_call *call = k->call;
+	struct post *p = k->post;
 
-	p->call = NULL;
-	p->running = NULL;
-	if (p->connection && result)
-		protocol_answer(p->protocol, call, result); /* which frees p, by on_gone() */
-	else {
+	forget_call(k);
+	p->is_taking = true; /* an answer may end the connection, and p with it: not yet */
+	if (p->connection && result) {
+		protocol_answer(p->protocol, call, result);
+	} else {
 		json_decref(result);
 		protocol_drop(p->protocol, call);
-		if (!p->connection)
-			post_free(p);
 	}
+	p->is_taking = false;
+	settle(p);
 }
 
 static void on_progress(void *context, const char *words)
 {
-	struct post *p = context;
+	struct running_call *k = context;
 
-	if (p->is_stream && p->call)
-		protocol_tell_progress(p->protocol, p->call, words);
+	if (k->post->is_stream)
+		protocol_tell_progress(k->post->protocol, k->call, words);
 }
 
 static void on_call(void *context, struct protocol_call *call)
@@ -183,12 +221,14 @@ static void on_call(void *context, struct protocol_call *call)
 							    { "X-Accel-Buffering", "no" },
 							    { NULL, NULL } };
 	struct post *p = context;
+	struct running_call *k = mem_alloc(sizeof(*k));
 	struct err e = { 0 };
 
-	p->call = call;
-	p->running = api_start_mcp(p->api, call, on_over, on_progress, p, &e);
-	if (!p->running) {
-		p->call = NULL;
+	*k = (struct running_call){ .post = p, .call = call, .next = p->calls };
+	p->calls = k;
+	k->running = api_start_mcp(p->api, call, p->known_session, on_over, on_progress, k, &e);
+	if (!k->running) {
+		forget_call(k);
 		protocol_answer_failure(p->protocol, call, e.msg);
 		return;
 	}
@@ -274,8 +314,10 @@ static bool check_legacy(struct post *p, const json_t *message)
 		       json_object_get(message, "id"));
 		return false;
 	}
-	if (s)
+	if (s) {
 		s->used_ms = clock_now_ms();
+		p->known_session = s->id;
+	}
 	protocol_set_version(p->protocol, version ? version : s ? s->version : ASSUMED_VERSION);
 	return true;
 }
@@ -288,20 +330,15 @@ static bool is_modern_request(const struct head *h, const json_t *message)
 	       (version && !protocol_find_version(version));
 }
 
-static bool is_for_nobody(const json_t *message)
-{
-	return json_is_object(message) && !json_object_get(message, "id");
-}
-
 static void on_post_gone(void *context)
 {
 	struct post *p = context;
 
 	p->connection = NULL;
-	if (p->running && p->is_modern)
-		api_cancel(p->running); /* in the legacy era a client may just have lost its way */
-	if (!p->running)
-		post_free(p);
+	/* in the legacy era a client may just have lost its way */
+	for (struct running_call *k = p->calls; p->is_modern && k; k = k->next)
+		api_cancel(k->running);
+	settle(p);
 }
 
 void mcproute_post(struct api *a, struct connection *c)
@@ -313,6 +350,10 @@ void mcproute_post(struct api *a, struct connection *c)
 
 	if (!type || strncasecmp(type, JSON_TYPE, strlen(JSON_TYPE)) != 0) {
 		refuse(c, 415, CODE_REQUEST, "Content-Type has to be application/json", NULL);
+		return;
+	}
+	if (r->body.len == 0) {
+		refuse(c, 400, CODE_PARSE, "the body is empty", NULL);
 		return;
 	}
 	message =
@@ -328,13 +369,13 @@ void mcproute_post(struct api *a, struct connection *c)
 	p->is_modern = is_modern_request(&r->head, message);
 	if (p->is_modern)
 		protocol_set_modern(p->protocol);
-	if (p->is_modern ? check_modern(c, message) : check_legacy(p, message)) {
-		bool is_quiet = is_for_nobody(message) && json_object_get(message, "method");
-
+	p->is_taking = true; /* see settle() */
+	if (p->is_modern ? check_modern(c, message) : check_legacy(p, message))
 		protocol_take(p->protocol, buf_text(&r->body), r->body.len);
-		if (is_quiet)
-			connection_reply(c, 202, NULL, "", 0, NULL);
-	}
+	else
+		p->is_answered = true;
+	p->is_taking = false;
+	settle(p);
 	json_decref(message);
 }
 

@@ -195,6 +195,8 @@ void webcall_prepare(struct webcall *x)
 
 int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 {
+	if (x->api->running >= API_RUNNING_MAX)
+		return err_set(e, ERR_LIMIT, "Too many calls at once");
 	if (running_start(&x->running, &x->api->options, operation_get(x->route->operation), args,
 			  x->is_raw ? "param.raw=true" : NULL, e) < 0)
 		return -1;
@@ -257,10 +259,10 @@ void webcall_on_streamed(void *context, enum call_stream stream, const char *byt
 	struct webcall *x = context;
 	cleanup_buf struct buf text;
 
+	buf_init(&text, 3 * len + 1);
 	webcall_on_combined(context, stream, bytes, len);
 	if (!x->connection)
 		return;
-	buf_init(&text, 3 * len + 1);
 	output_add_utf8(&text, bytes, len);
 	webcall_send_event(x->connection, "output",
 			   json_pack("{s:s%, s:s}", "data", buf_text(&text), text.len, "stream",

@@ -292,10 +292,8 @@ static void on_call(struct protocol *p, const struct request *r)
 	buf_init(&words, BUF_TEXT_MAX_BYTES);
 	if (!name || !operation_find(name, &id) ||
 	    operation_get(id)->hints & OPERATION_IS_NO_TOOL) {
-		buf_addf(&words,
-			 name ? "no tool '%.100s' (tools/list shows them)"
-			      : "the tool's name is missing",
-			 name);
+		buf_add_text(&words, name ? "no such tool (tools/list shows them)"
+					  : "the tool's name is missing");
 		answer_error(p, r->batch, r->id, CODE_PARAMS, buf_text(&words), NULL);
 		return;
 	}

@@ -232,22 +232,24 @@ static void keep_output(struct server *s, struct entry *entry, json_t *result)
 static void remove_created(struct server *s, const char *name)
 {
 	struct entry *entry = mem_alloc(sizeof(*entry));
-	json_t *arguments = json_pack("{s:s}", "name", name);
+	json_t *json = json_pack("{s:s}", "name", name);
+	struct arguments arguments;
 	struct err e = { 0 };
 
 	*entry = (struct entry){ .is_running = true, .removes = true };
 	call_init(&entry->call);
-	if (arguments_read(operation_get(OPERATION_REMOVE), arguments, &entry->call.arguments, &e) <
-		    0 ||
-	    call_start(&entry->call, &s->options, operation_get(OPERATION_REMOVE),
-		       &entry->call.arguments, &e) < 0) {
+	arguments_init(&arguments);
+	if (arguments_read(operation_get(OPERATION_REMOVE), json, &arguments, &e) < 0 ||
+	    call_start(&entry->call, &s->options, operation_get(OPERATION_REMOVE), &arguments, &e) <
+		    0) {
 		call_done(&entry->call);
 		free(entry);
 	} else {
 		s->entries = mem_grow(s->entries, s->entry_count + 1, sizeof(*s->entries));
 		s->entries[s->entry_count++] = entry;
 	}
-	json_decref(arguments);
+	arguments_done(&arguments);
+	json_decref(json);
 }
 
 static void finish(struct server *s, unsigned index)

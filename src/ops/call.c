@@ -20,7 +20,8 @@
 #define READ_BYTES 65536
 #define ERRAND_FIRST_FD 3 /* request, result, lifeline, files, notes */
 #define ERRAND_FD_COUNT 8
-#define FREE_FD 64 /* above all that an errand has */
+#define LAST_PIECES 17 /* a pipe of 1 MiB, which is the largest, and one more */
+#define FREE_FD 64     /* above all that an errand has */
 
 void call_init(struct call *c)
 {
@@ -285,9 +286,11 @@ static bool take_output(struct call *c, enum call_stream stream)
 static void end(struct call *c)
 {
 	reap(c);
+	/* no more than a pipe holds: a process that was left behind may go on writing for ever */
 	for (unsigned stream = CALL_STDOUT; stream <= CALL_NOTES; stream++)
-		while (c->fds[stream] >= 0 && take_output(c, stream))
-			continue;
+		for (unsigned i = 0; i < LAST_PIECES && c->fds[stream] >= 0; i++)
+			if (!take_output(c, stream))
+				break;
 	for (size_t i = 0; i < COUNT_OF(c->fds); i++)
 		cleanup_closep(&c->fds[i]);
 	c->is_over = true;

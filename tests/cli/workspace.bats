@@ -572,3 +572,13 @@ first"
 	fails_with 125 "--git and --json exclude each other"
 	ak remove plain
 }
+
+@test "a directory that a sandbox gave our mark does not open the names in it" {
+	mkdir project && cd project && git init -q .
+	as_owner() { [ "${AS:-root}" != user ] || chown -R 12345:12345 "$W/project"; }
+	as_owner
+	ak run --workspace sh -c 'chmod 1555 . .git || true'
+	ak run --workspace sh -c 'chmod 755 . .git; mkdir -p .vscode && echo x >.vscode/tasks.json; echo x >.envrc; mkdir -p .git/hooks; echo x >.git/hooks/post-checkout' || true
+	chmod 755 . .git
+	[ ! -e .vscode/tasks.json ] && [ ! -s .envrc ] && [ ! -e .git/hooks/post-checkout ]
+}

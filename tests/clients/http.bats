@@ -84,3 +84,13 @@ api() {
 @test "two thousand requests leave memory and descriptors where they were" {
 	api "two thousand requests leave memory and descriptors where they were"
 }
+
+# bats test_tags=once
+@test "clients that go away in the middle of anything do no harm" {
+	api "clients that go away in the middle of anything do no harm"
+}
+
+# bats test_tags=once
+@test "a cancel is for a call of the same session alone" {
+	api "a cancel is for a call of the same session alone"
+}

@@ -346,6 +346,59 @@ const tests = {
 		await s.end();
 	},
 
+	async 'clients that go away in the middle of anything do no harm'() {
+		const s = await serve('--timeout', '2s');
+		await post(s, '/sandboxes', { name: 'busy' });
+		const bodies = [['/run/stream', { command: 'while :; do echo x; done' }], ['/sandboxes/busy/exec/stream', { command: 'while :; do echo x; done' }],
+			['/batch/run', { commands: [{ command: ['echo', 'x'] }, { command: ['sleep', '1'] }] }], ['/mcp', [{ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: ['sleep', '1'] } } }]]];
+		for (let i = 0; i < 40; i++) {
+			const [where, body] = bodies[i % bodies.length];
+			const text = JSON.stringify(body);
+			const c = net.connect(s.port, '127.0.0.1').on('error', () => {});
+			c.write(`POST ${where} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
+			await wait(5 + (i * 7) % 60);
+			c.destroy();
+		}
+		for (let i = 0; i < 200; i++) {
+			const { data } = await (await fetch(`${s.url}/stats`)).json();
+			if (data.running === 0) break;
+			await wait(50);
+			assert.ok(i < 199, 'calls that nobody waits for still run');
+		}
+		assert.equal((await fetch(`${s.url}/sandboxes/busy/files/x`, { method: 'PUT', body: '{}' })).status, 400);
+		const batch = await (await post(s, '/mcp', [1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: ['echo', String(id)] } } })))).json();
+		assert.deepEqual(batch.map((b) => [b.id, b.result.structuredContent.stdout]).sort(), [[1, '1\n'], [2, '2\n']]);
+		assert.equal((await post(s, '/mcp', [{ jsonrpc: '2.0', method: 'notifications/x' }])).status, 202);
+		assert.equal((await fetch(`${s.url}/mcp`, { method: 'POST', headers: { 'Content-Type': 'application/json' } })).status, 400);
+		const exec = await (await post(s, '/sandboxes/busy/exec', { command: ['sleep', '30'], timeout_ms: 25000 })).json();
+		assert.equal(exec.ended_by, 'deadline');
+		const began = Date.now();
+		const left = post(s, '/sandboxes/busy/exec/stream', { command: '(cat /dev/zero & cat /dev/zero & sleep 3; kill %1 %2) & exit 0' }).then((r) => r.text());
+		await wait(300);
+		assert.equal((await fetch(`${s.url}/health`)).status, 200);
+		assert.ok(Date.now() - began < 2500);
+		await left;
+		await fetch(`${s.url}/sandboxes/busy`, { method: 'DELETE' });
+		assert.equal(await s.end(), 0);
+	},
+
+	async 'a cancel is for a call of the same session alone'() {
+		const s = await serve();
+		const send = (body, session) => post(s, '/mcp', body, session ? { 'Mcp-Session-Id': session } : {});
+		const open = async () => (await send({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18' } })).headers.get('mcp-session-id');
+		const [a, b] = [await open(), await open()];
+		const asked = send({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: 'sleep 1; echo done' } } }, a);
+		await wait(300);
+		assert.equal((await send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } }, b)).status, 202);
+		assert.equal((await send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })).status, 202);
+		assert.equal((await (await asked).json()).result.structuredContent.stdout, 'done\n');
+		const second = send({ jsonrpc: '2.0', id: 8, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: ['sleep', '60'], timeout_ms: 60000 } } }, a);
+		await wait(300);
+		await send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 8 } }, a);
+		assert.equal((await second).status, 202);
+		await s.end();
+	},
+
 	async 'two thousand requests leave memory and descriptors where they were'() {
 		const s = await serve();
 		const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
