@@ -106,16 +106,16 @@ unharmed() {
 }
 
 @test "a name that is a link cannot be replaced, nor what it leads to, nor what is on the way" {
-	mkdir -p deep/conf real
+	mkdir -p deep/conf far/away real
 	echo good >deep/conf/envrc
 	ln -s deep/conf/envrc .envrc
-	ln -s "$W/deep/conf" .vscode
+	ln -s "$W/far/away" .vscode
 	ln -s real .claude
 	own .
-	unharmed . attack -- .envrc .vscode .vscode/tasks.json .claude .claude/settings.json \
-		deep/conf/envrc deep/conf/tasks.json real/settings.json
-	ak run --workspace touch deep/fine # what is not on the list is free
-	[ -e deep/fine ]
+	unharmed . attack -- .envrc .vscode .vscode/tasks.json .claude .claude/settings.json real/settings.json \
+		deep/ deep/conf/ deep/conf/envrc far/ far/away far/away/tasks.json
+	ak run --workspace touch deep/fine deep/conf/fine # what is not on the list is free
+	[ -e deep/conf/fine ]
 }
 
 @test "a .git that is a link to a place in the workspace is protected, hooks or none" {
@@ -272,6 +272,20 @@ first" ]
 	says ref
 }
 
+@test "nothing is made outside of the workspace to keep a name free" {
+	mkdir -p outside project
+	ln -s ../outside project/.git
+	ln -s ../outside project/linked
+	own .
+	cd project
+	ak run --workspace --protect linked/name --timeout 30s sh -c 'touch up; until [ -e go ]; do sleep 0.05; done' 3>&- &
+	until_there up
+	[ -z "$(ls -A ../outside)" ]
+	[ -d .vscode ]
+	touch go
+	wait $!
+}
+
 @test "of two sandboxes at once the first end does not unprotect the other" {
 	mkdir project
 	own .
@@ -363,6 +377,8 @@ first" ]
 	says "env secret a/b/c/secret .dot/d/secret sp ace/b[1] .git/secret/x a/b/secret.d/x a/b/c/dir/x "
 	run ak run --workspace --mask 'a/**' sh look
 	says ".env .env.local env secret .dot/d/secret sp ace/b[1] .git/secret/x "
+	run ak run --workspace --mask '*nv' sh look # as in a shell, a dot at the beginning is not meant
+	says ".env .env.local a/.env secret a/b/c/secret .dot/d/secret sp ace/b[1] a/b/keep .git/secret/x a/b/secret.d/x a/b/c/dir/x "
 	run ak run --workspace --mask 'a/*/*.d' --mask 'a/b/c/dir' sh look
 	says ".env .env.local env a/.env secret a/b/c/secret .dot/d/secret sp ace/b[1] a/b/keep .git/secret/x "
 	run ak run --workspace --mask '.env' sh -c 'mv .env x; rm .env; echo new >.env; ln .env hard; cat hard'
