@@ -76,8 +76,8 @@ print(" ".join(s["name"] + ":" + s["state"] for s in json.load(sys.stdin)))'
 }
 
 @test "one sandbox is kept for each agent and project, stopped, and its home stays" {
-	mkdir "$W/other"
-	own "$W/other"
+	mkdir -p "$W/other" "$W/elsewhere/project"
+	own "$W/other" "$W/elsewhere"
 	run ak agent run claude -- keep one
 	says one
 	run ak agent run claude -- keep two
@@ -89,8 +89,10 @@ two"
 	says four
 	run state
 	[[ "$output" =~ ^claude-other-[0-9a-f]{8}:stopped\ claude-project-[0-9a-f]{8}:stopped\ codex-project-[0-9a-f]{8}:stopped$ ]]
+	run ak agent run claude "$W/elsewhere/project" -- keep other # the same name in another place
+	says other
 	run ak list --all --label agent=claude --quiet
-	[ "${#lines[@]}" -eq 2 ]
+	[ "${#lines[@]}" -eq 3 ]
 	for name in $(ak list --all --quiet); do ak remove "$name"; done
 	run ak agent run claude -- keep five
 	says five

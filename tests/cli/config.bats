@@ -425,8 +425,9 @@ $line"
 	echo noise
 	pwd >/tmp/made; cat >>/tmp/made'''
 	END
-	run --separate-stderr ak run --workspace sh -c 'cat /tmp/made; cat' <<<input
+	run --separate-stderr ak run --workspace sh -c 'cat /tmp/made; echo then; cat' <<<input
 	says "$W/project
+then
 input"
 	[ "$stderr" = noise ]
 	write agentkernel.toml <<<'sandbox.init = "exit 7"'
