@@ -2,7 +2,8 @@
 #
 #   make                build/agentkernel
 #   sudo make install   builds, installs to PREFIX (default /usr/local), honours DESTDIR
-#   sudo make check     all tests (SAN=1: with ASan and UBSan)
+#   sudo make check     all tests (SAN=1: with ASan and UBSan; TESTING=1: a build whose walls
+#                       can be removed and whose system calls can be made to fail, never installed)
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang
 #   make bench          side-by-side benchmarks
@@ -15,7 +16,8 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 DESTDIR ?=
 SAN ?=
-BUILD := build$(if $(filter 1,$(SAN)),/san)
+TESTING ?=
+BUILD := build$(if $(filter 1,$(SAN)),/san)$(if $(filter 1,$(TESTING)),/testing)
 CC := gcc
 MUSL_CC := musl-gcc
 V ?=
@@ -29,7 +31,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 	-Wpointer-arith -Wundef -Wimplicit-fallthrough -Wno-missing-field-initializers \
 	-Wno-format-nonliteral -Wno-format-truncation -Werror
 COMMON_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -I$(BUILD)/gen -g $(WARNINGS) \
-	-DAGENTKERNEL_VERSION='"$(VERSION)"'
+	-DAGENTKERNEL_VERSION='"$(VERSION)"' $(if $(filter 1,$(TESTING)),-DAGENTKERNEL_TESTING)
 HARDENING := -fstack-protector-strong -fPIE
 
 # musl-gcc does not look where the kernel's headers are; these links are all it needs.
@@ -255,7 +257,7 @@ $(KEEPER) $(FILETOOL): $(OBJECTS)
 
 .PHONY: check
 check: build-packages test-packages
-	@$(MAKE) --no-print-directory -j$$(nproc) check-built SAN=$(SAN)
+	@$(MAKE) --no-print-directory -j$$(nproc) check-built SAN=$(SAN) TESTING=$(TESTING)
 
 .PHONY: check-built
 check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER) $(FILETOOL)
@@ -309,6 +311,7 @@ INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
 
 .PHONY: install
 install: build-packages
+	@[ -z "$(TESTING)" ] || { echo 'a TESTING build is not installed: its walls can be removed'; exit 1; }
 	@$(MAKE) --no-print-directory all
 	@install -d $(dir $(INSTALLED))
 	install -m 755 $(BUILD)/agentkernel $(DESTDIR)$(PREFIX)/bin/agentkernel
