@@ -13,15 +13,16 @@
 #define FILE_STEP_BYTES 4096
 #define FILE_COPY_BYTES (1u << 20)
 
+/* Most files are smaller than the first piece: what is allocated then is as long as the text. */
 int file_read_fd(int fd, size_t max_bytes, char **ret_text, size_t *ret_len)
 {
+	char first[FILE_STEP_BYTES];
 	cleanup_free char *text = NULL;
-	size_t capacity = FILE_STEP_BYTES;
+	size_t capacity = sizeof(first);
 	size_t len = 0;
 
-	text = mem_alloc(capacity + 1);
 	for (;;) {
-		ssize_t n = read(fd, text + len, capacity - len);
+		ssize_t n = read(fd, (text ? text : first) + len, capacity - len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -34,9 +35,14 @@ int file_read_fd(int fd, size_t max_bytes, char **ret_text, size_t *ret_len)
 			return -EFBIG;
 		if (len == capacity) {
 			capacity *= 2;
-			text = mem_grow(text, capacity + 1, 1);
+			if (text)
+				text = mem_grow(text, capacity + 1, 1);
+			else
+				text = memcpy(mem_alloc(capacity + 1), first, len);
 		}
 	}
+	if (!text)
+		text = memcpy(mem_alloc(len + 1), first, len);
 	text[len] = '\0';
 	*ret_text = take_ptr(text);
 	*ret_len = len;

@@ -64,6 +64,7 @@ void command_init(struct command *c, const struct policy *p)
 		.group_count = p->group_count,
 		.has_capabilities = p->has_capabilities,
 		.landlock_parts = LANDLOCK_FILES | LANDLOCK_SCOPES,
+		.installed_filter = -1,
 	};
 }
 
@@ -93,7 +94,9 @@ static int lock_in(const struct command *c, struct err *e)
 		return -1;
 	if (c->has_landlock && landlock_restrict(c->policy, c->landlock_parts, e) < 0)
 		return -1;
-	return seccomp_install(c->seccomp_variant, e);
+	if (c->installed_filter == (int)c->seccomp_variant)
+		return 0;
+	return seccomp_install(c->seccomp_variant, e); /* on top of init's: both hold */
 }
 
 static bool is_directory(const char *path)

@@ -33,6 +33,7 @@ struct command {
 	unsigned landlock_parts;
 	unsigned rlimit_flags;
 	unsigned seccomp_variant;
+	int installed_filter; /* the variant that init has, and so its children; -1: none */
 };
 
 void command_init(struct command *c, const struct policy *p);

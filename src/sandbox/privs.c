@@ -36,17 +36,19 @@ int privs_fresh_keyring(struct err *e)
 	return 0;
 }
 
-/* EINVAL marks the end of what this kernel knows. */
+/*
+ * EINVAL marks the end of what this kernel knows. Looking first is cheap, while dropping copies the
+ * process's credentials even if the capability has gone before.
+ */
 static int drop_bounding(uint64_t keep, struct err *e)
 {
 	for (unsigned cap = 0; cap < CAPABILITIES_MAX; cap++) {
-		if (keep & CAP_BIT(cap))
-			continue;
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
-			continue;
-		if (errno == EINVAL)
+		int has = keep & CAP_BIT(cap) ? 0 : prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+
+		if (has < 0)
 			break;
-		return err_sys(e, errno, "drop capability %u for good", cap);
+		if (has && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return err_sys(e, errno, "drop capability %u for good", cap);
 	}
 	return 0;
 }
@@ -94,8 +96,11 @@ int privs_drop_init(unsigned flags, struct err *e)
 
 	if (flags & PRIVS_WATCHES)
 		keep |= CAP_BIT(CAP_SYS_PTRACE);
-	if (flags & PRIVS_SERVES)
+	if (flags & PRIVS_SERVES) {
 		keep |= package_manager_set | CAP_BIT(CAP_SETPCAP);
+		if (drop_bounding(package_manager_set, e) < 0)
+			return -1;
+	}
 	if (set_capabilities(keep, e) < 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -10,6 +10,10 @@
  * so around all commands together: they may signal each other. The rules for files are each
  * command's own, because they name its streams.
  *
+ * The sandbox's filter of system calls is laid around init too: building one takes the kernel
+ * longer than all other steps of starting a command, and this way its commands are born with it. A
+ * command that needs another gets that one on top.
+ *
  * Trusted input: orders, which the supervisor has checked. Hostile: the output of commands, which
  * is copied and never read; the processes themselves, which share nothing with this one.
  */
@@ -27,6 +31,7 @@
 #include "sandbox/order.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
+#include "sandbox/seccomp.h"
 #include "sandbox/tasklog.h"
 #include "sandbox/tty.h"
 
@@ -634,7 +639,10 @@ static int prepare(struct server *s, struct err *e)
 		return -1;
 	if (s->template.has_landlock && landlock_restrict(NULL, LANDLOCK_SCOPES, e) < 0)
 		return -1;
-	return privs_die_with_parent(e);
+	if (privs_die_with_parent(e) < 0)
+		return -1;
+	s->template.installed_filter = (int)s->template.seccomp_variant;
+	return seccomp_install(s->template.seccomp_variant, e);
 }
 
 void serve_run(const struct init_options *o)
