@@ -44,7 +44,8 @@
 #define LOCK_FILE "daemon.lock"
 #define BACKLOG 128
 #define TICK_MS 1000
-#define PAUSE_MS 30     /* after a claim, before the pool is filled */
+#define PAUSE_MS 30     /* after a claim, before the pool is filled on a busy machine */
+#define BUSY_MS 5       /* until a busy machine is looked at again */
 #define RETRY_MS 5000u  /* after a sandbox could not be built */
 #define BUILDING_MAX 2u /* at once */
 #define STATUS_MAX_BYTES (256u << 10)
@@ -82,6 +83,7 @@ struct keeper {
 	struct client clients[DAEMON_CLIENTS_MAX];
 	unsigned client_count;
 	uint64_t given, started_ms;
+	unsigned processor_count;
 	unsigned in_use; /* children that were claimed */
 	pid_t *claimed;
 	bool is_over, is_short; /* of memory */
@@ -207,11 +209,25 @@ static void start_one(struct keeper *k, struct pool *p)
 	};
 }
 
-/* Whoever was just served has the processors for a moment, unless the next one would go without. */
-static bool wants_more(const struct pool *p, uint64_t now_ms)
+/* "0.20 0.18 0.12 3/345 8765": three can run now, and we are one of them. */
+static bool has_idle_processor(const struct keeper *k)
+{
+	char line[128];
+	const char *slash;
+
+	if (file_read_line(AT_FDCWD, "/proc/loadavg", line, sizeof(line)) < 0)
+		return true;
+	slash = strchr(line, '/');
+	while (slash && slash > line && slash[-1] != ' ')
+		slash--;
+	return !slash || strtoul(slash, NULL, 10) <= k->processor_count;
+}
+
+/* Whoever was just served has the processors for a moment, unless one has nothing to do. */
+static bool wants_more(const struct keeper *k, const struct pool *p, uint64_t now_ms)
 {
 	return p->waiting_count < p->min_warm && now_ms >= p->not_before_ms &&
-	       (p->waiting_count == 0 || now_ms >= p->last_used_ms + PAUSE_MS);
+	       (now_ms >= p->last_used_ms + PAUSE_MS || has_idle_processor(k));
 }
 
 static void fill_pools(struct keeper *k)
@@ -219,8 +235,9 @@ static void fill_pools(struct keeper *k)
 	uint64_t now_ms = clock_now_ms();
 
 	for (unsigned i = 0; i < k->pool_count && !k->is_short; i++)
-		while (wants_more(k->pools[i], now_ms) && count_waiting(k, true) < BUILDING_MAX &&
-		       count_waiting(k, false) < DAEMON_WARM_MAX)
+		while (count_waiting(k, true) < BUILDING_MAX &&
+		       count_waiting(k, false) < DAEMON_WARM_MAX &&
+		       wants_more(k, k->pools[i], now_ms))
 			start_one(k, k->pools[i]);
 }
 
@@ -486,10 +503,17 @@ static bool is_polled(const struct pollfd *polled, unsigned from, unsigned count
 	return false;
 }
 
-static bool is_filling(const struct keeper *k)
+/* There is room, and only the processors were missing. */
+static bool is_put_off(const struct keeper *k)
 {
+	uint64_t now_ms = clock_now_ms();
+
+	if (k->is_short || count_waiting(k, true) >= BUILDING_MAX ||
+	    count_waiting(k, false) >= DAEMON_WARM_MAX)
+		return false;
 	for (unsigned i = 0; i < k->pool_count; i++)
-		if (k->pools[i]->waiting_count < k->pools[i]->min_warm)
+		if (k->pools[i]->waiting_count < k->pools[i]->min_warm &&
+		    now_ms >= k->pools[i]->not_before_ms)
 			return true;
 	return false;
 }
@@ -498,7 +522,7 @@ static void turn(struct keeper *k, struct pollfd *polled)
 {
 	unsigned count = fill(k, polled), clients = k->client_count;
 
-	if (poll(polled, count, is_filling(k) ? PAUSE_MS : TICK_MS) < 0)
+	if (poll(polled, count, is_put_off(k) ? BUSY_MS : TICK_MS) < 0)
 		return;
 	/* whoever waits comes first */
 	for (unsigned i = clients; i-- > 0;) {
@@ -627,7 +651,8 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 			    .lock_fd = -1,
 			    .listen_fd = -1,
 			    .signal_fd = -1,
-			    .started_ms = clock_now_ms() };
+			    .started_ms = clock_now_ms(),
+			    .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 
 	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
 	claim_format_surroundings(&k.surroundings);

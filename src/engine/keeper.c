@@ -1041,6 +1041,7 @@ static int build(struct keeper *k, struct err *e)
 		.environ_list = k->options.environ_list,
 		.root = &k->root.root,
 		.serves = true,
+		.is_changeable = true,
 		.name = n->name,
 		.machine_id = n->id,
 		.before_cgroup = note_cgroup,

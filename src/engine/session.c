@@ -69,7 +69,8 @@ static int open_cgroup(struct session *s, struct err *e)
 	const struct policy *p = s->options.policy;
 	const char *why = NULL;
 
-	if (cgroup_plan(p, s->options.serves ? CGROUP_WANTS_ALL : 0, &s->cgroup, &why, e) < 0)
+	if (cgroup_plan(p, s->options.is_changeable ? CGROUP_WANTS_ALL : 0, &s->cgroup, &why, e) <
+	    0)
 		return -1;
 	if (s->cgroup.kind == CGROUP_NONE)
 		return cgroup_needs(p) ? check_without_cgroup(p, why, e) : 0;

@@ -26,9 +26,10 @@ struct session_options {
 	const struct policy *policy;
 	char *const *environ_list;
 	struct imageroot
-		*root;    /* NULL: the host's programs, and nothing stays; its trees are set */
-	bool serves;      /* init waits for orders, and groups are made that can be frozen */
-	const char *name; /* of a named sandbox; NULL: it gets an id like "run-1a2b3c4d" */
+		*root;      /* NULL: the host's programs, and nothing stays; its trees are set */
+	bool serves;        /* init waits for orders */
+	bool is_changeable; /* limits can be changed, and it can be frozen: every cgroup is made */
+	const char *name;   /* of a named sandbox; NULL: it gets an id like "run-1a2b3c4d" */
 	const char *machine_id; /* NULL: none */
 	const char *disk_path;  /* where a named sandbox's files lie; NULL: in memory */
 

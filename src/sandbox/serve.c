@@ -74,6 +74,7 @@ struct server {
 	struct task *tasks;
 	unsigned count, capacity;
 	bool has_ended_children; /* that reap() has not come to yet */
+	bool has_had_commands;
 };
 
 /* ---- telling the supervisor ---- */
@@ -244,13 +245,17 @@ static void fill_command(const struct server *s, const struct order_command *ord
 }
 
 /*
- * fork, not vfork: whoever is root inside may stop the new process before it has executed anything,
- * and would stop us with it.
+ * The first is vforked, as in sandbox/init. The others are not: whoever is root inside may stop the
+ * new process before it has executed anything, and would stop us with it.
  */
-static int execute(const struct command *c, int report_fd, pid_t *ret_pid, struct err *e)
+static int execute(struct server *s, const struct command *c, int report_fd, pid_t *ret_pid,
+		   struct err *e)
 {
-	pid_t pid = fork();
+	bool is_alone = !s->has_had_commands;
+	pid_t pid;
 
+	s->has_had_commands = true;
+	pid = is_alone ? vfork() : fork();
 	if (pid == 0)
 		command_exec(c, report_fd);
 	if (pid < 0)
@@ -275,7 +280,7 @@ static int start_task(struct server *s, struct frame *f, struct task *t, struct 
 	fill_command(s, &order, &texts, &c);
 	if (open_streams(s, t, &order, f, &c, &ends, e) < 0)
 		return -1;
-	if (execute(&c, t->report_fd, &t->pid, e) < 0)
+	if (execute(s, &c, t->report_fd, &t->pid, e) < 0)
 		return -1;
 	if (order.timeout_ms)
 		t->deadline_ms = clock_now_ms() + order.timeout_ms;
