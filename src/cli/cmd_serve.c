@@ -30,18 +30,37 @@ static const char *const examples[] = {
 	NULL,
 };
 
+/* The command line counts before the environment, and that before the user's file. */
+static int read_one_key(const struct request *r, struct buf *out, struct err *e)
+{
+	const struct configuration *c = &r->config.user;
+	const char *key = r->flags.api_key;
+
+	if (!key)
+		key = environment_get(r->caller.environ_list, "AGENTKERNEL_API_KEY");
+	if ((!key || !*key) && c->api_key_env) {
+		key = environment_get(r->caller.environ_list, c->api_key_env);
+		if (!key || !*key)
+			return err_set(e, ERR_INVALID,
+				       "[api] api_key_env: there is no variable '%s', and without "
+				       "a key everyone on this machine could ask",
+				       c->api_key_env);
+	}
+	if (!key || !*key)
+		key = c->api_key;
+	if (key && *key)
+		buf_addf(out, "%s\n", key);
+	return 0;
+}
+
 static int read_keys(const struct request *r, struct buf *out, struct err *e)
 {
-	const char *from_environment =
-		environment_get(r->caller.environ_list, "AGENTKERNEL_API_KEY");
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	int failed;
 
-	if (r->flags.api_key)
-		buf_addf(out, "%s\n", r->flags.api_key);
-	else if (from_environment && *from_environment)
-		buf_addf(out, "%s\n", from_environment);
+	if (read_one_key(r, out, e) < 0)
+		return -1;
 	if (!r->flags.api_key_file)
 		return 0;
 	failed = file_read_at(AT_FDCWD, r->flags.api_key_file, KEY_FILE_MAX_BYTES, &text, &len);

@@ -105,6 +105,7 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 		return add_not_started(j, e);
 	add_result(j, &result);
 	json_add_text(j, "image", w->ceiling.policy.image);
+	json_add_bool(j, "warm", result.was_warm);
 	return 0;
 }
 

@@ -560,7 +560,7 @@ static int run_claimed(struct execution *x, struct run_result *ret, struct err *
 	streams_started(&x->streams, x->master_fd);
 	if (wait_for_end(x, &outcome, e) < 0)
 		return -1;
-	*ret = (struct run_result){ 0 };
+	*ret = (struct run_result){ .was_warm = true };
 	ask_end(x, &outcome, ret);
 	drain(x);
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;

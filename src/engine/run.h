@@ -38,6 +38,7 @@ struct run_result {
 	enum run_end end;
 	int exit_code;     /* what `run` exits with: the command's own, 124, 128+n */
 	int signal_number; /* 0 when it exited */
+	bool was_warm;     /* it ran in a sandbox that waited ready */
 	bool has_oom; /* something inside was killed at the memory limit, perhaps not the command */
 	uint64_t duration_ms;
 	uint64_t cpu_ms;

@@ -13,6 +13,7 @@
 #include "base/timestamp.h"
 #include "http/args.h"
 #include "http/direct.h"
+#include "http/metrics.h"
 #include "http/mcproute.h"
 #include "http/tell.h"
 
@@ -31,7 +32,7 @@ static const struct route routes[] = {
 	{ "GET", "/health", ROUTE_OPEN, .direct = direct_health },
 	{ "GET", "/stats", ROUTE_OPEN, .direct = direct_stats },
 	{ "GET", "/status", ROUTE_OPEN, .direct = direct_stats },
-	{ "GET", "/metrics", ROUTE_OPEN, .direct = direct_metrics },
+	{ "GET", "/metrics", ROUTE_OPEN, .direct = metrics_tell },
 	{ "GET", "/openapi.json", 0, .direct = reply_openapi },
 	{ "GET", "/events", 0, .direct = direct_events },
 	{ "POST", "/mcp", 0, .direct = mcproute_post },
@@ -398,7 +399,7 @@ static void on_mcp_over(void *context, json_t *result)
 	void (*tell)(void *, json_t *) = k->on_over;
 	void *whom = k->context;
 
-	webcall_count_end(k->api, &k->running.call);
+	metrics_count_end(k->api, &k->running.call, result);
 	api_call_free(k);
 	if (is_cancelled) {
 		json_decref(result);

@@ -29,6 +29,18 @@ struct api_session {
 	uint64_t used_ms;
 };
 
+#define API_LATENCY_STEPS 12u
+#define API_LIMIT_KINDS 4u
+
+/* Of calls that ran a command, since the server started. */
+struct api_counts {
+	uint64_t latency[API_LATENCY_STEPS]; /* a histogram */
+	double latency_sum_s;
+	uint64_t warm_starts, cold_starts;
+	uint64_t denials;                     /* of the network */
+	uint64_t limits_hit[API_LIMIT_KINDS]; /* metrics.c names them */
+};
+
 struct api {
 	struct event_base *base;
 	struct call_options options;
@@ -44,8 +56,7 @@ struct api {
 	unsigned running;
 	uint64_t request_count, call_count, refused_count;
 	uint64_t started_ms;
-	uint64_t latency[12]; /* of calls that ran a command: a histogram */
-	double latency_sum_s;
+	struct api_counts counts; /* http/metrics keeps them */
 };
 
 struct connection_handler api_handler(struct api *a);

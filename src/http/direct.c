@@ -34,40 +34,6 @@ void direct_stats(struct api *a, struct connection *c)
 				     (json_int_t)a->call_count));
 }
 
-void direct_metrics(struct api *a, struct connection *c)
-{
-	static const char *const bounds[] = { "0.002", "0.005", "0.01", "0.025", "0.05", "0.1",
-					      "0.25",  "1",     "5",    "30",    "300",  "+Inf" };
-	cleanup_buf struct buf out;
-	uint64_t total = 0;
-
-	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	buf_addf(&out,
-		 "# TYPE agentkernel_requests_total counter\n"
-		 "agentkernel_requests_total %" PRIu64 "\n"
-		 "# TYPE agentkernel_calls_total counter\n"
-		 "agentkernel_calls_total %" PRIu64 "\n"
-		 "# TYPE agentkernel_refused_total counter\n"
-		 "agentkernel_refused_total %" PRIu64 "\n"
-		 "# TYPE agentkernel_calls_running gauge\n"
-		 "agentkernel_calls_running %u\n"
-		 "# TYPE agentkernel_connections gauge\n"
-		 "agentkernel_connections %u\n"
-		 "# TYPE agentkernel_command_seconds histogram\n",
-		 a->request_count, a->call_count, a->refused_count, a->running,
-		 a->connections.count);
-	for (size_t i = 0; i < COUNT_OF(bounds); i++) {
-		total += a->latency[i];
-		buf_addf(&out, "agentkernel_command_seconds_bucket{le=\"%s\"} %" PRIu64 "\n",
-			 bounds[i], total);
-	}
-	buf_addf(&out,
-		 "agentkernel_command_seconds_sum %f\nagentkernel_command_seconds_count %" PRIu64
-		 "\n",
-		 a->latency_sum_s, total);
-	connection_reply(c, 200, "text/plain; version=0.0.4", buf_text(&out), out.len, NULL);
-}
-
 /* ---- several at once ---- */
 
 /* One after the other, each a call of its own. */

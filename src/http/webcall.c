@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
+#include "http/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,31 +133,11 @@ struct webcall *webcall_new(struct api *a, struct connection *c, const struct ro
 
 /* ---- calls under way ---- */
 
-static void count_latency(struct api *a, uint64_t ms)
-{
-	static const unsigned bounds_ms[] = {
-		2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30000, 300000
-	};
-	size_t i = 0;
-
-	while (i < COUNT_OF(bounds_ms) && ms > bounds_ms[i])
-		i++;
-	a->latency[i]++;
-	a->latency_sum_s += (double)ms / 1000;
-}
-
-void webcall_count_end(struct api *a, const struct call *c)
-{
-	a->running--;
-	if (c->operation->hints & OPERATION_NEEDS_PROCESS)
-		count_latency(a, clock_now_ms() - c->started_ms);
-}
-
 static void on_over(void *context, json_t *result)
 {
 	struct webcall *x = context;
 
-	webcall_count_end(x->api, &x->running.call);
+	metrics_count_end(x->api, &x->running.call, result);
 	x->is_counted = false;
 	if (x->connection) {
 		x->route->tell(x, result);

@@ -59,7 +59,6 @@ void webcall_free(struct webcall *x);
 /* Before another call of the same webcall: what belongs to the last one has been released. */
 void webcall_prepare(struct webcall *x);
 ERR_CHECKED int webcall_start(struct webcall *x, const json_t *args, struct err *e);
-void webcall_count_end(struct api *a, const struct call *c);
 ERR_CHECKED int webcall_check_rate(struct api *a, const struct operation *o, uint64_t *ret_wait_ms,
 				   struct err *e);
 

@@ -112,6 +112,9 @@ static const struct key keys[] = {
 	MEMBER("tools.rate_limit", "calls", KEY_COUNT, tools.rate_calls, TOOLPOLICY_CALLS_MAX),
 	{ "tools.rate_limit", "window", KEY_WORD, .offset = 0 }, /* read_window() */
 
+	MEMBER("api", "api_key", KEY_WORD, api_key),
+	MEMBER("api", "api_key_env", KEY_WORD, api_key_env),
+
 	MEMBER("daemon", "min_warm", KEY_COUNT, pools[0].min_warm, CONFIGURATION_WARM_MAX),
 	MEMBER("daemon", "max_warm", KEY_COUNT, pools[0].max_warm, CONFIGURATION_WARM_MAX),
 };
@@ -550,6 +553,8 @@ static int read_entry(struct reader *r, const struct toml_entry *entry, struct e
 		return toml_err_key(entry, e,
 				    "only your own config.toml can say how images are fetched");
 	}
+	if (is_named(entry, "api") && r->owner != CONFIGURATION_USERS)
+		return toml_err_key(entry, e, "only your own config.toml can say who may ask");
 	if (is_named(entry, "env")) {
 		if (toml_expect(entry->value, TOML_TABLE, e) < 0)
 			return -1;
@@ -605,6 +610,8 @@ void configuration_done(struct configuration *c)
 	free(c->name);
 	free(c->init);
 	free(c->agent);
+	free(c->api_key);
+	free(c->api_key_env);
 	toolpolicy_done(&c->tools);
 	for (unsigned i = 0; i < c->pool_count; i++) {
 		free(c->pools[i].agent);

@@ -32,9 +32,10 @@ struct configuration {
 	char **owned;
 	size_t owned_count;
 
-	char *name;  /* [sandbox] name, NULL: none; and so on */
-	char *init;  /* run once in a new sandbox, by its shell */
-	char *agent; /* [agent] preferred */
+	char *name;                  /* [sandbox] name, NULL: none; and so on */
+	char *init;                  /* run once in a new sandbox, by its shell */
+	char *agent;                 /* [agent] preferred */
+	char *api_key, *api_key_env; /* whoever knows it may ask `serve`; where it is kept */
 	struct toolpolicy tools;
 	struct configuration_pool pools[CONFIGURATION_AGENTS_MAX];
 	unsigned pool_count;

@@ -78,6 +78,7 @@ static const struct operation_field ended[] = {
 	{ "denied", OPERATION_OBJECTS,
 	  "Hosts that the network policy denied: host, port, the rule, and what would allow it." },
 	{ "image", OPERATION_TEXT, "What it ran on." },
+	{ "warm", OPERATION_FLAG, "Whether the sandbox had waited ready." },
 	{ "notes", OPERATION_TEXT, "What agentkernel itself has to say about the run." },
 	END,
 };

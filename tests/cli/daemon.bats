@@ -162,6 +162,39 @@ teardown() {
 	await_warm 3
 }
 
+# Every process of this state directory's daemon: what waits, what is being built, what is used.
+own_processes() {
+	local environment
+	for environment in /proc/[0-9]*/environ; do
+		! tr '\0' '\n' <"$environment" 2>/dev/null | grep -qx "AGENTKERNEL_HOME=$STATE" ||
+			basename "$(dirname "$environment")"
+	done
+}
+
+@test "killed with -9 in the middle of load, it leaves no orphan, and every run its own result" {
+	start_daemon
+	pids=()
+	for i in 1 2 3 4; do
+		(for n in $(seq 25); do [ "$(own run echo "$i.$n" 2>&1)" = "$i.$n" ] || echo "$i.$n" >>failed; done) &
+		pids+=($!)
+	done
+	for round in 1 2 3; do
+		sleep 0.2
+		kill -9 "$(status 's["pid"]')"
+		own daemon start
+	done
+	wait "${pids[@]}"
+	[ ! -e failed ] || { cat failed; return 1; }
+	await_warm 3
+	[ "$(own_processes | wc -l)" -ge 7 ] # the daemon, three that wait, each with its init
+	kill -9 "$(status 's["pid"]')"
+	for ((i = 0; i < 100; i++)); do
+		[ -n "$(own_processes)" ] || break
+		sleep 0.05
+	done
+	[ -z "$(own_processes)" ]
+}
+
 @test "a command outlives the daemon that gave it its sandbox" {
 	start_daemon
 	own run sh -c 'sleep 1; echo done' >out &

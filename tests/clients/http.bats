@@ -94,3 +94,23 @@ api() {
 @test "a cancel is for a call of the same session alone" {
 	api "a cancel is for a call of the same session alone"
 }
+
+# bats test_tags=once
+@test "figures for Prometheus: starts, latencies, denials, limits and states" {
+	api "figures for Prometheus: starts, latencies, denials, limits and states"
+}
+
+# bats test_tags=once
+@test "TLS: the same API, encrypted, and nothing of it in the clear" {
+	api "TLS: the same API, encrypted, and nothing of it in the clear"
+}
+
+# bats test_tags=once
+@test "a key in the user's own file counts, and in a project's it is refused" {
+	api "a key in the user's own file counts, and in a project's it is refused"
+}
+
+# bats test_tags=once
+@test "a server that is started again knows the sandboxes of the one before" {
+	api "a server that is started again knows the sandboxes of the one before"
+}

@@ -2,9 +2,9 @@
 //
 // Each test starts a server of its own on a free port. AGENTKERNEL is the program.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
@@ -296,10 +296,93 @@ const tests = {
 		assert.ok(!later.includes(`id: ${ids[0]}\n`));
 		await second.cancel();
 		await fetch(`${s.url}/sandboxes/watched`, { method: 'DELETE' });
-		await post(s, '/run', { command: ['true'] });
-		const metrics = await (await fetch(`${s.url}/metrics`)).text();
-		assert.match(metrics, /agentkernel_command_seconds_bucket\{le="\+Inf"\} 1/);
 		await s.end();
+	},
+
+	async 'figures for Prometheus: starts, latencies, denials, limits and states'() {
+		const s = await serve('--network-policy', 'deny');
+		const figure = async (name) => Number((await (await fetch(`${s.url}/metrics`)).text()).split('\n').find((line) => line.startsWith(`agentkernel_${name} `))?.split(' ')[1]);
+		assert.equal(await figure('starts_total{warm="false"}'), 0);
+		await post(s, '/run', { command: ['true'] });
+		await post(s, '/run', { command: ['sleep', '5'], timeout_ms: 200 });
+		await post(s, '/run', { command: ['sh', '-c', 'getent hosts denied.example.com; exit 1'] });
+		await post(s, '/sandboxes', { name: 'counted' });
+		const text = await (await fetch(`${s.url}/metrics`)).text();
+		assert.match(text, /agentkernel_command_seconds_bucket\{le="\+Inf"\} 3\n/);
+		assert.match(text, /agentkernel_starts_total\{warm="false"\} 3\n/);
+		assert.match(text, /agentkernel_limits_hit_total\{limit="deadline"\} 1\n/);
+		assert.match(text, /agentkernel_limits_hit_total\{limit="memory"\} 0\n/);
+		assert.match(text, /agentkernel_denials_total 1\n/);
+		assert.match(text, /agentkernel_sandboxes\{state="running"\} 1\n/);
+		for (const line of text.trimEnd().split('\n')) assert.match(line, /^(# TYPE [a-z_]+ (counter|gauge|histogram)|[a-z_]+(\{[a-z]+="[^"]*"\})? [0-9.]+)$/);
+		await fetch(`${s.url}/sandboxes/counted`, { method: 'DELETE' });
+		assert.equal(await figure('sandboxes{state="running"}'), 0);
+		const daemon = (...words) => new Promise((done) => spawn(program, ['daemon', ...words], { stdio: 'ignore' }).on('exit', done));
+		assert.equal(await daemon('start'), 0);
+		for (let i = 0; i < 100 && !(await figure('starts_total{warm="true"}')); i++) { await post(s, '/run', { command: ['true'] }); await wait(50); }
+		assert.ok(await figure('starts_total{warm="true"}') >= 1);
+		await daemon('stop');
+		await s.end();
+	},
+
+	async 'TLS: the same API, encrypted, and nothing of it in the clear'() {
+		const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'key.pem', '-out', 'cert.pem', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']);
+		assert.equal(made.status, 0, String(made.stderr));
+		const port = await freePort();
+		const child = spawn(program, ['serve', '--image', 'host', '--listen', `127.0.0.1:${port}`, '--tls-cert', 'cert.pem', '--tls-key', 'key.pem'], { stdio: 'ignore' });
+		const curl = (...words) => spawnSync('curl', ['-sS', '--max-time', '10', ...words], { encoding: 'utf8' });
+		const url = `https://localhost:${port}`;
+		for (let i = 0; i < 200 && curl('--cacert', 'cert.pem', `${url}/health`).status !== 0; i++) await wait(25);
+		const ran = curl('--cacert', 'cert.pem', '-d', '{"command":["echo","secret"]}', '-H', 'Content-Type: application/json', `${url}/run`);
+		assert.equal(JSON.parse(ran.stdout).data.output, 'secret\n');
+		const big = curl('--cacert', 'cert.pem', '-d', '{"command":["head","-c","1000000","/dev/zero"]}', '-H', 'Content-Type: application/json', `${url}/run`);
+		assert.ok(big.stdout.length > 1000000);
+		assert.notEqual(curl(`${url}/health`).status, 0, 'a client that does not know the certificate');
+		assert.notEqual(curl('--tls-max', '1.1', '--cacert', 'cert.pem', `${url}/health`).status, 0, 'an old version');
+		const plain = await raw(port, 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n');
+		assert.ok(!plain.got.includes('200'), plain.got);
+		child.kill('SIGTERM');
+		await new Promise((done) => child.on('exit', done));
+		const bad = spawnSync(program, ['serve', '--listen', `127.0.0.1:${port}`, '--tls-cert', 'cert.pem'], { encoding: 'utf8' });
+		assert.equal(bad.status, 125);
+		assert.match(bad.stderr, /--tls-key/);
+	},
+
+	async 'a key in the user\'s own file counts, and in a project\'s it is refused'() {
+		const home = process.env.HOME;
+		mkdirSync(`${home}/.config/agentkernel`, { recursive: true });
+		try {
+			writeFileSync(`${home}/.config/agentkernel/config.toml`, '[api]\napi_key_env = "OUR_KEY"\n');
+			const without = spawnSync(program, ['serve', '--listen', `127.0.0.1:${await freePort()}`], { encoding: 'utf8' });
+			assert.equal(without.status, 125);
+			assert.match(without.stderr, /OUR_KEY/);
+			writeFileSync(`${home}/.config/agentkernel/config.toml`, '[api]\napi_key = "from-the-file"\n');
+			const s = await serve();
+			assert.equal((await post(s, '/run', { command: ['true'] })).status, 401);
+			assert.equal((await post(s, '/run', { command: ['true'] }, { Authorization: 'Bearer from-the-file' })).status, 200);
+			await s.end();
+		} finally {
+			rmSync(`${home}/.config/agentkernel/config.toml`);
+		}
+		writeFileSync('agentkernel.toml', '[api]\napi_key = "x"\n');
+		const projects = spawnSync(program, ['config', 'check'], { encoding: 'utf8' });
+		assert.notEqual(projects.status, 0);
+		assert.match(projects.stderr + projects.stdout, /only your own config.toml/);
+	},
+
+	async 'a server that is started again knows the sandboxes of the one before'() {
+		const first = await serve();
+		await post(first, '/sandboxes', { name: 'stays' });
+		await post(first, '/sandboxes/stays/exec', { command: ['sh', '-c', 'echo kept > /root/f; (sleep 300 & echo $! > /root/pid)'] });
+		first.child.kill('SIGKILL');
+		await first.closed;
+		const second = await serve();
+		const list = await (await fetch(`${second.url}/sandboxes`)).json();
+		assert.deepEqual(list.data.map((b) => [b.name, b.status]), [['stays', 'running']]);
+		const told = await (await post(second, '/sandboxes/stays/exec', { command: ['sh', '-c', 'cat /root/f; kill -0 $(cat /root/pid) && echo runs'] })).json();
+		assert.equal(told.data.output, 'kept\nruns\n');
+		await fetch(`${second.url}/sandboxes/stays`, { method: 'DELETE' });
+		await second.end();
 	},
 
 	async 'MCP over HTTP, by both SDKs, in both eras'() {
