@@ -5,6 +5,7 @@
 #   sudo make check     all tests (SAN=1: with ASan and UBSan; TESTING=1: a build whose walls
 #                       can be removed and whose system calls can be made to fail, never installed)
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
+#   make soak           twenty minutes of mixed load, and everything is as before
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang
 #   make bench          side-by-side benchmarks
 #   make uninstall | clean | format
@@ -269,6 +270,12 @@ check-agents: all $(PROBE)
 	@tools/packages net
 	@BUILD=$(abspath $(BUILD)) tests/agents/install
 	@for caller in root user; do AS=$$caller BUILD=$(abspath $(BUILD)) bats tests/agents/agents.bats || exit 1; done
+
+# Twenty minutes of mixed load: everything has to be at the end as it was at the beginning.
+MINUTES ?= 20
+.PHONY: soak
+soak: all
+	@BUILD=$(abspath $(BUILD)) tests/soak/soak --minutes $(MINUTES)
 
 # The walls on another kernel, with cgroup v2 only, in an emulated machine.
 .PHONY: check-vm
