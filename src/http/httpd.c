@@ -331,6 +331,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGCHLD, SIG_IGN); /* see ops/call.h */
 	raise_descriptors();
 	buf_init(&s.rows, BUF_TEXT_MAX_BYTES);
 	read_words(&s, argv, places, &place_count);

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define READ_BYTES 65536
@@ -35,21 +34,27 @@ void call_init(struct call *c)
 	buf_init(&c->notes, CALL_NOTES_MAX_BYTES);
 }
 
-static void reap(struct call *c)
+static void kill_errand(const struct call *c)
 {
-	if (c->pid > 0)
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	c->pid = 0;
+	if (c->pid_fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, c->pid_fd, SIGKILL, NULL, 0);
+}
+
+/* The kernel reaps it, see call.h. */
+static void let_go(struct call *c)
+{
 	cleanup_closep(&c->pid_fd);
 	cleanup_closep(&c->lifeline_fd);
 }
 
 void call_done(struct call *c)
 {
-	if (c->pid > 0)
-		(void)kill(c->pid, SIGKILL);
-	reap(c);
+	struct pollfd ended = { .fd = c->pid_fd, .events = POLLIN };
+
+	kill_errand(c);
+	while (c->pid_fd >= 0 && poll(&ended, 1, -1) < 0 && errno == EINTR)
+		continue;
+	let_go(c);
 	for (size_t i = 0; i < COUNT_OF(c->fds); i++)
 		cleanup_closep(&c->fds[i]);
 	arguments_done(&c->arguments);
@@ -165,6 +170,7 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	       struct arguments *arguments, struct err *e)
 {
 	CLEANUP(ends_done) struct ends ends;
+	pid_t pid = 0;
 	int r;
 
 	for (size_t i = 0; i < COUNT_OF(ends.fds); i++)
@@ -176,11 +182,12 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	c->started_ms = clock_now_ms();
 	r = open_ends(c, o, &ends);
 	if (r == 0)
-		r = spawn(o, &ends, &c->pid);
+		r = spawn(o, &ends, &pid);
 	if (r < 0)
 		return err_sys(e, -r, "start an errand");
-	c->pid_fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	return c->pid_fd < 0 ? err_sys(e, errno, "watch an errand") : 0;
+	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	/* ESRCH: it has ended already, which its pipes will tell */
+	return c->pid_fd < 0 && errno != ESRCH ? err_sys(e, errno, "watch an errand") : 0;
 }
 
 /* ---- running ---- */
@@ -285,7 +292,7 @@ static bool take_output(struct call *c, enum call_stream stream)
 
 static void end(struct call *c)
 {
-	reap(c);
+	let_go(c);
 	/* no more than a pipe holds: a process that was left behind may go on writing for ever */
 	for (unsigned stream = CALL_STDOUT; stream <= CALL_NOTES; stream++)
 		for (unsigned i = 0; i < LAST_PIECES && c->fds[stream] >= 0; i++)
@@ -314,16 +321,21 @@ void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count)
 				(void)take_output(c, stream);
 			break;
 		}
+		/* the result is the last it has to say: nobody waits until it has gone, too */
+		if (c->fds[CALL_RESULT] < 0) {
+			end(c);
+			return;
+		}
 	}
 }
 
 int call_on_time(struct call *c, uint64_t now_ms)
 {
-	if (!c->kill_at_ms || c->is_over || c->pid <= 0)
+	if (!c->kill_at_ms || c->is_over)
 		return -1;
 	if (now_ms < c->kill_at_ms)
 		return (int)(c->kill_at_ms - now_ms);
-	(void)kill(c->pid, SIGKILL);
+	kill_errand(c);
 	return (int)CALL_KILL_AFTER_MS;
 }
 
@@ -335,8 +347,8 @@ void call_cancel(struct call *c)
 	cleanup_closep(&c->lifeline_fd);
 	c->kill_at_ms = clock_now_ms() + CALL_KILL_AFTER_MS;
 	/* a command in a named sandbox ends with the errand that waits for it */
-	if (strcmp(c->operation->name, "sandbox_exec") == 0 && c->pid > 0)
-		(void)kill(c->pid, SIGKILL);
+	if (strcmp(c->operation->name, "sandbox_exec") == 0)
+		kill_errand(c);
 }
 
 /* ---- the result ---- */

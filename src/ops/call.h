@@ -3,8 +3,10 @@
  * call - one operation being carried out by an errand (cli/errand), from its start to its result.
  *
  * Never blocks: the owner polls the descriptors that call_poll() names and tells call_on_ready()
- * what happened. A call is over when its errand has ended; background processes of a sandbox may
- * hold its output longer, and nobody waits for them.
+ * what happened. A call is over when its errand has closed its result or has ended; background
+ * processes of a sandbox may hold its output longer, and nobody waits for them.
+ *
+ * Nobody reaps errands either: the program ignores SIGCHLD, so that the kernel does.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,7 +36,6 @@ enum call_stream { CALL_INPUT, CALL_STDOUT, CALL_STDERR, CALL_RESULT, CALL_NOTES
 struct call {
 	const struct operation *operation;
 	struct arguments arguments;
-	pid_t pid;
 	int pid_fd, lifeline_fd;
 	int fds[5]; /* by enum call_stream */
 	size_t input_done;
