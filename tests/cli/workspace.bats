@@ -598,3 +598,30 @@ first"
 	chmod 755 . .git
 	[ ! -e .vscode/tasks.json ] && [ ! -s .envrc ] && [ ! -e .git/hooks/post-checkout ]
 }
+
+@test "whoever holds on to what keeps a name free makes nobody wait for ever" {
+	mkdir -m 1555 .envrc # as a killed sandbox leaves it
+	own .envrc
+	flock -x -o .envrc sleep 30 &
+	holder=$!
+	sleep 0.2
+	started=$SECONDS
+	run ak run --workspace true
+	kill "$holder"
+	fails_with 125 "busy"
+	[ $((SECONDS - started)) -lt 10 ]
+	run -0 ak run --workspace true
+}
+
+@test "a directory that nobody inside could write to needs no care, one whose owner could does" {
+	only_user
+	mkdir project
+	cd project
+	run -0 ak run --workspace true # the tests' root owns it
+	chown 12345 .
+	chmod 555 .
+	run ak run --workspace true
+	fails_with 125 "ermission denied"
+	chmod 755 .
+	run -0 ak run --workspace true
+}

@@ -114,3 +114,13 @@ api() {
 @test "a server that is started again knows the sandboxes of the one before" {
 	api "a server that is started again knows the sandboxes of the one before"
 }
+
+# bats test_tags=once
+@test "the rate of calls is one for all of a batch" {
+	api "the rate of calls is one for all of a batch"
+}
+
+# bats test_tags=once
+@test "snapshots of sandboxes that may do more are not the callers'" {
+	api "snapshots of sandboxes that may do more are not the callers'"
+}

@@ -325,6 +325,33 @@ const tests = {
 		await s.end();
 	},
 
+	async 'the rate of calls is one for all of a batch'() {
+		writeFileSync('agentkernel.toml', '[tools]\nrate_limit = { calls = 3, window = "60s" }\n');
+		const s = await serve();
+		const told = await (await post(s, '/batch/run', { commands: [1, 2, 3, 4, 5].map((n) => ({ command: ['echo', String(n)] })) })).json();
+		assert.deepEqual(told.data.results.slice(0, 3).map((r) => r.output), ['1\n', '2\n', '3\n']);
+		for (const r of told.data.results.slice(3)) assert.match(r.error, /try again/);
+		const late = await post(s, '/run', { command: ['true'] });
+		assert.equal(late.status, 429);
+		assert.ok(Number(late.headers.get('retry-after')) >= 1);
+		await s.end();
+	},
+
+	async 'snapshots of sandboxes that may do more are not the callers\''() {
+		const cli = (...words) => spawnSync(program, words, { encoding: 'utf8' });
+		cli('create', '--image', 'host', 'roomy');
+		const id = cli('checkpoint', 'create', 'roomy').stdout.trim();
+		const s = await serve('--profile', 'restrictive');
+		assert.equal((await fetch(`${s.url}/snapshots/${id}`, { method: 'DELETE' })).status, 403);
+		assert.equal((await post(s, `/snapshots/${id}/restore`, {})).status, 403);
+		assert.match(cli('checkpoint', 'list').stdout, new RegExp(id));
+		await s.end();
+		const open = await serve();
+		assert.equal((await fetch(`${open.url}/snapshots/${id}`, { method: 'DELETE' })).status, 200);
+		await open.end();
+		cli('remove', '--force', 'roomy');
+	},
+
 	async 'TLS: the same API, encrypted, and nothing of it in the clear'() {
 		const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'key.pem', '-out', 'cert.pem', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']);
 		assert.equal(made.status, 0, String(made.stderr));

@@ -359,6 +359,9 @@ const tests = {
 		await refuse('sandbox_exec', { name: 'roomy', command: ['id'] }, /may do more than you/);
 		await refuse('sandbox_file_write', { name: 'roomy', path: '/x', content: '' }, /may do more than you/);
 		await refuse('sandbox_fork', { name: 'roomy', new_name: 'other' }, /may do more than you/);
+		const saved = execFileSync(program, ['checkpoint', 'create', 'roomy'], { encoding: 'utf8' }).trim();
+		await refuse('sandbox_restore', { name: 'roomy', id: saved }, /may do more than you/);
+		execFileSync(program, ['checkpoint', 'remove', saved]);
 		assert.match(execFileSync(program, ['audit', '--type', 'denied'], { encoding: 'utf8' }), /sandbox_exec/);
 		execFileSync(program, ['remove', 'roomy']);
 		await client.close();
