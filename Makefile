@@ -34,6 +34,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 COMMON_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -I$(BUILD)/gen -g $(WARNINGS) \
 	-DAGENTKERNEL_VERSION='"$(VERSION)"' $(if $(filter 1,$(TESTING)),-DAGENTKERNEL_TESTING)
 HARDENING := -fstack-protector-strong -fPIE
+# what asks before each system call whether it has to fail, and where a source needs other words
+FAULT_FLAGS := $(if $(filter 1,$(TESTING)),-include tests/faults/fault.h)
+FAULT_SOURCE := $(if $(filter 1,$(TESTING)),tests/faults/fault.c)
 
 # musl-gcc does not look where the kernel's headers are; these links are all it needs.
 KERNEL_HEADERS := $(BUILD)/kernel-headers
@@ -167,42 +170,49 @@ $(addsuffix /engine/plugintext.o,$(BUILD)/launcher $(BUILD)/unit-objects): $(PLU
 $(BUILD)/launcher/%.o: src/%.c $(BPF_HEADERS) $(KERNEL_HEADERS)/.done Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $<'
-	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel: $(OBJECTS)
+ifeq ($(TESTING),1)
+%/policy/policy.o: FAULT_FLAGS += -DFAULT_OWN_READ
+%/image/layerpack.o: FAULT_FLAGS += -DFAULT_OWN_WRITE
+%/mcp/protocol.o: FAULT_FLAGS := # a send() of its own, and no call to the system
+%/sandbox/imageroot.o: FAULT_FLAGS += -DFAULT_HAS_MOUNT
+endif
+
+$(BUILD)/agentkernel: $(OBJECTS) $(FAULT_SOURCE)
 	@echo '  LD   $@'
-	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $(OBJECTS)
+	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $(OBJECTS) $(FAULT_SOURCE)
 
 $(BUILD)/gate/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (gate)'
-	$(Q)$(CC) $(HELPER_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(HELPER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel-gate: $(GATE_OBJECTS)
+$(BUILD)/agentkernel-gate: $(GATE_OBJECTS) $(FAULT_SOURCE)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(GATE_OBJECTS) $(GATE_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(GATE_OBJECTS) $(FAULT_SOURCE) $(GATE_LIBRARIES)
 
 $(BUILD)/image/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (image)'
-	$(Q)$(CC) $(HELPER_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(HELPER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel-image: $(IMAGE_OBJECTS)
+$(BUILD)/agentkernel-image: $(IMAGE_OBJECTS) $(FAULT_SOURCE)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(IMAGE_OBJECTS) $(IMAGE_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(IMAGE_OBJECTS) $(FAULT_SOURCE) $(IMAGE_LIBRARIES)
 
 $(BUILD)/face/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (face)'
-	$(Q)$(CC) $(HELPER_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(HELPER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel-mcp: $(MCP_OBJECTS)
+$(BUILD)/agentkernel-mcp: $(MCP_OBJECTS) $(FAULT_SOURCE)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(MCP_OBJECTS) $(MCP_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(MCP_OBJECTS) $(FAULT_SOURCE) $(MCP_LIBRARIES)
 
-$(BUILD)/agentkernel-serve: $(SERVE_OBJECTS)
+$(BUILD)/agentkernel-serve: $(SERVE_OBJECTS) $(FAULT_SOURCE)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(SERVE_OBJECTS) $(SERVE_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(SERVE_OBJECTS) $(FAULT_SOURCE) $(SERVE_LIBRARIES)
 
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
@@ -250,7 +260,7 @@ $(RESOLVER): tests/net/resolver.c $(KERNEL_HEADERS)/.done
 
 $(KEEPER): tests/net/keeper.c
 $(FILETOOL): tests/named/filetool.c
-$(KEEPER) $(FILETOOL): $(OBJECTS)
+$(KEEPER) $(FILETOOL): $(OBJECTS) $(FAULT_SOURCE)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
 	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ \
@@ -349,7 +359,7 @@ bench: all
 .PHONY: format
 format:
 	clang-format -i src/*/*.[ch] tests/probe/*.c tests/net/*.c tests/unit/*.[ch] \
-		tests/fuzz/*.[ch] bench/*.c
+		tests/fuzz/*.[ch] tests/faults/*.[ch] bench/*.c
 
 .PHONY: clean
 clean:
