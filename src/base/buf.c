@@ -56,16 +56,13 @@ void buf_add_text(struct buf *b, const char *text)
 
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
-	char *text = NULL;
+	char *text;
 	va_list args;
-	int len;
 
 	va_start(args, fmt);
-	len = vasprintf(&text, fmt, args);
+	text = mem_vformat(fmt, args);
 	va_end(args);
-	if (len < 0)
-		abort(); /* out of memory, or a format of our own that is broken */
-	buf_add(b, text, (size_t)len);
+	buf_add_text(b, text);
 	free(text);
 }
 

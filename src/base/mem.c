@@ -50,16 +50,22 @@ char *mem_dup(const char *text)
 	return mem_dup_bytes(text, strlen(text));
 }
 
-char *mem_format(const char *fmt, ...)
+char *mem_vformat(const char *fmt, va_list args)
 {
 	char *text = NULL;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		out_of_memory();
+	return text;
+}
+
+char *mem_format(const char *fmt, ...)
+{
+	char *text;
 	va_list args;
-	int len;
 
 	va_start(args, fmt);
-	len = vasprintf(&text, fmt, args);
+	text = mem_vformat(fmt, args);
 	va_end(args);
-	if (len < 0)
-		out_of_memory();
 	return text;
 }

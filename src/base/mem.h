@@ -5,6 +5,7 @@
  * Running out of memory aborts: such branches cannot be tested. The condition that makes this
  * safe: a size that comes from outside is checked against a named maximum before it gets here.
  */
+#include <stdarg.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull)); /* zeroed */
@@ -13,3 +14,5 @@ char *mem_dup(const char *text) __attribute__((malloc, returns_nonnull));
 char *mem_dup_bytes(const char *bytes, size_t len) __attribute__((malloc, returns_nonnull));
 char *mem_format(const char *fmt, ...)
 	__attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
+char *mem_vformat(const char *fmt, va_list args)
+	__attribute__((malloc, returns_nonnull, format(printf, 1, 0)));
