@@ -121,11 +121,15 @@ static bool find_own_path(const char *self, const char *controller, char *out, s
 	return false;
 }
 
-static bool is_v2_mount(const char *path)
+static int find_v2_mount(const char *path, bool *ret)
 {
 	struct statfs fs;
 
-	return statfs(path, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
+	*ret = false;
+	if (statfs(path, &fs) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	*ret = fs.f_type == CGROUP2_MAGIC;
+	return 0;
 }
 
 /* ---- limits ---- */
@@ -278,7 +282,7 @@ static int open_v1_parent(const char *self, const char *controller)
 	if (find_own_path(self, controller, own, sizeof(own))) {
 		(void)snprintf(path, sizeof(path), CGROUP_FS "/%s%s", controller, own);
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0 || errno != ENOENT)
 			return fd;
 	}
 	(void)snprintf(path, sizeof(path), CGROUP_FS "/%s", controller);
@@ -318,18 +322,20 @@ static bool has_word(const char *text, const char *word)
 }
 
 /* Of the controllers in `needs`, those that `file` of the group at dir_fd does not name. */
-static unsigned missing_v2_controllers(int dir_fd, const char *file, unsigned needs)
+static int find_missing_v2(int dir_fd, const char *file, unsigned needs, unsigned *ret)
 {
 	char list[VALUE_MAX_BYTES];
 	unsigned missing = 0;
+	int r = file_read_line(dir_fd, file, list, sizeof(list));
 
-	if (file_read_line(dir_fd, file, list, sizeof(list)) < 0)
-		return needs ? needs : 1;
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
 		if (needs & 1u << i && controller_name[i].v2 &&
 		    !has_word(list, controller_name[i].v2))
 			missing |= 1u << i;
-	return missing;
+	*ret = missing;
+	return 0;
 }
 
 /* Only the real root has no type; it alone may have processes beside children. */
@@ -343,7 +349,9 @@ static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 {
 	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS)];
 	cleanup_fd int parent_fd = -1;
+	unsigned missing = 0;
 	bool is_own;
+	int r;
 
 	if (!find_own_path(self, "", own, sizeof(own)))
 		return -ENOENT;
@@ -358,11 +366,12 @@ static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 	if (faccessat(parent_fd, ".", W_OK, AT_EACCESS) < 0 ||
 	    faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return -errno;
-	if (missing_v2_controllers(parent_fd, "cgroup.controllers", needs))
-		return -EOPNOTSUPP;
-	if (missing_v2_controllers(parent_fd, "cgroup.subtree_control", needs) && is_own &&
-	    !is_v2_root(parent_fd))
-		return -EOPNOTSUPP;
+	r = find_missing_v2(parent_fd, "cgroup.controllers", needs, &missing);
+	if (r < 0 || missing)
+		return r < 0 ? r : -EOPNOTSUPP;
+	r = find_missing_v2(parent_fd, "cgroup.subtree_control", needs, &missing);
+	if (r < 0 || (missing && is_own && !is_v2_root(parent_fd)))
+		return r < 0 ? r : -EOPNOTSUPP;
 	c->kind = CGROUP_V2;
 	c->parent_fd[0] = take_fd(&parent_fd);
 	return 0;
@@ -372,8 +381,11 @@ static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 static int enable_v2_controllers(int parent_fd, unsigned needs, struct err *e)
 {
 	char value[VALUE_MAX_BYTES];
+	unsigned missing = needs;
 
-	if (!missing_v2_controllers(parent_fd, "cgroup.subtree_control", needs))
+	/* what cannot be read is handed down once more: that changes nothing */
+	(void)!find_missing_v2(parent_fd, "cgroup.subtree_control", needs, &missing);
+	if (!missing)
 		return 0;
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		int r;
@@ -398,6 +410,14 @@ static const char *why_not(int error)
 	return "this host has no usable cgroup hierarchy";
 }
 
+/* What a host without them, or a caller who may not, sees; all else may be another time otherwise.
+ */
+static bool is_absence(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EPERM ||
+	       error == -EROFS || error == -EOPNOTSUPP;
+}
+
 int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, const char **ret_why,
 		struct err *e)
 {
@@ -406,6 +426,7 @@ int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, cons
 	unsigned needs = cgroup_needs(p);
 	cleanup_free char *self = NULL;
 	size_t self_len = 0;
+	bool is_v2 = false;
 	int r;
 
 	cgroup_init(&c);
@@ -417,9 +438,14 @@ int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, cons
 		return -1;
 	r = file_read_at(AT_FDCWD, "/proc/self/cgroup", SELF_MAX_BYTES, &self, &self_len);
 	if (r == 0)
-		r = is_v2_mount(CGROUP_FS) ? plan_v2(&c, needs, self)
-					   : plan_v1(&c, needs, wants, self);
+		r = find_v2_mount(CGROUP_FS, &is_v2);
+	if (r == 0)
+		r = is_v2 ? plan_v2(&c, needs, self) : plan_v1(&c, needs, wants, self);
 	c.wants = wants;
+	if (r < 0 && !is_absence(r)) {
+		cgroup_release(&c);
+		return err_sys(e, -r, "find the caller's cgroups");
+	}
 	if (r < 0) {
 		cgroup_release(&c);
 		*ret_why = why_not(r);
