@@ -153,9 +153,13 @@ static int allow_files(int ruleset_fd, const struct policy *p, uint64_t all, str
 
 int landlock_restrict(const struct policy *p, unsigned parts, struct err *e)
 {
-	struct ruleset r = ruleset_for(landlock_abi());
+	int abi = landlock_abi();
+	struct ruleset r = ruleset_for(abi);
 	cleanup_fd int ruleset_fd = -1;
 
+	/* who calls has seen it there: a question that fails must not become a lower wall */
+	if (abi == 0)
+		return err_sys(e, errno, "ask for the version of Landlock");
 	if (!(parts & LANDLOCK_FILES))
 		r.handled_fs = 0;
 	if (!(parts & LANDLOCK_SCOPES))
