@@ -286,7 +286,7 @@ static unsigned judge_streams(const struct frame *f)
 	struct stat st;
 
 	for (unsigned i = 1; i < f->fd_count; i++)
-		if (fstat(f->fds[i], &st) == 0 && S_ISREG(st.st_mode))
+		if (fstat(f->fds[i], &st) < 0 || S_ISREG(st.st_mode))
 			return SESSION_FILE_STREAM;
 	return 0;
 }

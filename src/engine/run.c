@@ -10,6 +10,7 @@
 #include "policy/environment.h"
 #include "sandbox/init.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,8 +50,9 @@ static bool has_file_stream(const struct running *r)
 	struct stat st;
 
 	for (int stream = 0; stream < 3; stream++)
-		if (fstat(r->streams.command_fd[stream], &st) == 0 && S_ISREG(st.st_mode))
-			return true;
+		if (fstat(r->streams.command_fd[stream], &st) == 0 ? S_ISREG(st.st_mode)
+								   : errno != EBADF)
+			return true; /* also one that cannot be looked at */
 	return false;
 }
 

@@ -92,19 +92,24 @@ void streams_init(struct streams *s)
 		buf_init(&s->captured[i], STREAMS_CAPTURE_MAX_BYTES);
 }
 
-/* ".." from a directory of the host leads out of the root. */
-static bool is_directory(int fd)
+/* ".." from a directory of the host leads out of the root. One that is closed is none. */
+static int check_no_directory(int fd, struct err *e)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	if (fstat(fd, &st) < 0)
+		return errno == EBADF ? 0 : err_sys(e, errno, "look at stream %d", fd);
+	if (S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID, "stream %d is a directory", fd);
+	return 0;
 }
 
+/* What cannot be looked at may be one. */
 static bool is_plain_file(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	return fstat(fd, &st) == 0 ? S_ISREG(st.st_mode) : errno != EBADF;
 }
 
 int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct err *e)
@@ -115,8 +120,8 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 	s->is_captured = is_captured;
 	s->can_leave = flags & STREAMS_CAN_LEAVE;
 	for (int stream = 0; stream < 3; stream++) {
-		if (is_directory(stream))
-			return err_set(e, ERR_INVALID, "stream %d is a directory", stream);
+		if (check_no_directory(stream, e) < 0)
+			return -1;
 		is_terminal[stream] = isatty(stream);
 	}
 	s->has_tty = tty == STREAMS_TTY_ON ||
