@@ -130,6 +130,22 @@ int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text)
 	return file_write_all(fd, text, strlen(text));
 }
 
+bool file_is_absence(int r)
+{
+	switch (-r) {
+	case ENOENT:
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case EXDEV:
+	case ENXIO:
+	case EACCES:
+	case EPERM:
+		return true;
+	}
+	return false;
+}
+
 int file_make_dirs(const char *path, mode_t mode)
 {
 	char partial[PATH_MAX];

@@ -5,6 +5,7 @@
  * Each function wraps one idea around system calls and returns -errno without words: the
  * caller knows what the file means and says so. Reads take a maximum, always.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,6 +35,13 @@ int file_write_at(int dir_fd, const char *path, const char *text);
 
 /* Makes dir_fd/path with the text in it; fails when it exists. */
 int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text);
+
+/*
+ * What opening a name says (-errno) when there is nothing there to open: no such thing, one of
+ * another kind, or one that is not for the caller. All else, such as descriptors that are used up,
+ * says nothing about the name.
+ */
+bool file_is_absence(int r);
 
 /* mkdir -p with `mode` for what is missing. */
 int file_make_dirs(const char *path, mode_t mode);

@@ -96,7 +96,11 @@ static int read_modules(int dir_fd, const char *name, char **ret, struct err *e)
 	size_t len = 0;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0)
+		return file_is_absence(fd) ? 0 : err_sys(e, -fd, "read '%s'", name);
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "read '%s'", name);
+	if (!S_ISREG(st.st_mode))
 		return 0;
 	r = file_read_fd(fd, GITLINKS_FILE_MAX_BYTES, ret, &len);
 	if (r == -EFBIG)
@@ -189,16 +193,15 @@ static int add_worktrees(int git_fd, const char *git_path, const char *dir, stru
 	CLEANUP(close_dir) DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
-	if (!entries) {
-		if (fd >= 0)
-			(void)close(fd);
-		return 0;
-	}
-	while ((entry = readdir(entries)))
+	if (fd < 0)
+		return file_is_absence(fd) ? 0 : err_sys(e, -fd, "list the worktrees");
+	if (!entries)
+		return err_sys(e, errno, "list the worktrees");
+	while ((errno = 0, entry = readdir(entries)))
 		if (entry->d_name[0] != '.' &&
 		    add_worktree(git_fd, git_path, dir, entry->d_name, g, e) < 0)
 			return -1;
-	return 0;
+	return errno != 0 ? err_sys(e, errno, "list the worktrees") : 0;
 }
 
 /* ---- the directory is a worktree itself ---- */

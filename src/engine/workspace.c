@@ -192,7 +192,9 @@ static int stand_in(int parent_fd, const char *name, const char *text, int *ret_
 		fd = openat(parent_fd, name, flags | (text ? 0 : O_DIRECTORY));
 		if (fd < 0 && errno == ENOENT)
 			continue;
-		if (fd < 0 || !is_standin(fd, text))
+		if (fd < 0)
+			return file_is_absence(-errno) ? 0 : -errno;
+		if (!is_standin(fd, text))
 			return 0;
 		r = lock_shared(fd);
 		if (r < 0)
@@ -222,7 +224,7 @@ static bool is_below(int base_fd, int fd)
 	return path_is_within(paths[1], paths[0]);
 }
 
-/* The directory that base_fd/name would lie in; -1: it is missing, or a link leads elsewhere. */
+/* The directory that base_fd/name would lie in, or -errno. A link that leads elsewhere: -ELOOP. */
 static int open_parent(int base_fd, const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -233,9 +235,11 @@ static int open_parent(int base_fd, const char *name)
 
 	if (fd == -ELOOP) {
 		linked_fd = openat(base_fd, parent, flags);
-		fd = linked_fd >= 0 && is_below(base_fd, linked_fd) ? take_fd(&linked_fd) : -1;
+		if (linked_fd < 0)
+			return -errno;
+		fd = is_below(base_fd, linked_fd) ? take_fd(&linked_fd) : -ELOOP;
 	}
-	return fd < 0 ? -1 : fd;
+	return fd;
 }
 
 /* By what it is, not by its mode: a sandbox can give that to any directory of the workspace. */
@@ -260,6 +264,8 @@ static int keep_free(struct workspace *w, int base_fd, const char *name, const c
 	const char *last = path_base_name(name);
 	int fd = -1, r;
 
+	if (parent_fd < 0 && !file_is_absence(parent_fd))
+		return err_sys(e, -parent_fd, "keep the name '%s' free in '%s'", name, w->path);
 	if (parent_fd < 0 || is_ours(w, parent_fd)) /* what is above is kept free itself */
 		return 0;
 	r = stand_in(parent_fd, last, text, &fd);
@@ -402,7 +408,7 @@ static int descend(struct search *s, int dir_fd, const char *below, const char *
 	cleanup_free char *path = mem_format("%s%s%s", below, below[0] ? "/" : "", name);
 
 	if (fd < 0)
-		return 0;
+		return file_is_absence(-errno) ? 0 : err_sys(e, errno, "look into '%s'", path);
 	if (depth == WORKSPACE_DEPTH_MAX)
 		return err_set(e, ERR_LIMIT, "'%s' lies deeper than %u directories (say where)",
 			       path, WORKSPACE_DEPTH_MAX);
@@ -448,10 +454,13 @@ static int search_dir(struct search *s, int dir_fd, const char *below, const cha
 	CLEANUP(close_dir) DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
+	/* what was not looked at would not be masked */
+	if (!entries)
+		return err_sys(e, errno, "look into '%s/%s'", s->target, below);
 	/* "**" is also nothing at all */
 	if (strcmp(first, "**") == 0 && rest && search_dir(s, dir_fd, below, rest, depth, e) < 0)
 		return -1;
-	while (entries && (entry = readdir(entries))) {
+	while ((errno = 0, entry = readdir(entries))) {
 		const char *name = entry->d_name;
 
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -459,7 +468,7 @@ static int search_dir(struct search *s, int dir_fd, const char *below, const cha
 		if (match_name(s, dir_fd, below, name, pattern, first, rest, depth, e) < 0)
 			return -1;
 	}
-	return 0;
+	return errno != 0 ? err_sys(e, errno, "look into '%s/%s'", s->target, below) : 0;
 }
 
 static int mask_asked(struct workspace *w, const struct policy *p, int base_fd, struct err *e)

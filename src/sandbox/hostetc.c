@@ -168,7 +168,7 @@ int hostetc_fill(int root_fd, const struct rootfs_options *o, unsigned steps, st
 	cleanup_fd int etc_fd =
 		openat(root_fd, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (etc_fd < 0 && steps == HOSTETC_BIND)
+	if (etc_fd < 0 && steps == HOSTETC_BIND && file_is_absence(-errno))
 		return err_sys(e, errno, "the sandbox has replaced its '/etc'");
 	if (host_etc_fd < 0 || etc_fd < 0)
 		return err_sys(e, errno, "open /etc");
