@@ -35,11 +35,14 @@ static const struct opts_table no_options = { NULL, 0 };
 static int find_file(const char *named, char **ret, struct err *e)
 {
 	char cwd[PATH_MAX];
-	char *path;
+	char *path = NULL;
 
 	if (!getcwd(cwd, sizeof(cwd)))
 		return err_set(e, ERR_INVALID, "the working directory cannot be read");
-	path = named ? path_absolute(cwd, named) : configfile_find(cwd);
+	if (named)
+		path = path_absolute(cwd, named);
+	else if (configfile_find(cwd, &path, e) < 0)
+		return -1;
 	if (!path && named)
 		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", named);
 	if (!path)

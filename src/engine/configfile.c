@@ -37,12 +37,19 @@ void configfile_done(struct configfile *c)
 
 /* ---- finding ---- */
 
-/* A directory is none: that is how a workspace keeps the name free (engine/workspace). */
-static bool is_file(const char *path)
+/*
+ * A directory is none: that is how a workspace keeps the name free (engine/workspace). What cannot
+ * be looked at may forbid something: only what is not there, or not for us, is left out.
+ */
+static int find_file(const char *path, bool *ret, struct err *e)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+	*ret = false;
+	if (lstat(path, &st) < 0)
+		return file_is_absence(-errno) ? 0 : err_sys(e, errno, "look for '%s'", path);
+	*ret = !S_ISDIR(st.st_mode);
+	return 0;
 }
 
 /* A worktree's file, or a directory that is not only there to keep the name free. */
@@ -70,43 +77,51 @@ static size_t find_repository(const char *cwd)
 	return 0;
 }
 
-char *configfile_find(const char *cwd)
+int configfile_find(const char *cwd, char **ret, struct err *e)
 {
 	cleanup_free char *dir = NULL;
 	size_t root_len;
 
+	*ret = NULL;
 	if (!cwd || cwd[0] != '/')
-		return NULL;
+		return 0;
 	dir = mem_dup(cwd);
 	root_len = find_repository(cwd);
 	for (unsigned level = 0; level < CONFIGFILE_LEVELS_MAX; level++) {
-		char *path = mem_format("%s/" CONFIGFILE_NAME, strcmp(dir, "/") == 0 ? "" : dir);
+		cleanup_free char *path =
+			mem_format("%s/" CONFIGFILE_NAME, strcmp(dir, "/") == 0 ? "" : dir);
+		bool is_found;
 
-		if (is_file(path))
-			return path;
-		free(path);
+		if (find_file(path, &is_found, e) < 0)
+			return -1;
+		if (is_found) {
+			*ret = take_ptr(path);
+			return 0;
+		}
 		if (root_len == 0 || strlen(dir) <= root_len)
-			return NULL;
+			return 0;
 		*strrchr(dir, '/') = '\0';
 	}
-	return NULL;
+	return 0;
 }
 
-static char *find_users(const struct policy_caller *caller)
+static int find_users(const struct policy_caller *caller, char **ret, struct err *e)
 {
 	const char *config = environment_get(caller->environ_list, "XDG_CONFIG_HOME");
-	char *path;
+	cleanup_free char *path = NULL;
 
+	*ret = NULL;
 	if (config && config[0] == '/')
 		path = mem_format("%s/agentkernel/config.toml", config);
 	else if (caller->home)
 		path = mem_format("%s/.config/agentkernel/config.toml", caller->home);
 	else
-		return NULL;
+		return 0;
 	if (access(path, F_OK) == 0)
-		return path;
-	free(path);
-	return NULL;
+		*ret = take_ptr(path);
+	else if (!file_is_absence(-errno))
+		return err_sys(e, errno, "look for '%s'", path);
+	return 0;
 }
 
 /* ---- reading ---- */
@@ -254,7 +269,8 @@ static int load_users(const struct policy_caller *caller, struct configfile *c, 
 	cleanup_free char *bytes = NULL;
 	size_t len = 0;
 
-	c->user_path = find_users(caller);
+	if (find_users(caller, &c->user_path, e) < 0)
+		return -1;
 	if (!c->user_path)
 		return 0;
 	if (read_bytes(c->user_path, 0, &bytes, &len, e) < 0)
@@ -269,8 +285,10 @@ static int load_projects(const struct policy_caller *caller, const char *named,
 	cleanup_free char *bytes = NULL;
 	size_t len = 0;
 
-	c->project_path = named ? path_absolute(caller->cwd ? caller->cwd : "/", named)
-				: configfile_find(caller->cwd);
+	if (named)
+		c->project_path = path_absolute(caller->cwd ? caller->cwd : "/", named);
+	else if (configfile_find(caller->cwd, &c->project_path, e) < 0)
+		return -1;
 	if (named && !c->project_path)
 		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", named);
 	if (!c->project_path)

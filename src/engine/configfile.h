@@ -35,7 +35,7 @@ ERR_CHECKED int configfile_load(const struct policy_caller *caller, const char *
 void configfile_done(struct configfile *c); /* may run twice, and on a zeroed struct */
 
 /* The project's file alone: where it is, or NULL. The caller frees. */
-char *configfile_find(const char *cwd);
+ERR_CHECKED int configfile_find(const char *cwd, char **ret, struct err *e);
 
 /* Keeps a copy: from now on a file of this name with these bytes is trusted. */
 ERR_CHECKED int configfile_trust(char *const *environ_list, const char *path, struct err *e);
