@@ -240,7 +240,7 @@ int checkpoint_list(char *const *environ_list, const char *sandbox, struct check
 		    struct err *e)
 {
 	struct dirent *entry;
-	int dir_fd = -1;
+	int dir_fd = -1, sys;
 	DIR *dir;
 
 	*ret = (struct checkpoint_list){ 0 };
@@ -251,10 +251,15 @@ int checkpoint_list(char *const *environ_list, const char *sandbox, struct check
 		(void)close(dir_fd);
 		return err_sys(e, errno, "list the checkpoints");
 	}
-	while ((entry = readdir(dir)))
+	while ((errno = 0, entry = readdir(dir)))
 		if (is_id(entry->d_name))
 			add_entry(ret, dirfd(dir), entry->d_name, sandbox);
+	sys = errno;
 	(void)closedir(dir);
+	if (sys != 0) { /* what half a list does not name would be taken for garbage */
+		checkpoint_list_done(ret);
+		return err_sys(e, sys, "list the checkpoints");
+	}
 	if (ret->count > 1)
 		qsort(ret->entries, ret->count, sizeof(*ret->entries), by_age);
 	return 0;

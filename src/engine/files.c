@@ -191,18 +191,20 @@ static int list_all(const struct agent *a, const char *path, struct buf *out, st
 	struct dirent *entry;
 	unsigned count = 0;
 	struct stat st;
+	int sys;
 
 	if (!dir)
 		return name_error(fd < 0 ? -fd : errno, path, e);
-	while (count <= FILES_LIST_MAX && (entry = readdir(dir))) {
+	while ((errno = 0, count <= FILES_LIST_MAX && (entry = readdir(dir)))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		add_entry(dirfd(dir), entry->d_name, &st, out);
 		count++;
 	}
+	sys = errno;
 	(void)closedir(dir);
-	return 0;
+	return sys != 0 ? name_error(sys, path, e) : 0;
 }
 
 static int make_one(const struct agent *a, const struct request *q, const char *path, struct err *e)

@@ -435,6 +435,7 @@ int images_list(char *const *environ_list, struct images_list *ret, struct err *
 	cleanup_free char *path = NULL;
 	struct dirent *entry;
 	DIR *dir;
+	int sys;
 
 	*ret = (struct images_list){ 0 };
 	if (statedir_path(environ_list, IMAGES_DIR "/names", &path, e) < 0)
@@ -442,9 +443,12 @@ int images_list(char *const *environ_list, struct images_list *ret, struct err *
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "open '%s'", path);
-	while ((entry = readdir(dir)))
+	while ((errno = 0, entry = readdir(dir)))
 		add_entry(ret, dirfd(dir), entry->d_name);
+	sys = errno;
 	(void)closedir(dir);
+	if (sys != 0)
+		return err_sys(e, sys, "list '%s'", path);
 	if (ret->count > 1)
 		qsort(ret->entries, ret->count, sizeof(*ret->entries), by_name);
 	return 0;

@@ -41,10 +41,11 @@ static int find_latest(int log_fd, uint32_t *ret_id, struct err *e)
 	struct dirent *entry;
 	bool is_found = false;
 	struct stat st;
+	int sys;
 
 	if (!dir)
 		return err_sys(e, errno, "list the logs");
-	while ((entry = readdir(dir))) {
+	while ((errno = 0, entry = readdir(dir))) {
 		if (strlen(entry->d_name) != 10 || entry->d_name[8] != '.' ||
 		    fstatat(log_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
@@ -56,7 +57,10 @@ static int find_latest(int log_fd, uint32_t *ret_id, struct err *e)
 		*ret_id = (uint32_t)strtoul(entry->d_name, NULL, 16);
 		is_found = true;
 	}
+	sys = errno;
 	(void)closedir(dir);
+	if (sys != 0)
+		return err_sys(e, sys, "list the logs");
 	if (!is_found)
 		return err_set(e, ERR_NOT_FOUND,
 			       "no command was started with 'exec -d' there, so there are no logs");

@@ -465,6 +465,7 @@ int named_list(char *const *environ_list, char ***ret, struct err *e)
 	char **list = NULL;
 	size_t count = 0;
 	DIR *dir;
+	int sys;
 
 	if (named_open_all(environ_list, &all_fd, e) < 0)
 		return -1;
@@ -472,7 +473,7 @@ int named_list(char *const *environ_list, char ***ret, struct err *e)
 	if (!dir)
 		return err_sys(e, errno, "list the sandboxes");
 	all_fd = -1;
-	while ((entry = readdir(dir))) {
+	while ((errno = 0, entry = readdir(dir))) {
 		struct err ignored;
 
 		if (named_check_name(entry->d_name, &ignored) < 0)
@@ -481,7 +482,12 @@ int named_list(char *const *environ_list, char ***ret, struct err *e)
 		list[count++] = mem_dup(entry->d_name);
 		list[count] = NULL;
 	}
+	sys = errno;
 	(void)closedir(dir);
+	if (sys != 0) { /* what half a list does not name would be taken for garbage */
+		keyrows_list_free(&list);
+		return err_sys(e, sys, "list the sandboxes");
+	}
 	if (count > 1)
 		qsort(list, count, sizeof(*list), by_text);
 	*ret = list;

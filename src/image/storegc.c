@@ -56,14 +56,16 @@ static int list(int dir_fd, struct names *ret, struct err *e)
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	int sys;
 
 	if (!dir)
 		return err_sys(e, errno, "list the image store");
-	while ((entry = readdir(dir)))
+	while ((errno = 0, entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			names_add(ret, entry->d_name);
+	sys = errno; /* what half a list does not name would be taken for garbage */
 	(void)closedir(dir);
-	return 0;
+	return sys != 0 ? err_sys(e, sys, "list the image store") : 0;
 }
 
 struct collection {
