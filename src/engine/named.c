@@ -415,16 +415,20 @@ int named_open_damaged(char *const *environ_list, const char *name, struct named
 	return 0;
 }
 
-/* Under its name, and not in the trash since we have opened it? */
+/* Under its name, and not in the trash since we have opened it? If it cannot be seen, it is. */
 static bool is_there(const struct named *n)
 {
 	char path[sizeof("../") + NAMED_NAME_MAX_BYTES];
 	struct stat own, named;
 
 	(void)snprintf(path, sizeof(path), "../%s", n->name);
-	return fstat(n->dir_fd, &own) == 0 && own.st_nlink > 0 &&
-	       fstatat(n->dir_fd, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+	if (fstat(n->dir_fd, &own) < 0)
+		return true;
+	if (own.st_nlink == 0)
+		return false;
+	if (fstatat(n->dir_fd, path, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT;
+	return named.st_dev == own.st_dev && named.st_ino == own.st_ino;
 }
 
 static int say_gone(const struct named *n, struct err *e)
@@ -444,6 +448,8 @@ int named_open(char *const *environ_list, const char *name, struct named *ret, s
 
 		if (!is_there(&n))
 			return say_gone(&n, e);
+		if (e->sys != 0 && e->sys != ENOENT && e->sys != EFBIG)
+			return -1; /* not the record's fault: no reason to remove anything */
 		(void)snprintf(e->msg + len, sizeof(e->msg) - len,
 			       " ('agentkernel remove -f %s' removes it)", name);
 		return -1;
