@@ -88,6 +88,11 @@ int frame_send(int socket_fd, uint32_t kind, const void *body, size_t len, const
 	return send_message(socket_fd, &h, NULL, 0, all, fd_count + 1);
 }
 
+bool frame_may_pass(int r)
+{
+	return r == -EAGAIN || r == -ENOMEM || r == -ENOBUFS;
+}
+
 void frame_done(struct frame *f)
 {
 	for (unsigned i = 0; i < f->fd_count; i++)

@@ -6,6 +6,7 @@
  * number, a version and its own length; what does not fit is refused as garbage. A body larger
  * than a socket takes travels in a sealed memory file, as one more descriptor.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,4 +33,6 @@ enum frame_flags { FRAME_WAIT = 0, FRAME_NO_WAIT = 1 };
  * -EPROTONOSUPPORT: another version.
  */
 int frame_receive(int socket_fd, enum frame_flags flags, struct frame *ret);
+/* Nothing has come or gone, and may the next time: -EAGAIN, or the kernel has no memory for it. */
+bool frame_may_pass(int r);
 void frame_done(struct frame *f); /* closes what was not taken; may run twice */

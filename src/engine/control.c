@@ -89,9 +89,21 @@ int control_accept(int listen_fd)
 	return take_fd(&fd);
 }
 
+/* Who gets no answer must not wait for one. */
+static void say(int socket_fd, uint32_t kind, const void *body, size_t len)
+{
+	if (frame_send(socket_fd, kind, body, len, NULL, 0) < 0)
+		(void)shutdown(socket_fd, SHUT_RDWR);
+}
+
 void control_fail(int socket_fd, const struct err *e)
 {
-	(void)frame_send(socket_fd, CONTROL_FAILED, e, sizeof(*e), NULL, 0);
+	say(socket_fd, CONTROL_FAILED, e, sizeof(*e));
+}
+
+void control_answer(int socket_fd, const void *body, size_t len)
+{
+	say(socket_fd, CONTROL_OK, body, len);
 }
 
 int control_wait(int socket_fd, struct frame *ret, struct err *e)
@@ -99,7 +111,7 @@ int control_wait(int socket_fd, struct frame *ret, struct err *e)
 	int r = frame_receive(socket_fd, FRAME_WAIT, ret);
 
 	if (r == 0)
-		return err_set(e, ERR_SYSTEM, "the supervisor ended while it was asked");
+		return err_set(e, ERR_SYSTEM, "the supervisor gave no answer");
 	if (r < 0)
 		return err_sys(e, -r, "read the supervisor's answer");
 	if (ret->kind == CONTROL_OK)

@@ -88,3 +88,4 @@ ERR_CHECKED int control_do(int socket_fd, uint32_t kind, const void *body, size_
 ERR_CHECKED int control_wait(int socket_fd, struct frame *ret, struct err *e);
 
 void control_fail(int socket_fd, const struct err *e); /* the supervisor's "no" */
+void control_answer(int socket_fd, const void *body, size_t len);

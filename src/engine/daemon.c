@@ -309,7 +309,7 @@ static bool give(struct keeper *k, struct pool *p, int client_fd)
 		if (w.init_fd < 0)
 			continue;
 		if (frame_send(client_fd, CONTROL_OK, &w.answer, sizeof(w.answer), fds, 2) < 0)
-			return true; /* it has gone, and nobody has to be told */
+			return true; /* it has gone, or will be once its socket is closed */
 		drop_waiting(p, i);
 		k->claimed = mem_grow(k->claimed, k->in_use + 1, sizeof(*k->claimed));
 		k->claimed[k->in_use++] = w.pid;
@@ -365,7 +365,7 @@ static void on_prewarm(struct keeper *k, int fd, const struct frame *f)
 	}
 	p->min_warm = body.count;
 	p->last_used_ms = clock_now_ms();
-	(void)frame_send(fd, CONTROL_OK, NULL, 0, NULL, 0);
+	control_answer(fd, NULL, 0);
 }
 
 static void format_pool(struct json *j, const struct pool *p)
@@ -405,7 +405,7 @@ static void on_status(struct keeper *k, int fd)
 		format_pool(&j, k->pools[i]);
 	json_close_array(&j);
 	json_close_object(&j);
-	(void)frame_send(fd, CONTROL_OK, out.bytes, out.len, NULL, 0);
+	control_answer(fd, out.bytes, out.len);
 }
 
 /* False: the connection is done with. */
@@ -414,7 +414,7 @@ static bool on_client(struct keeper *k, int fd)
 	CLEANUP(frame_done) struct frame f = { 0 };
 	int r = frame_receive(fd, FRAME_NO_WAIT, &f);
 
-	if (r == -EAGAIN)
+	if (frame_may_pass(r))
 		return true;
 	if (r <= 0)
 		return false;
@@ -458,7 +458,7 @@ static void on_channel(struct pool *p, unsigned index)
 	int r = frame_receive(p->waiting[index].channel_fd, FRAME_NO_WAIT, &f);
 	struct err e;
 
-	if (r == -EAGAIN)
+	if (frame_may_pass(r))
 		return;
 	if (r == 1 && f.kind == CLAIM_READY && f.fd_count == 1 &&
 	    f.len == sizeof(p->waiting[index].answer)) {

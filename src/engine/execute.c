@@ -304,7 +304,7 @@ static int on_control(void *context, struct err *e)
 		/* a signal that came too late is no failure of the command */
 		return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
-	if (r == 0 || (r < 0 && r != -EAGAIN))
+	if (r == 0 || (r < 0 && !frame_may_pass(r)))
 		cleanup_closep(&x->control_fd);
 	return 0;
 }

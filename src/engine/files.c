@@ -318,14 +318,17 @@ static _Noreturn void agent_main(const struct agent *a, const struct owner_ident
 	while (frame_receive(a->socket_fd, FRAME_WAIT, &f) == 1) {
 		cleanup_buf struct buf out;
 		cleanup_fd int fd = -1;
+		int r;
 
 		buf_init(&out, FRAME_BODY_MAX_BYTES);
 		if (!is_ready || serve_one(a, &f, &out, &fd, &e) < 0)
-			(void)frame_send(a->socket_fd, ANSWER_FAILED, &e, sizeof(e), NULL, 0);
+			r = frame_send(a->socket_fd, ANSWER_FAILED, &e, sizeof(e), NULL, 0);
 		else
-			(void)frame_send(a->socket_fd, ANSWER_OK, out.bytes, out.len, &fd,
-					 fd >= 0 ? 1 : 0);
+			r = frame_send(a->socket_fd, ANSWER_OK, out.bytes, out.len, &fd,
+				       fd >= 0 ? 1 : 0);
 		frame_done(&f);
+		if (r < 0)
+			break; /* who gets no answer must not wait for one */
 	}
 	_exit(0);
 }

@@ -120,11 +120,11 @@ static void order(struct keeper *k, uint32_t kind, const void *body, size_t len,
 	uint64_t give_up_ms = clock_now_ms() + ORDER_WAIT_MS;
 	int r = k->is_over ? -EPIPE : frame_send(polled.fd, kind, body, len, fds, fd_count);
 
-	while (r == -EAGAIN && clock_now_ms() < give_up_ms) {
+	while (frame_may_pass(r) && clock_now_ms() < give_up_ms) {
 		(void)poll(&polled, 1, ORDER_LOOK_MS);
 		r = frame_send(polled.fd, kind, body, len, fds, fd_count);
 	}
-	if (r == -EAGAIN)
+	if (frame_may_pass(r))
 		end(k, "init takes no orders");
 	else if (r < 0)
 		end(k, "init died");
@@ -335,7 +335,7 @@ static int start_command(struct keeper *k, struct client *client, struct frame *
 		client->task_id = c.id;
 	order(k, ORDER_START, f->bytes, f->len, f->fds, f->fd_count);
 	if (c.flags & ORDER_DETACHED)
-		(void)frame_send(client->fd, CONTROL_OK, &c.id, sizeof(c.id), NULL, 0);
+		control_answer(client->fd, &c.id, sizeof(c.id));
 	return 0;
 }
 
@@ -401,7 +401,7 @@ static int attach(struct keeper *k, struct client *client, struct frame *f, stru
 	client->task_id = body.id;
 	client->is_at_terminal = true;
 	order(k, ORDER_ATTACH, &body, sizeof(body), f->fds, 1);
-	(void)frame_send(client->fd, CONTROL_OK, &body.id, sizeof(body.id), NULL, 0);
+	control_answer(client->fd, &body.id, sizeof(body.id));
 	return 0;
 }
 
@@ -412,7 +412,7 @@ static void answer_ps(struct keeper *k, const struct client *client)
 	buf_init(&out, FRAME_BODY_MAX_BYTES);
 	for (unsigned i = 0; i < k->task_count; i++)
 		buf_add(&out, &k->tasks[i].shown, sizeof(k->tasks[i].shown));
-	(void)frame_send(client->fd, CONTROL_OK, out.bytes, out.len, NULL, 0);
+	control_answer(client->fd, out.bytes, out.len);
 }
 
 /* ---- freezing ---- */
@@ -539,7 +539,7 @@ static void answer_stats(struct keeper *k, struct client *client, const struct o
 		.received_bytes = k->session.gatekeeper.received_bytes,
 		.time_us = clock_now_us(),
 	};
-	(void)frame_send(client->fd, CONTROL_OK, &stats, sizeof(stats), NULL, 0);
+	control_answer(client->fd, &stats, sizeof(stats));
 }
 
 /* Where there is no cgroup to ask, init counts; a frozen one would not answer. */
@@ -565,7 +565,7 @@ static void answer_info(struct keeper *k, const struct client *client)
 		.task_count = count_alive(k),
 	};
 
-	(void)frame_send(client->fd, CONTROL_OK, &info, sizeof(info), NULL, 0);
+	control_answer(client->fd, &info, sizeof(info));
 }
 
 /* ---- a policy that changes ---- */
@@ -641,7 +641,7 @@ static int stop(struct keeper *k, const struct frame *f, struct err *e)
 
 static void say_ok(const struct client *client)
 {
-	(void)frame_send(client->fd, CONTROL_OK, NULL, 0, NULL, 0);
+	control_answer(client->fd, NULL, 0);
 }
 
 static int say_ok_after(const struct client *client, int r)
@@ -718,7 +718,7 @@ static bool on_client(struct keeper *k, struct client *client)
 	struct err e = { 0 };
 	int r = frame_receive(client->fd, FRAME_NO_WAIT, &f);
 
-	if (r == -EAGAIN)
+	if (frame_may_pass(r))
 		return true;
 	if (r <= 0) {
 		if (r == -EPROTO || r == -EPROTONOSUPPORT) {
@@ -828,7 +828,7 @@ static void on_events(struct keeper *k)
 			on_usage(k, &f);
 		frame_done(&f);
 	}
-	if (r != -EAGAIN && !k->is_over) /* the report says more */
+	if (!frame_may_pass(r) && !k->is_over) /* the report says more */
 		k->is_over = true;
 }
 

@@ -86,7 +86,7 @@ static void tell_end(struct warm *w)
 	};
 	buf_add(&out, &end, sizeof(end));
 	add_denials(&w->session.gatekeeper, &out);
-	(void)frame_send(w->client_fd, CONTROL_OK, out.bytes, out.len, NULL, 0);
+	control_answer(w->client_fd, out.bytes, out.len);
 	w->is_over = true;
 }
 
@@ -97,7 +97,7 @@ static void on_client(struct warm *w)
 	struct err e = { 0 };
 	int ok = 0;
 
-	if (r == -EAGAIN)
+	if (frame_may_pass(r))
 		return;
 	if (r <= 0) {
 		w->is_over = true;

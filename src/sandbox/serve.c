@@ -47,10 +47,13 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXIT_SERVE_FAILED 125
 #define TASK_OUTPUTS 2
+#define TELL_TRIES 100u /* while the kernel has no memory for it */
+#define TELL_PAUSE_NS 1000000l
 #define OUTPUT_TURNS 4u /* pieces of one output before others are looked at */
 #define REAP_TURNS 256u /* ended processes before orders and the lifeline are looked at */
 
@@ -82,7 +85,14 @@ struct server {
 /* A queue that is full means a supervisor that does not read: it is as good as gone. */
 static void tell(const struct server *s, uint32_t kind, const void *body, size_t len)
 {
-	if (frame_send(s->orders_fd, kind, body, len, NULL, 0) < 0)
+	const struct timespec pause = { .tv_nsec = TELL_PAUSE_NS };
+	int r = frame_send(s->orders_fd, kind, body, len, NULL, 0);
+
+	for (unsigned i = 0; i < TELL_TRIES && r != -EAGAIN && frame_may_pass(r); i++) {
+		(void)nanosleep(&pause, NULL);
+		r = frame_send(s->orders_fd, kind, body, len, NULL, 0);
+	}
+	if (r < 0)
 		_exit(EXIT_SERVE_FAILED);
 }
 
@@ -434,7 +444,7 @@ static void on_orders(struct server *s)
 		on_order(s, &f);
 		frame_done(&f);
 	}
-	if (r != -EAGAIN)
+	if (!frame_may_pass(r))
 		_exit(EXIT_SERVE_FAILED); /* the supervisor is gone, so is the sandbox */
 }
 
