@@ -1129,22 +1129,35 @@ static void close_others(const struct keeper *k, int ready_fd)
 	}
 }
 
-static void detach(struct keeper *k, int ready_fd)
+/* Whoever reads the caller's output waits for its end. */
+static int let_go_of_streams(struct err *e)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null_fd < 0)
+		return err_sys(e, errno, "open /dev/null");
+	for (int stream = 0; stream < 3; stream++)
+		if (dup2(null_fd, stream) < 0)
+			return err_sys(e, errno, "let go of the caller's streams");
+	if (null_fd > 2)
+		(void)close(null_fd);
+	return 0;
+}
+
+static int detach(struct keeper *k, int ready_fd, struct err *e)
 {
 	struct named *n = k->options.named;
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char title[16];
 
 	(void)setsid();
 	(void)!chdir("/");
 	(void)umask(077);
-	for (int stream = 0; null_fd >= 0 && stream < 3; stream++)
-		(void)dup2(null_fd, stream);
-	if (null_fd > 2)
-		(void)close(null_fd);
+	if (let_go_of_streams(e) < 0)
+		return -1;
 	(void)snprintf(title, sizeof(title), "ak:%s", n->name);
 	(void)prctl(PR_SET_NAME, title, 0, 0, 0);
 	close_others(k, ready_fd);
+	return 0;
 }
 
 static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
@@ -1160,8 +1173,7 @@ static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
 
 	session_init(&k.session);
 	rootplan_init(&k.root);
-	detach(&k, ready_fd);
-	if (build(&k, &e) < 0) {
+	if (detach(&k, ready_fd, &e) < 0 || build(&k, &e) < 0) {
 		k.reason = mem_dup("start failed");
 		take_back(&k);
 		report_failed(ready_fd, &e);
@@ -1200,6 +1212,8 @@ int keeper_start(const struct keeper_options *o, struct err *e)
 	r = report_read(ready_fd, &report, e);
 	if (r == 1 && report.kind == REPORT_STARTED)
 		return 0;
+	if (r < 0)
+		(void)kill(pid, SIGTERM); /* it may well run: what was not heard of has to end */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	if (r < 0)
