@@ -365,6 +365,18 @@ static int await_terminal(struct execution *x, struct err *e)
 	}
 }
 
+/* It has hung up on us, and lives: what a supervisor does that has no descriptor left. */
+static int check_unheard(const struct execution *x, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	struct err ignored;
+
+	if (control_connect(x->named.dir_fd, x->options->name, &fd, &ignored) < 0)
+		return 0; /* the sandbox has ended, and so has the command */
+	return err_set(e, ERR_BUSY, "the supervisor of sandbox '%s' did not take the command",
+		       x->options->name);
+}
+
 static int wait_for_end(struct execution *x, struct supervise_outcome *ret, struct err *e)
 {
 	const struct supervise_options options = {
@@ -386,7 +398,7 @@ static int wait_for_end(struct execution *x, struct supervise_outcome *ret, stru
 		return 0;
 	if (x->control_fd >= 0 && on_control(x, e) < 0)
 		return -1;
-	return 0;
+	return x->control_fd < 0 && !x->claim ? check_unheard(x, e) : 0;
 }
 
 static void drain(struct execution *x)

@@ -36,6 +36,7 @@
 #define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
 #define LOCK_LOOK_MS 50u     /* how often its state is looked at meanwhile */
 #define INIT_SAID_BYTES 300u /* of its output, in an error */
+#define STOP_AGAIN_MS 500u
 #define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
 
 enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
@@ -389,8 +390,7 @@ int lifecycle_resume(char *const *environ_list, const char *name, struct err *e)
 		     AUDITLINE_RESUME, name, e);
 }
 
-/* Until the supervisor has taken everything back, which its end tells. */
-static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
+static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 {
 	const struct control_stop body = {
 		.timeout_ms = timeout_ms == LIFECYCLE_STOP_DEFAULT_MS ? KEEPER_STOP_DEFAULT_MS
@@ -407,6 +407,21 @@ static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
 		return err_sys(e, -r, "ask the supervisor");
 	while (frame_receive(fd, FRAME_WAIT, &answer) == 1)
 		frame_done(&answer);
+	return 0;
+}
+
+/*
+ * Until the supervisor has taken everything back, which its end tells. One that had no descriptor
+ * left for us has hung up unheard: it is asked again.
+ */
+static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
+{
+	if (ask_to_stop(n, timeout_ms, e) < 0)
+		return -1;
+	if (named_lock_within(n, STOP_AGAIN_MS, e) == 0 || e->code != ERR_BUSY)
+		return n->has_lock ? 0 : -1;
+	if (ask_to_stop(n, timeout_ms, e) < 0 && e->code != ERR_NOT_FOUND)
+		return -1;
 	return named_lock_within(n, STOP_SLACK_MS, e);
 }
 
