@@ -69,7 +69,8 @@ void janitor_dismiss(struct janitor *j)
 {
 	if (j->pid > 0) {
 		/* our child, not yet waited for: the pid is still its own */
-		(void)kill(j->pid, SIGKILL);
+		if (kill(j->pid, SIGKILL) < 0)
+			return; /* it has our memory, and ends with us */
 		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 		j->pid = 0;

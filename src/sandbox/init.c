@@ -75,7 +75,7 @@ static bool reap(pid_t command_pid, int *ret_status)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0 || (pid < 0 && errno == EINTR)) {
 		if (pid != command_pid)
 			continue;
 		*ret_status = status;
@@ -110,11 +110,15 @@ static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_lim
 	};
 	struct signalfd_siginfo info;
 	enum report_limit reached;
+	struct err e = { 0 };
 	int status = 0;
 
 	for (;;) {
-		if (poll(polled, 2, watch_interval_ms(watch)) < 0 && errno != EINTR)
+		if (poll(polled, 2, watch_interval_ms(watch)) < 0 && errno != EINTR) {
+			(void)err_sys(&e, errno, "wait in init");
+			report_failed(KEPT_REPORT_FD, &e);
 			_exit(EXIT_SETUP_FAILED);
+		}
 		if (polled[1].revents)
 			_exit(EXIT_SETUP_FAILED); /* the supervisor is gone, so is the sandbox */
 		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))

@@ -460,7 +460,9 @@ void native_stop(struct native_sandbox *s)
 
 	if (s->pid_fd < 0)
 		return;
-	(void)syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0);
+	/* the end of its lifeline ends it as well */
+	if (syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0) < 0)
+		cleanup_closep(&s->lifeline_fd);
 	while (wait4(s->pid, NULL, 0, &usage) < 0 && errno == EINTR)
 		continue;
 	s->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);

@@ -491,6 +491,8 @@ static void reap(struct server *s)
 
 	for (unsigned turn = 0; turn < REAP_TURNS; turn++) {
 		pid = waitpid(-1, &status, WNOHANG);
+		if (pid < 0 && errno == EINTR)
+			continue;
 		if (pid <= 0)
 			break;
 		for (unsigned i = 0; i < s->count; i++) {
@@ -500,7 +502,8 @@ static void reap(struct server *s)
 			break;
 		}
 	}
-	s->has_ended_children = pid > 0; /* the rest in the next turn */
+	s->has_ended_children =
+		pid > 0 || (pid < 0 && errno == EINTR); /* the rest in the next turn */
 }
 
 static void check_deadlines(struct server *s)
