@@ -43,6 +43,8 @@ int helper_find(const char *name, char **ret_path, struct err *e)
 		*ret_path = take_ptr(installed);
 	else if (access(built, X_OK) == 0)
 		*ret_path = take_ptr(built);
+	else if (errno != ENOENT)
+		return err_sys(e, errno, "look for '%s'", built);
 	else
 		return err_set(e, ERR_NOT_FOUND, "'%s' is not there: install agentkernel again",
 			       installed);

@@ -145,6 +145,8 @@ static int commit(const struct batch *b, int protocol, const char *what, struct 
 	n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
+	if (n < 0)
+		return err_sys(e, errno, "%s", what);
 	if (n < (ssize_t)NLMSG_LENGTH(sizeof(error->error)) || header->nlmsg_type != NLMSG_ERROR)
 		return err_set(e, ERR_SYSTEM, "%s: the kernel gave an answer that makes no sense",
 			       what);

@@ -60,6 +60,8 @@ static int make_program_place(int root_fd, const char *name, bool *ret_is_dir, s
 	}
 	if (n < 0 && errno == ENOENT)
 		return 0;
+	if (n < 0 && errno != EINVAL) /* which is what no link says */
+		return err_sys(e, errno, "look at %s", path);
 	if (mkdirat(root_fd, name, 0755) < 0)
 		return err_sys(e, errno, "create %s", path);
 	*ret_is_dir = true;
@@ -118,8 +120,10 @@ static int bind_over(int root_fd, const char *name, struct err *e)
 	cleanup_fd int tree_fd = -1, place_fd = -1;
 	struct stat st;
 
-	if (fstatat(AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-		return 0; /* a link on this machine, or nothing */
+	if (fstatat(AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "look at /%s", name);
+	if (!S_ISDIR(st.st_mode))
+		return 0; /* a link on this machine */
 	place_fd = mount_open_plain(root_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	if (place_fd < 0)
 		return err_sys(e, -place_fd,
