@@ -4,6 +4,7 @@
 #   sudo make install   builds, installs to PREFIX (default /usr/local), honours DESTDIR
 #   sudo make check     all tests (SAN=1: with ASan and UBSan; TESTING=1: a build whose walls
 #                       can be removed and whose system calls can be made to fail, never installed)
+#   make check-faults   every system call of every operation fails once (OPERATIONS="run exec": of these)
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
 #   make soak           twenty minutes of mixed load, and everything is as before
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang
@@ -270,9 +271,22 @@ $(KEEPER) $(FILETOOL): $(OBJECTS) $(FAULT_SOURCE)
 check: build-packages test-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) check-built SAN=$(SAN) TESTING=$(TESTING)
 
+# For the tests that let system calls fail: the launcher is enough.
+.PHONY: testing-launcher
+testing-launcher:
+	@[ -n "$(SAN)$(TESTING)" ] || $(MAKE) --no-print-directory TESTING=1 build/testing/agentkernel
+
 .PHONY: check-built
-check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER) $(FILETOOL)
+check-built: testing-launcher all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(RESOLVER) $(KEEPER) $(FILETOOL)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
+
+# Each system call of each operation fails once: an hour and a half, or less with OPERATIONS="run exec".
+OPERATIONS ?=
+.PHONY: check-faults
+check-faults: build-packages test-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) TESTING=1 all
+	@BUILD=$(abspath build/testing) tests/faults/sweep $(OPERATIONS)
+	@BUILD=$(abspath build/testing) tests/faults/sweep --user $(OPERATIONS)
 
 # Real coding agents in sandboxes: by hand, since they are 1.3 GB.
 .PHONY: check-agents
