@@ -431,13 +431,16 @@ static int freeze(struct keeper *k, struct err *e)
 
 static int thaw(struct keeper *k, struct err *e)
 {
-	if (k->freeze_count == 0 || --k->freeze_count > 0)
-		return 0;
-	if (!cgroup_can_freeze(&k->session.cgroup)) {
-		order(k, ORDER_THAW, NULL, 0, NULL, 0);
+	if (k->freeze_count > 1 || k->freeze_count == 0) {
+		k->freeze_count -= k->freeze_count > 0;
 		return 0;
 	}
-	return cgroup_thaw(&k->session.cgroup, e);
+	if (!cgroup_can_freeze(&k->session.cgroup))
+		order(k, ORDER_THAW, NULL, 0, NULL, 0);
+	else if (cgroup_thaw(&k->session.cgroup, e) < 0)
+		return -1;
+	k->freeze_count = 0;
+	return 0;
 }
 
 static int pause_all(struct keeper *k, struct err *e)
@@ -483,7 +486,7 @@ static void begin_stop(struct keeper *k, uint64_t timeout_ms)
 		return;
 	k->is_stopping = true;
 	k->stop_at_ms = clock_now_ms() + timeout_ms;
-	while (k->freeze_count > 0)
+	for (unsigned i = k->freeze_count; i > 0; i--)
 		(void)!thaw(k, &ignored);
 	order_signal(k, ORDER_ALL, SIGTERM, false);
 	order_signal(k, ORDER_ALL, SIGCONT, false);

@@ -46,6 +46,7 @@
 #define NAME_PREFIX "agentkernel-"
 #define FREEZE_TRIES 4000u
 #define FREEZE_PAUSE_NS 500000l
+#define THAW_TRIES 100u
 
 static const struct {
 	const char *v1, *v2;
@@ -721,6 +722,21 @@ static int set_frozen(const struct cgroup *c, bool is_to_freeze)
 			     is_to_freeze ? "FROZEN" : "THAWED");
 }
 
+int cgroup_thaw(const struct cgroup *c, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_NS };
+	int r = set_frozen(c, false);
+
+	/* who stays frozen cannot even be killed */
+	for (unsigned i = 0; r < 0 && i < THAW_TRIES; i++) {
+		(void)nanosleep(&pause, NULL);
+		r = set_frozen(c, false);
+	}
+	if (r < 0)
+		return err_sys(e, -r, "let the sandbox go on");
+	return 0;
+}
+
 int cgroup_freeze(const struct cgroup *c, struct err *e)
 {
 	const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_NS };
@@ -733,18 +749,9 @@ int cgroup_freeze(const struct cgroup *c, struct err *e)
 			return 0;
 		(void)nanosleep(&pause, NULL);
 	}
-	(void)set_frozen(c, false);
+	(void)!cgroup_thaw(c, e);
 	return err_set(e, ERR_TIMEOUT,
 		       "the sandbox did not freeze: a process inside does not stop");
-}
-
-int cgroup_thaw(const struct cgroup *c, struct err *e)
-{
-	int r = set_frozen(c, false);
-
-	if (r < 0)
-		return err_sys(e, -r, "let the sandbox go on");
-	return 0;
 }
 
 bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us)
