@@ -16,11 +16,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -74,6 +76,17 @@ static const struct rule_step personality_steps[] = {
 /* Our pid 1 has the same user inside: its limits and priority must not be theirs to set. */
 static const struct rule_step own_limits_steps[] = { ALLOW_IF(0, 0), ELSE_FAIL(EPERM) };
 static const struct rule_step not_init_steps[] = { REFUSE_IF(0, 1), ELSE_ALLOW };
+/* "All processes of a user" includes pid 1 too; its group is its own and has its number. */
+static const struct rule_step setpriority_steps[] = {
+	REFUSE_IF(0, PRIO_USER),
+	REFUSE_IF(1, 1),
+	ELSE_ALLOW,
+};
+static const struct rule_step ioprio_set_steps[] = {
+	REFUSE_IF(0, IOPRIO_WHO_USER),
+	REFUSE_IF(1, 1),
+	ELSE_ALLOW,
+};
 
 /* A set-id file in a directory of the host would be one outside too. */
 static const struct rule_step mode_in_1_steps[] = { ALLOW_IF_CLEAR(1, SET_ID_BITS) };
@@ -124,7 +137,7 @@ const struct rule callfilter_rules[] = {
 	ALLOW("pidfd_open pidfd_send_signal prctl arch_prctl seccomp rseq set_robust_list"),
 	ALLOW("get_robust_list futex futex_waitv futex_wake futex_wait futex_requeue "
 	      "restart_syscall"),
-	ALLOW("getpriority setpriority ioprio_get ioprio_set sched_yield sched_getaffinity"),
+	ALLOW("getpriority ioprio_get sched_yield sched_getaffinity"),
 	ALLOW("sched_getparam sched_getscheduler sched_getattr sched_get_priority_max"),
 	ALLOW("sched_get_priority_min sched_rr_get_interval getcpu getrlimit setrlimit"),
 	ALLOW("getrusage times sysinfo uname getrandom set_thread_area get_thread_area"),
@@ -156,6 +169,8 @@ const struct rule callfilter_rules[] = {
 	CHECK("personality", personality_steps),
 	CHECK("prlimit64", own_limits_steps),
 	CHECK("sched_setaffinity sched_setparam sched_setscheduler sched_setattr", not_init_steps),
+	CHECK("setpriority", setpriority_steps),
+	CHECK("ioprio_set", ioprio_set_steps),
 
 	REFUSE("setns mount umount umount2 pivot_root move_mount open_tree fsopen fsconfig "
 	       "fsmount"),

@@ -15,6 +15,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -225,6 +226,12 @@ static void the_other_variants_do_what_they_say(void **state)
 	assert_int_equal(ask(SECCOMP_PINNED, SYS_sched_setaffinity, 0, 0, 0, 0), REFUSED(EPERM));
 	assert_int_equal(ask(0, SYS_prlimit64, 0, 0, 0, 0), ALLOWED);
 	assert_int_equal(ask(0, SYS_prlimit64, 1, 0, 0, 0), REFUSED(EPERM));
+	assert_int_equal(ask(0, SYS_setpriority, PRIO_PROCESS, 0, 19, 0), ALLOWED);
+	assert_int_equal(ask(0, SYS_setpriority, PRIO_PROCESS, 1, 19, 0), REFUSED(EPERM));
+	assert_int_equal(ask(0, SYS_setpriority, PRIO_USER, 0, 19, 0), REFUSED(EPERM));
+	assert_int_equal(ask(0, SYS_ioprio_set, 1, 0, 0, 0), ALLOWED);
+	assert_int_equal(ask(0, SYS_ioprio_set, 1, 1, 0, 0), REFUSED(EPERM));
+	assert_int_equal(ask(0, SYS_ioprio_set, 3, 0, 0, 0), REFUSED(EPERM));
 	assert_int_equal(ask(0, SYS_personality, 0xffffffff, 0, 0, 0), ALLOWED);
 	assert_int_equal(ask(0, SYS_personality, 0x0400000, 0, 0, 0), REFUSED(EPERM));
 }
