@@ -5,6 +5,7 @@
 #   sudo make check     all tests (SAN=1: with ASan and UBSan; TESTING=1: a build whose walls
 #                       can be removed and whose system calls can be made to fail, never installed)
 #   make check-faults   every system call of every operation fails once (OPERATIONS="run exec": of these)
+#   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
 #   make soak           twenty minutes of mixed load, and everything is as before
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang
@@ -123,6 +124,7 @@ FUZZ_FOUND := build/fuzz/found
 TIME ?= 60
 
 PROBE := $(BUILD)/probe
+ESCAPE := $(BUILD)/escape
 RESOLVER := $(BUILD)/resolver
 KEEPER := $(BUILD)/keeper
 FILETOOL := $(BUILD)/filetool
@@ -254,6 +256,11 @@ $(PROBE): $(wildcard tests/probe/*.c) $(KERNEL_HEADERS)/.done
 	@echo '  LD   $@'
 	$(Q)$(MUSL_CC) $(COMMON_FLAGS) -isystem $(KERNEL_HEADERS) -O1 -static -o $@ tests/probe/*.c
 
+$(ESCAPE): $(wildcard tests/escape/*.[ch]) $(KERNEL_HEADERS)/.done
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(MUSL_CC) $(COMMON_FLAGS) -isystem $(KERNEL_HEADERS) -O1 -static -o $@ tests/escape/*.c
+
 $(RESOLVER): tests/net/resolver.c $(KERNEL_HEADERS)/.done
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
@@ -287,6 +294,13 @@ check-faults: build-packages test-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) TESTING=1 all
 	@BUILD=$(abspath build/testing) tests/faults/sweep $(OPERATIONS)
 	@BUILD=$(abspath build/testing) tests/faults/sweep --user $(OPERATIONS)
+check-built: all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
+	@BUILD=$(abspath $(BUILD)) tests/run-all
+
+# What the attacks of tests/escape say on this machine, as a document.
+.PHONY: security-cases
+security-cases: all $(ESCAPE)
+	@BUILD=$(abspath $(BUILD)) tests/escape/run --write
 
 # Real coding agents in sandboxes: by hand, since they are 1.3 GB.
 .PHONY: check-agents
@@ -374,6 +388,8 @@ bench: all
 format:
 	clang-format -i src/*/*.[ch] tests/probe/*.c tests/net/*.c tests/unit/*.[ch] \
 		tests/fuzz/*.[ch] tests/faults/*.[ch] bench/*.c
+	clang-format -i src/*/*.[ch] tests/probe/*.c tests/escape/*.[ch] tests/net/*.c tests/unit/*.[ch] \
+		tests/fuzz/*.[ch] bench/*.c
 
 .PHONY: clean
 clean:

@@ -1,0 +1,62 @@
+"""expect - what the table of cases does not say by itself: where a profile allows what is an attack
+elsewhere, where a control cannot be run outside, and which rows of the threat list other tests prove.
+"""
+
+# (case, places, the verdict there, why): everything else is denied, and neighbours (OK..) work
+EXCEPTIONS = (
+    ("FS07", lambda p: p.profile != "restrictive" and (p.is_root_inside or p.caller == "user"), "ESCAPED",
+     "the root is writable, and the sandbox's own"),
+    ("FS01d", lambda p: p.profile == "permissive", "ESCAPED", "the home directory is shown, read-only"),
+    ("NS15b", lambda p: p.profile == "permissive", "ESCAPED",
+     "variables are passed, less what looks like a secret"),
+    ("FS32", lambda p: p.caller == "user", "ESCAPED", "an ordinary caller cannot drop its groups (SECURITY.md)"),
+    ("TT07", lambda p: p.caller == "user" and p.kind == "named" and p.image != "host", "ESCAPED",
+     "an ordinary caller's pipes are the sandbox's user's too (SECURITY.md)"),
+    ("OK04", lambda p: p.profile == "restrictive", "denied", "no tracing at all"),
+)
+
+# Cases that are not tried outside, and why. "walls": removing the wall is the control (make check-walls).
+NO_CONTROL = {
+    "FS07": "allowed by other profiles",
+    "FS34": "walls",
+    "NS12b": "walls",  # it would run the machine's own pid 1 once more
+    "NS30": "the kernel has been repaired (since 5.16.11)",
+    "PR06": "walls",
+    "NS01c": "the kernel refuses it too",
+    "NS22b": "this kernel has no x32 entry (CONFIG_X86_X32_ABI)",
+    "NS22c": "no kernel has these calls",
+    "FS15e": "a link within one mount works anywhere",
+    "NW06": "there is no cloud here; NW07b is the same wall",
+    "CP01": "walls",
+}
+
+# What a kernel may have been built without: the answer outside, and what is missing.
+LACKS = {
+    "PR02a": ("ENOENT", "this kernel has no sysrq (CONFIG_MAGIC_SYSRQ)"),
+    "NS17a": ("ENOSYS", "this kernel has no modules (CONFIG_MODULES)"),
+    "NS17e": ("ENOSYS", "this kernel has no port permissions (CONFIG_X86_IOPL_IOPERM)"),
+}
+
+# What runs outside, or needs more than one machine to tell: (row, what, where it is tested)
+ELSEWHERE = (
+    ("FS08 FS10", "links and names that a sandbox chose, when its files are read or copied from outside",
+     "tests/named/files.bats, tests/named/hostile.bats, tests/named/attacks.bats"),
+    ("FS11", "hostile archives and layers",
+     "tests/image/hostile.bats, tests/unit/test_layer.c, tests/fuzz/fuzz_layer.c"),
+    ("FS29", "checkpoints that were changed", "tests/named/checkpoint.bats"),
+    ("NW01-NW05, NW09-NW19", "names, addresses, DNS, TLS and HTTP through the gate", "tests/net/attacks.bats"),
+    ("NW25", "the HTTP API: other origins, other names, missing keys", "tests/clients/http.bats"),
+    ("CP01", "a control socket that did get inside", "tests/named/attacks.bats"),
+    ("CP06", "malformed orders and requests", "tests/fuzz/fuzz_control.c, tests/named/supervisor.bats"),
+    ("CP07", "what is left after kill -9", "tests/named/crash.bats, tests/cli/leftovers.bats"),
+    ("CP12", "kernels and hosts that lack a wall", "tests/cli/input.bats, tests/vm"),
+    ("CP14", "the audit log", "tests/cli/audit.bats"),
+)
+
+
+def expected(case, place):
+    """The verdict, and why if it is not the ordinary one."""
+    for name, is_there, verdict, why in EXCEPTIONS:
+        if name == case and is_there(place):
+            return verdict, why
+    return ("works" if case.startswith("OK") else "denied"), None

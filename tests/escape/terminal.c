@@ -1,0 +1,145 @@
+/* terminal - the caller's terminal, and the streams; see escape.h. */
+#include "escape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
+#include <unistd.h>
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER _IO('T', 0x41)
+#endif
+
+/* A terminal of our own: there the filter alone is in the way. */
+static int open_own_terminal(void)
+{
+	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY), unlock = 0, slave;
+
+	if (master < 0)
+		say_broken("no terminal: %s", errno_name(errno));
+	(void)ioctl(master, TIOCSPTLCK, &unlock);
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+	if (slave < 0)
+		say_broken("no terminal: %s", errno_name(errno));
+	(void)setsid();
+	(void)ioctl(slave, TIOCSCTTY, 0);
+	return slave;
+}
+
+static void type_into(void)
+{
+	struct tally t = { 0 };
+
+	for (int fd = 0; fd < 3 && !has_canary("outside"); fd++)
+		tally_result(&t, ioctl(fd, TIOCSTI, "x"), "typing into a stream");
+	tally_result(&t, ioctl(open_own_terminal(), TIOCSTI, "x"), "typing into a terminal");
+	tally_say(&t);
+}
+
+static void type_with_high_bits(void)
+{
+	struct tally t = { 0 };
+	unsigned long request = 0xdead00000000ul | TIOCSTI;
+
+	for (int fd = 0; fd < 3 && !has_canary("outside"); fd++)
+		tally_result(&t, syscall(SYS_ioctl, fd, request, "x"), "typing into a stream");
+	tally_result(&t, syscall(SYS_ioctl, open_own_terminal(), request, "x"),
+		     "typing into a terminal");
+	tally_say(&t);
+}
+
+/* ENOTTY and EINVAL are a terminal's own answers: the request has reached it. */
+static void console_requests(void)
+{
+	static const struct {
+		unsigned long request;
+		const char *name;
+	} requests[] = { { TIOCLINUX, "TIOCLINUX" },
+			 { TIOCCONS, "TIOCCONS" },
+			 { TIOCSETD, "TIOCSETD" } };
+	struct tally t = { 0 };
+	int terminal = open_own_terminal(), zero = 0;
+
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		if (has_canary("outside") && requests[i].request == TIOCCONS)
+			continue; /* it would work: console output would be ours */
+		if (ioctl(terminal, requests[i].request, &zero) >= 0 || errno != EPERM)
+			say_escaped("%s is answered: %s", requests[i].name, errno_name(errno));
+		tally_error(&t, errno);
+	}
+	tally_say(&t);
+}
+
+static void open_callers_terminal(void)
+{
+	struct tally t = { 0 };
+	char path[64];
+	struct stat st;
+
+	tally_result(&t, open("/dev/console", O_RDWR | O_NOCTTY), "/dev/console");
+	if (!has_canary("own_terminal") && !has_canary("outside"))
+		tally_result(&t, open("/dev/tty", O_RDWR), "/dev/tty");
+	/* the caller's is on another devpts, whatever its number */
+	(void)snprintf(path, sizeof(path), "/dev/pts/%ld", canary_number("pts"));
+	if (stat(path, &st) == 0 && (long)st.st_dev == canary_number("pts_dev"))
+		say_escaped("%s is the host's", path);
+	tally_add(&t, "own /dev/pts");
+	tally_say(&t);
+}
+
+static void hold_callers_terminal(void)
+{
+	struct stat st;
+
+	for (int fd = 0; fd < 3; fd++)
+		if (fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
+		    (long)st.st_dev == canary_number("pts_dev") && major(st.st_rdev) == 136)
+			say_escaped("stream %d is the caller's terminal", fd);
+	say_denied_as("none");
+}
+
+/* Through /proc a stream can be opened anew, for the other direction too. */
+static void turn_streams_round(void)
+{
+	struct tally t = { 0 };
+	struct stat st;
+
+	for (int fd = 0; fd < 3; fd++) {
+		char path[64];
+		int opened;
+
+		if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		opened = open(path, (fd == 0 ? O_WRONLY : O_RDONLY) | O_NONBLOCK);
+		tally_result(&t, opened,
+			     fd == 0 ? "writing into our stdin" : "reading our output back");
+	}
+	if (t.count == 0)
+		say_denied_as("no pipes");
+	tally_say(&t);
+}
+
+const struct escape_case cases_terminal[] = {
+	{ "TT01a", "type into the caller's terminal (TIOCSTI)",
+	  "seccomp, own terminal, own session", "EPERM", type_into },
+	{ "TT01b", "the same with rubbish in the argument's high half",
+	  "seccomp, own terminal, own session", "EPERM", type_with_high_bits },
+	{ "TT02", "paste into a console, take its output, load a line discipline", "seccomp",
+	  "EPERM", console_requests },
+	{ "TT03", "open the caller's terminal: /dev/tty, console, its pts", "own /dev, own session",
+	  "ENOENT|ENXIO|own /dev/pts", open_callers_terminal },
+	{ "TT04", "hold the caller's terminal as a stream", "own terminal", "none",
+	  hold_callers_terminal },
+	{ "TT07", "open a stream's pipe for the other direction", "user namespace",
+	  "EACCES|no pipes", turn_streams_round },
+	{ 0 },
+};
