@@ -317,7 +317,7 @@ soak: all
 .PHONY: check-vm
 check-vm: build-packages
 	@tools/packages vm
-	@$(MAKE) --no-print-directory all $(PROBE) $(RESOLVER)
+	@$(MAKE) --no-print-directory all $(PROBE) $(ESCAPE) $(RESOLVER)
 	@BUILD=$(abspath $(BUILD)) tests/vm/check-vm
 
 # ---- fuzzing -----------------------------------------------------------------------------
