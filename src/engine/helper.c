@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/signals.h"
+#include "base/wall.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -94,8 +95,6 @@ static int plan_descriptors(struct plan *p, const struct helper_descriptor *d, u
 
 static _Noreturn void become(const struct plan *p)
 {
-	static char *const no_environment[] = { NULL };
-
 	for (int stream = 0; stream <= STDERR_FILENO; stream++)
 		(void)dup2(p->null_fd, stream);
 	for (unsigned i = 0; i < p->count; i++)
@@ -105,7 +104,7 @@ static _Noreturn void become(const struct plan *p)
 		(void)setsid();
 	signals_reset();
 	(void)execve(p->path, p->argv,
-		     p->options->environ_list ? p->options->environ_list : no_environment);
+		     p->options->environ_list ? p->options->environ_list : wall_environment());
 	_exit(EXIT_NOT_EXECUTED);
 }
 

@@ -2,6 +2,7 @@
 #include "engine/session.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 #include "net/netns.h"
 #include "net/plan.h"
 #include "sandbox/report.h"
@@ -137,9 +138,9 @@ unsigned session_choose_filter(const struct session *s, unsigned streams)
 {
 	unsigned variant = 0;
 
-	if (!s->options.policy->may_trace)
+	if (!s->options.policy->may_trace && wall_stands(WALL_SECCOMP_TRACING))
 		variant |= SECCOMP_STRICT;
-	if (!may_set_ids(s, streams))
+	if (!may_set_ids(s, streams) && wall_stands(WALL_SET_ID_REFUSAL))
 		variant |= SECCOMP_NO_SET_ID;
 	if (s->is_pinned)
 		variant |= SECCOMP_PINNED;

@@ -2,6 +2,7 @@
 #include "engine/streams.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 #include "sandbox/idmap.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 	for (int stream = 0; stream < 3; stream++) {
 		if (check_no_directory(stream, e) < 0)
 			return -1;
-		is_terminal[stream] = isatty(stream);
+		is_terminal[stream] = isatty(stream) && wall_stands(WALL_OWN_TERMINAL);
 	}
 	s->has_tty = tty == STREAMS_TTY_ON ||
 		     (tty == STREAMS_TTY_AUTO && is_terminal[0] && is_terminal[1] && !is_captured);

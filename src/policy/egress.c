@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/wall.h"
 #include "policy/domain.h"
 
 #include <assert.h>
@@ -422,6 +423,8 @@ static bool decide_by_address(const struct egress *g, const struct address *a, u
 	const struct egress_rule *rule = best_for_address(g, a, port);
 	const char *kind = address_special_kind(a);
 
+	if (!wall_stands(WALL_GATE_ADDRESSES))
+		return false;
 	if (rule && rule->action == EGRESS_BLOCK) {
 		by_rule(g, rule, ret);
 	} else if (address_is_loopback(a)) {

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/wall.h"
 #include "policy/policy.h"
 
 #include <ctype.h>
@@ -128,6 +129,8 @@ static void list_put(struct list *l, char *entry)
 
 bool environment_is_passed(const struct policy *p, const char *entry)
 {
+	if (!wall_stands(WALL_CLEAN_ENVIRONMENT))
+		return true;
 	return p->passes_env && strchr(entry, '=') && !environment_is_secret(entry) &&
 	       !is_host_service(entry) && !is_of_host_programs(p, entry);
 }

@@ -2,6 +2,7 @@
 #include "sandbox/command.h"
 
 #include "base/signals.h"
+#include "base/wall.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "sandbox/landlock.h"
@@ -39,14 +40,15 @@ static int place_descriptors(const struct command *c, int *report_fd, struct err
 			return err_sys(e, errno, "place the report pipe");
 		*report_fd = COMMAND_REPORT_FD;
 	}
-	if (syscall(SYS_close_range, COMMAND_REPORT_FD + 1u, ~0u, 0) < 0)
+	if (wall_stands(WALL_DESCRIPTORS_CLOSED) &&
+	    syscall(SYS_close_range, COMMAND_REPORT_FD + 1u, ~0u, 0) < 0)
 		return err_sys(e, errno, "close all descriptors but three");
 	return 0;
 }
 
 static int start_session(const struct command *c, struct err *e)
 {
-	if (setsid() < 0)
+	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "start a new session");
 	if (c->has_tty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
 		return err_sys(e, errno, "take the terminal");
@@ -189,10 +191,12 @@ void command_exec(const struct command *c, int report_fd)
 {
 	struct err e = { 0 };
 
-	(void)umask(022);
+	if (wall_stands(WALL_DEFINED_START))
+		(void)umask(022);
 	if (place_descriptors(c, &report_fd, &e) == 0 && start_session(c, &e) == 0 &&
 	    rlimits_apply(c->policy, c->rlimit_flags, &e) == 0) {
-		signals_reset();
+		if (wall_stands(WALL_DEFINED_START))
+			signals_reset();
 		if (lock_in(c, &e) == 0)
 			(void)exec_program(c, &e);
 	}

@@ -2,6 +2,7 @@
 #include "sandbox/hostroot.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 #include "policy/policy.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/mount.h"
@@ -78,7 +79,9 @@ static int open_programs(const char *name, int *ret_fd, struct err *e)
 
 static int close_binds(int root_fd, struct err *e)
 {
-	if (mount_restrict(root_fd, MOUNT_READ_ONLY | MOUNT_RECURSIVE, e) < 0)
+	unsigned flags = wall_stands(WALL_PROGRAMS_READ_ONLY) ? MOUNT_READ_ONLY : 0;
+
+	if (mount_restrict(root_fd, flags | MOUNT_RECURSIVE, e) < 0)
 		return -1;
 	return mount_make_writable(root_fd, e);
 }

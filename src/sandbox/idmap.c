@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -162,7 +163,7 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 	if (m->kind == IDMAP_ONE)
 		return 0;
 	/* by number: the C library's versions wake threads, of which there are none */
-	if (syscall(SYS_setgroups, 0, NULL) < 0)
+	if (wall_stands(WALL_GROUPS_DROPPED) && syscall(SYS_setgroups, 0, NULL) < 0)
 		return err_sys(e, errno, "drop the caller's groups");
 	if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
 		return err_sys(e, errno, "take the sandbox's own ids");

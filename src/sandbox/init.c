@@ -2,6 +2,7 @@
 #include "sandbox/init.h"
 
 #include "base/err.h"
+#include "base/wall.h"
 #include "sandbox/command.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
@@ -119,7 +120,7 @@ static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_lim
 			report_failed(KEPT_REPORT_FD, &e);
 			_exit(EXIT_SETUP_FAILED);
 		}
-		if (polled[1].revents)
+		if (polled[1].revents && wall_stands(WALL_LIFELINE))
 			_exit(EXIT_SETUP_FAILED); /* the supervisor is gone, so is the sandbox */
 		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			pass_on(command_pid, &info);

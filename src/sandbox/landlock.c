@@ -11,6 +11,7 @@
 #include "sandbox/landlock.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 #include "policy/policy.h"
 #include "sandbox/rootfs.h"
 
@@ -160,9 +161,11 @@ int landlock_restrict(const struct policy *p, unsigned parts, struct err *e)
 	/* who calls has seen it there: a question that fails must not become a lower wall */
 	if (abi == 0)
 		return err_sys(e, errno, "ask for the version of Landlock");
+	if (!wall_stands(WALL_LANDLOCK_FILES))
+		parts &= ~(unsigned)LANDLOCK_FILES;
 	if (!(parts & LANDLOCK_FILES))
 		r.handled_fs = 0;
-	if (!(parts & LANDLOCK_SCOPES))
+	if (!(parts & LANDLOCK_SCOPES) || !wall_stands(WALL_LANDLOCK_SCOPES))
 		r.scoped = 0;
 	if (r.handled_fs == 0 && r.handled_net == 0 && r.scoped == 0)
 		return 0; /* a kernel without scopes */

@@ -6,6 +6,7 @@
 #include "sandbox/mount.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 
 #define TMPFS_BYTES_PER_INODE 4096u /* one page: a tree of tiny files fills up about evenly */
 #define TMPFS_INODES_MIN 4096u
+#define TMPFS_LIMITS 4  /* words of the options that come first, and can be left out */
 #define OPEN_RETRIES 16 /* openat2 says EAGAIN when something is renamed meanwhile */
 
 #ifndef MNT_DETACH
@@ -30,9 +32,9 @@
 
 static uint64_t attributes(unsigned flags)
 {
-	uint64_t set = MOUNT_ATTR_NOSUID;
+	uint64_t set = wall_stands(WALL_NOSUID) ? MOUNT_ATTR_NOSUID : 0;
 
-	if (!(flags & MOUNT_DEVICES))
+	if (!(flags & MOUNT_DEVICES) && wall_stands(WALL_NODEV))
 		set |= MOUNT_ATTR_NODEV;
 	if (flags & MOUNT_READ_ONLY)
 		set |= MOUNT_ATTR_RDONLY;
@@ -69,7 +71,7 @@ int mount_restrict(int tree_fd, unsigned flags, struct err *e)
 {
 	const struct mount_attr attr = {
 		.attr_set = attributes(flags),
-		.propagation = MS_PRIVATE,
+		.propagation = wall_stands(WALL_PRIVATE_PROPAGATION) ? MS_PRIVATE : 0,
 	};
 
 	if (set_attributes(tree_fd, flags & MOUNT_RECURSIVE ? AT_RECURSIVE : 0, &attr) < 0)
@@ -132,7 +134,8 @@ int mount_new_tmpfs(uint64_t size_bytes, const char *mode, int *ret_fd, struct e
 		inode_count = TMPFS_INODES_MIN;
 	(void)snprintf(size, sizeof(size), "%" PRIu64, size_bytes);
 	(void)snprintf(inodes, sizeof(inodes), "%" PRIu64, inode_count);
-	return mount_new("tmpfs", options, 0, ret_fd, e);
+	return mount_new("tmpfs", options + (wall_stands(WALL_DISK_LIMIT) ? 0 : TMPFS_LIMITS), 0,
+			 ret_fd, e);
 }
 
 int mount_attach(int tree_fd, int target_fd, const char *name, struct err *e)
@@ -209,9 +212,9 @@ int mount_pivot(int new_root_fd, struct err *e)
 	/* the old root lands on top of the new one at the same place, and is then let go */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_sys(e, errno, "pivot to the new root");
-	if (syscall(SYS_umount2, ".", MNT_DETACH) < 0)
+	if (wall_stands(WALL_OLD_ROOT_GONE) && syscall(SYS_umount2, ".", MNT_DETACH) < 0)
 		return err_sys(e, errno, "let go of the old root");
 	if (chdir("/") < 0)
 		return err_sys(e, errno, "enter the new root");
-	return check_alone(new_root_fd, e);
+	return wall_stands(WALL_OLD_ROOT_GONE) ? check_alone(new_root_fd, e) : 0;
 }

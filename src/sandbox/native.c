@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/wall.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/init.h"
 #include "sandbox/loopback.h"
@@ -86,15 +87,15 @@ static int take_identity(const struct native_plan *plan, const struct links *l, 
 	if (plan->idmap->kind != IDMAP_ONE ? await_maps(l->lifeline[READ_END], e) < 0
 					   : idmap_write_own(plan->idmap, e) < 0)
 		return -1;
-	return idmap_become_inside_root(plan->idmap, e);
+	return wall_stands(WALL_USER_NAMESPACE) ? idmap_become_inside_root(plan->idmap, e) : 0;
 }
 
 /* The namespace comes after joining, so that its root is the sandbox's own group. */
 static int enter_cgroup(const struct native_plan *plan, struct err *e)
 {
-	if (cgroup_join(plan->cgroup, e) < 0)
+	if (wall_stands(WALL_CGROUP) && cgroup_join(plan->cgroup, e) < 0)
 		return -1;
-	if (syscall(SYS_unshare, CLONE_NEWCGROUP) < 0)
+	if (wall_stands(WALL_CGROUP_NAMESPACE) && syscall(SYS_unshare, CLONE_NEWCGROUP) < 0)
 		return err_sys(e, errno, "create a cgroup namespace");
 	return 0;
 }
@@ -105,9 +106,12 @@ static int enter_cgroup(const struct native_plan *plan, struct err *e)
  */
 static int bound_shared_counts(struct err *e)
 {
-	int r = file_write_at(AT_FDCWD, "/proc/sys/user/max_inotify_instances",
-			      INOTIFY_INSTANCES_MAX);
+	int r;
 
+	/* without a namespace of our own it would be the machine's setting */
+	if (!wall_stands(WALL_INOTIFY_SHARE) || !wall_stands(WALL_USER_NAMESPACE))
+		return 0;
+	r = file_write_at(AT_FDCWD, "/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX);
 	if (r < 0 && r != -ENOENT)
 		return err_sys(e, -r, "bound the sandbox's inotify instances");
 	return 0;
@@ -120,7 +124,9 @@ static int open_network(const struct native_plan *plan, int channel_fd, struct e
 	int r;
 
 	if (!plan->network)
-		return loopback_up(e);
+		return wall_stands(WALL_NETWORK_NAMESPACE) ? loopback_up(e) : 0;
+	if (!wall_stands(WALL_NETWORK_NAMESPACE))
+		return err_set(e, ERR_INVALID, "the host's own network is not ours to change");
 	if (plan->network(sockets, &count, e) < 0)
 		return -1;
 	r = fdpass_send(channel_fd, sockets, count);
@@ -170,6 +176,8 @@ static int hand_out_root(int channel_fd, struct err *e)
 
 static int set_host_name(const char *name, struct err *e)
 {
+	if (!wall_stands(WALL_UTS_NAMESPACE))
+		return 0;
 	if (!name)
 		name = HOSTETC_HOST_NAME;
 	if (sethostname(name, strlen(name)) < 0)
@@ -179,7 +187,7 @@ static int set_host_name(const char *name, struct err *e)
 
 static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
 {
-	if (setsid() < 0)
+	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
 	if (take_identity(plan, l, e) < 0)
 		return -1;
@@ -195,9 +203,9 @@ static int build_walls(const struct native_plan *plan, const struct links *l, st
 		return -1;
 	if (plan->serves && hand_out_root(l->channel[CHILD_END], e) < 0)
 		return -1;
-	if (privs_fresh_keyring(e) < 0)
+	if (wall_stands(WALL_OWN_KEYRING) && privs_fresh_keyring(e) < 0)
 		return -1;
-	return privs_hide(e);
+	return wall_stands(WALL_HIDDEN_INIT) ? privs_hide(e) : 0;
 }
 
 /* A security module may allow the namespaces and then forbid what they are for. */
@@ -283,21 +291,38 @@ static void bound_pending(struct rlimit *ret_old)
 	(void)setrlimit(RLIMIT_SIGPENDING, &bound);
 }
 
+static uint64_t choose_namespaces(void)
+{
+	static const struct {
+		enum wall wall;
+		uint64_t flag;
+	} namespaces[] = {
+		{ WALL_USER_NAMESPACE, CLONE_NEWUSER },   { WALL_PID_NAMESPACE, CLONE_NEWPID },
+		{ WALL_IPC_NAMESPACE, CLONE_NEWIPC },     { WALL_UTS_NAMESPACE, CLONE_NEWUTS },
+		{ WALL_NETWORK_NAMESPACE, CLONE_NEWNET },
+	};
+	uint64_t flags = CLONE_NEWNS; /* without it the host's own mounts would change */
+
+	for (size_t i = 0; i < COUNT_OF(namespaces); i++)
+		if (wall_stands(namespaces[i].wall))
+			flags |= namespaces[i].flag;
+	return flags;
+}
+
 static int clone_child(const struct native_plan *plan, int *ret_pid_fd, pid_t *ret_pid,
 		       struct err *e)
 {
 	int cgroup_fd = cgroup_clone_fd(plan->cgroup);
 	int pid_fd = -1, error;
 	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			 CLONE_NEWNET | CLONE_PIDFD,
+		.flags = choose_namespaces() | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pid_fd,
 		.exit_signal = SIGCHLD,
 	};
 	struct rlimit pending;
 	long pid;
 
-	if (cgroup_fd >= 0) {
+	if (cgroup_fd >= 0 && wall_stands(WALL_CGROUP)) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
 	}
@@ -357,7 +382,7 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 {
 	if (plan->idmap->kind == IDMAP_ONE)
 		return 0;
-	if (idmap_write_for(plan->idmap, pid, e) < 0)
+	if (wall_stands(WALL_USER_NAMESPACE) && idmap_write_for(plan->idmap, pid, e) < 0)
 		return -1;
 	if (maps_trees(plan) && hand_trees(plan, pid, channel_fd, e) < 0)
 		return -1;

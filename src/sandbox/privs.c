@@ -1,6 +1,8 @@
 /* privs - ids, capabilities, keys; see privs.h. */
 #include "sandbox/privs.h"
 
+#include "base/wall.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
@@ -62,6 +64,8 @@ static int set_capabilities(uint64_t keep, struct err *e)
 		data[half].effective = (uint32_t)(keep >> (32 * half));
 		data[half].permitted = data[half].effective;
 	}
+	if (!wall_stands(WALL_CAPABILITIES))
+		return 0;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return err_sys(e, errno, "clear ambient capabilities");
 	if (syscall(SYS_capset, &header, data) < 0)
@@ -74,7 +78,7 @@ int privs_drop(const struct privs_options *o, struct err *e)
 	uint64_t keep = o->has_capabilities ? package_manager_set : 0;
 
 	/* The bounding set first: dropping from it needs CAP_SETPCAP, which goes next. */
-	if (drop_bounding(keep, e) < 0)
+	if (wall_stands(WALL_BOUNDING_SET) && drop_bounding(keep, e) < 0)
 		return -1;
 	if (o->can_switch_ids && o->group_count > 0 &&
 	    syscall(SYS_setgroups, (size_t)o->group_count, o->groups) < 0)
@@ -85,7 +89,7 @@ int privs_drop(const struct privs_options *o, struct err *e)
 		return err_sys(e, errno, "become user %u", (unsigned)o->uid);
 	if (set_capabilities(keep, e) < 0)
 		return -1;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (wall_stands(WALL_NO_NEW_PRIVS) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up new privileges");
 	return 0;
 }
@@ -103,14 +107,14 @@ int privs_drop_init(unsigned flags, struct err *e)
 	}
 	if (set_capabilities(keep, e) < 0)
 		return -1;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (wall_stands(WALL_NO_NEW_PRIVS) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up new privileges");
 	return 0;
 }
 
 int privs_die_with_parent(struct err *e)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+	if (wall_stands(WALL_PARENTS_DEATH) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_sys(e, errno, "bind init to its supervisor");
 	return 0;
 }

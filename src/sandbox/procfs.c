@@ -2,6 +2,7 @@
 #include "sandbox/procfs.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 #include "sandbox/mask.h"
 #include "sandbox/mount.h"
 
@@ -15,9 +16,10 @@ static const char *const masked[] = { "proc/keys", "proc/key-users", "proc/kalls
 
 int procfs_mount(int root_fd, int empty_fd, struct err *e)
 {
+	unsigned flags = wall_stands(WALL_PROC_READ_ONLY) ? MOUNT_READ_ONLY : 0;
 	cleanup_fd int proc_fd = -1;
 
-	if (mount_new("proc", NULL, MOUNT_READ_ONLY | MOUNT_NO_EXEC, &proc_fd, e) < 0) {
+	if (mount_new("proc", NULL, flags | MOUNT_NO_EXEC, &proc_fd, e) < 0) {
 		/*
 		 * The kernel lets a user namespace mount proc only where the whole of it was
 		 * visible before; a container runtime's masks make that false.
@@ -30,7 +32,7 @@ int procfs_mount(int root_fd, int empty_fd, struct err *e)
 	}
 	if (mount_attach_own(proc_fd, root_fd, "proc", e) < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT_OF(masked); i++)
+	for (size_t i = 0; i < COUNT_OF(masked) && wall_stands(WALL_PROC_MASKS); i++)
 		if (mask_own_file(empty_fd, root_fd, masked[i], e) < 0)
 			return -1;
 	return 0;

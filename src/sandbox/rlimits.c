@@ -2,6 +2,7 @@
 #include "sandbox/rlimits.h"
 
 #include "base/cleanup.h"
+#include "base/wall.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ int rlimits_apply(const struct policy *p, unsigned flags, struct err *e)
 		{ RLIMIT_NICE, "nice", 0, 0 },
 	};
 
-	for (size_t i = 0; i < COUNT_OF(limits); i++)
+	for (size_t i = 0; i < COUNT_OF(limits) && wall_stands(WALL_RLIMITS); i++)
 		if (set_limit(limits[i].resource, limits[i].soft, limits[i].hard, limits[i].name,
 			      e) < 0)
 			return -1;

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/wall.h"
 #include "policy/credential.h"
 #include "policy/policy.h"
 #include "sandbox/devices.h"
@@ -170,7 +171,8 @@ static int open_source(const struct rootfs_place *place, int *ret_fd, struct err
 static int open_place(const struct rootfs_place *place, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
-	unsigned flags = MOUNT_RECURSIVE | (place->is_read_only ? MOUNT_READ_ONLY : 0);
+	bool is_read_only = place->is_read_only && wall_stands(WALL_MOUNTS_READ_ONLY);
+	unsigned flags = MOUNT_RECURSIVE | (is_read_only ? MOUNT_READ_ONLY : 0);
 
 	if (place->kind == ROOTFS_TMPFS)
 		return mount_new_tmpfs(place->size_bytes, "1777", ret_fd, e);
@@ -460,10 +462,13 @@ static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, i
 			return -1;
 	if (check_places(root_fd, o, tree_fds, e) < 0)
 		return -1;
-	if (p->home && mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p, e) < 0)
+	if (p->home && wall_stands(WALL_CREDENTIAL_MASKS) &&
+	    mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < o->guard_count; i++)
-		if (guard(root_fd, empty_fd, tree_at(o, tree_fds, o->guards[i].target),
+		if (wall_stands(o->guards[i].care == ROOTFS_MASKED ? WALL_WORKSPACE_MASKS
+								   : WALL_WORKSPACE_PROTECTION) &&
+		    guard(root_fd, empty_fd, tree_at(o, tree_fds, o->guards[i].target),
 			  &o->guards[i], o, e) < 0)
 			return -1;
 	return 0;
@@ -525,7 +530,9 @@ static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, 
 		return -1;
 	if (mask_end(empty_fd, e) < 0)
 		return -1;
-	return p->is_read_only ? mount_restrict(root_fd, MOUNT_READ_ONLY, e) : 0;
+	if (!p->is_read_only || !wall_stands(WALL_ROOT_READ_ONLY))
+		return 0;
+	return mount_restrict(root_fd, MOUNT_READ_ONLY, e);
 }
 
 static int build_host(int root_fd, const struct rootfs_options *o, struct err *e)

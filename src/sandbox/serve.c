@@ -25,6 +25,7 @@
 #include "base/frame.h"
 #include "base/mem.h"
 #include "base/signals.h"
+#include "base/wall.h"
 #include "policy/policy.h"
 #include "sandbox/command.h"
 #include "sandbox/landlock.h"
@@ -583,7 +584,7 @@ static void turn(struct server *s, struct pollfd *polled)
 			};
 	if (poll(polled, used, wait_ms(s)) < 0 && errno != EINTR)
 		_exit(EXIT_SERVE_FAILED);
-	if (polled[SLOT_LIFELINE].revents)
+	if (polled[SLOT_LIFELINE].revents && wall_stands(WALL_LIFELINE))
 		_exit(EXIT_SERVE_FAILED);
 	for (unsigned i = 0; i < task_count * TASK_OUTPUTS; i++)
 		if (polled[SLOT_FIRST_OUTPUT + i].revents)
