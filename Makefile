@@ -5,6 +5,7 @@
 #   sudo make check     all tests (SAN=1: with ASan and UBSan; TESTING=1: a build whose walls
 #                       can be removed and whose system calls can be made to fail, never installed)
 #   make check-faults   every system call of every operation fails once (OPERATIONS="run exec": of these)
+#   make check-walls    each wall left out in turn: which attacks get through then
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
 #   make soak           twenty minutes of mixed load, and everything is as before
@@ -299,6 +300,13 @@ check-faults: build-packages test-packages
 .PHONY: security-cases
 security-cases: all $(ESCAPE)
 	@BUILD=$(abspath $(BUILD)) tests/escape/run --write
+
+# Each wall taken away in turn: something must get through then.
+.PHONY: check-walls
+check-walls: build-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) build/testing/agentkernel build/testing/agentkernel-gate \
+		build/testing/agentkernel-image build/testing/escape TESTING=1
+	@BUILD=$(abspath build/testing) tests/escape/walls
 
 # Real coding agents in sandboxes: by hand, since they are 1.3 GB.
 .PHONY: check-agents

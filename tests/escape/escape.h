@@ -16,6 +16,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum case_flag {
 	CASE_SLOW = 1 << 0,  /* takes more than some milliseconds: only when asked for */
@@ -68,6 +69,7 @@ const char *canary(const char *key); /* does not return if it was not given */
 bool has_canary(const char *key);
 long canary_number(const char *key);
 bool has_canary_text(const char *text, size_t len);
+pid_t victim(void); /* pid 1, or, outside, the process that is there for it */
 const char *errno_name(int error);
 const char *own_path(void); /* of this program */
 

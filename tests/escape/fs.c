@@ -178,6 +178,8 @@ static void read_other_owners_file(void)
 	struct tally t = { 0 };
 
 	tally_read(&t, join(canary("shown"), "/roots"));
+	if (has_canary("usr_root"))
+		tally_read(&t, canary("usr_root"));
 	tally_say(&t);
 }
 
@@ -186,6 +188,8 @@ static void read_callers_groups_file(void)
 	struct tally t = { 0 };
 
 	tally_read(&t, join(canary("shown"), "/groups"));
+	if (has_canary("usr_groups"))
+		tally_read(&t, canary("usr_groups"));
 	tally_say(&t);
 }
 

@@ -85,8 +85,7 @@ def terminal(world, variables=None, only="TT01a,TT01b,TT02,TT03,TT04"):
     os.close(master)
     done = subprocess.CompletedProcess(words, child.returncode, text.decode().replace("\r", ""), "")
     answers = parse(done, place.name)
-    if typed:
-        answers["TT01a"] = ("ESCAPED", f"{typed!r} was typed into the caller's terminal")
+    answers["TT01c"] = ("ESCAPED", f"{typed.decode()} was typed") if typed else ("denied", "nothing typed")
     return place, answers
 
 
@@ -168,6 +167,8 @@ def copy_race(world, variables=None):
 
 
 CASES = (
+    ("TT01c", "characters in the terminal that the sandbox was started from",
+     "own terminal, own session, seccomp", terminal),
     ("FS09", "files outside by swapping directories and links during copies (CVE-2018-15664)",
      "paths resolved in the root", copy_race),
     ("CP07", "run on after the supervisor was killed", "lifeline, parent's death", without_supervisor),

@@ -163,11 +163,6 @@ static void see_host_name(void)
 
 /* ---- pid 1 and processes of the host ---- */
 
-static pid_t victim(void)
-{
-	return has_canary("outside") ? (pid_t)canary_number("pid") : 1;
-}
-
 static void trace_init(void)
 {
 	struct tally t = { 0 };

@@ -211,31 +211,36 @@ static void see_cgroup_paths(void)
 
 static void read_init(void)
 {
-	static const char *const names[] = { "environ", "auxv",  "maps",    "mem",
-					     "exe",     "stack", "syscall", "pagemap" };
+	static const char *const names[] = { "environ", "auxv",  "maps",   "smaps",
+					     "exe",     "stack", "syscall" };
 	struct tally t = { 0 };
 	char path[64];
+	int fd;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		(void)snprintf(path, sizeof(path), "/proc/1/%s", names[i]);
-		tally_result(&t, open(path, O_RDONLY), path);
+		(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)victim(), names[i]);
+		tally_read(&t, path);
 	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)victim());
+	fd = open(path, O_RDONLY);
+	tally_result(&t, fd, "opening its memory");
 	tally_say(&t);
 }
 
+/* What its links say, and what they lead to. */
 static void follow_init(void)
 {
-	static const char *const names[] = { "fd",     "fdinfo",  "map_files", "ns/mnt",
-					     "ns/net", "ns/user", "root",      "cwd" };
+	static const char *const names[] = { "ns/mnt", "ns/net", "ns/user", "root", "cwd" };
 	struct tally t = { 0 };
-	char path[64];
+	char path[64], text[256];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		(void)snprintf(path, sizeof(path), "/proc/1/%s", names[i]);
+		(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)victim(), names[i]);
 		tally_result(&t, open(path, O_RDONLY), path);
 	}
 	for (int fd = 0; fd < 16; fd++) {
-		(void)snprintf(path, sizeof(path), "/proc/1/fd/%d", fd);
+		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)victim(), fd);
+		tally_result(&t, readlink(path, text, sizeof(text)), path);
 		tally_result(&t, open(path, O_RDWR | O_NONBLOCK), path);
 	}
 	tally_say(&t);
@@ -326,21 +331,44 @@ static void overwrite_program(void)
 	tally_say(&t);
 }
 
+/* Does it run? What it says then is nobody's business. */
+static void tally_exec(struct tally *t, const char *path)
+{
+	char *const argv[] = { (char *)path, NULL }, *const envp[] = { NULL };
+	int ends[2], error = 0;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0)
+		say_broken("no process: %s", errno_name(errno));
+	if (pid == 0) {
+		int null_fd = open("/dev/null", O_RDWR);
+
+		for (int stream = 0; stream < 3; stream++)
+			(void)dup2(null_fd, stream);
+		(void)execve(path, argv, envp);
+		error = errno;
+		(void)!write(ends[1], &error, sizeof(error));
+		_exit(1);
+	}
+	(void)close(ends[1]);
+	if (read(ends[0], &error, sizeof(error)) == 0)
+		say_escaped("%s runs", path);
+	(void)close(ends[0]);
+	tally_error(t, error);
+}
+
 /* A program whose interpreter is whoever starts it: what "exec" from outside runs next. */
 static void plant_interpreter(void)
 {
 	const char *path = scratch("script");
 	int fd = open(path, O_WRONLY | O_CREAT, 0755);
 	struct tally t = { 0 };
-	char *const argv[] = { (char *)path, NULL }, *const envp[] = { NULL };
 
 	if (fd < 0 || write(fd, "#!/proc/1/exe\n", 14) != 14)
 		say_broken("no script: %s", errno_name(errno));
 	(void)close(fd);
-	(void)execve(path, argv, envp);
-	tally_error(&t, errno);
-	(void)execve("/proc/1/exe", argv, envp);
-	tally_error(&t, errno);
+	tally_exec(&t, path);
+	tally_exec(&t, "/proc/1/exe");
 	(void)unlink(path);
 	tally_say(&t);
 }

@@ -10,6 +10,7 @@ import subprocess
 
 import hostside
 from expect import ELSEWHERE, LACKS, NO_CONTROL, expected
+from walls_list import REMOVALS
 from world import TOP
 
 PATH = f"{TOP}/docs/SECURITY-CASES.md"
@@ -87,6 +88,21 @@ def document(build, results):
         if case.startswith("OK"):
             _, working, refused = summarise(case, by_case.get(case, []))
             lines.append(f"| {case} | {name} | {working} | {refused or '–'} |")
+    lines += [
+        "",
+        "## Walls, and what gets through without them",
+        "",
+        "`make check-walls` builds a program whose walls can be left out (`src/base/wall.h`), leaves out each in turn and",
+        "requires that these cases get through. Several in a row stand behind each other: the cases get through when all are",
+        "off, and are stopped again when any one is put back. Marked with * are those that cannot be put back alone: while",
+        "they stand, a sandbox without the others cannot be built.",
+        "",
+        "| off | gets through |",
+        "|---|---|",
+    ]
+    for removal in REMOVALS:
+        walls = ", ".join(wall + "*" * (wall in removal.needed) for wall in removal.walls)
+        lines.append(f"| {walls} | {', '.join(removal.cases)} |")
     lines += ["", "## Proved by other tests", "", "| rows | what | where |", "|---|---|---|"]
     lines += [f"| {row} | {what} | {where} |" for row, what, where in ELSEWHERE]
     lines += ["", "## Places", ""] + [f"- {name}" for name in places] + [""]
@@ -94,7 +110,7 @@ def document(build, results):
 
 
 def without_answers(text):
-    """Cases and walls alone."""
+    """Cases and walls alone, and other tables by their first columns."""
     return [re.split(r" *\| *", line)[1:4] for line in text.splitlines() if line.startswith("| ")]
 
 

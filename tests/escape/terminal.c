@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -22,15 +23,22 @@
 static int open_own_terminal(void)
 {
 	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY), unlock = 0, slave;
+	pid_t pid = fork(); /* who leads a group, as a case does, cannot start a session */
 
+	if (pid < 0)
+		say_broken("no process: %s", errno_name(errno));
+	if (pid > 0) {
+		(void)waitpid(pid, NULL, 0);
+		_exit(0);
+	}
 	if (master < 0)
 		say_broken("no terminal: %s", errno_name(errno));
 	(void)ioctl(master, TIOCSPTLCK, &unlock);
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
 	if (slave < 0)
 		say_broken("no terminal: %s", errno_name(errno));
-	(void)setsid();
-	(void)ioctl(slave, TIOCSCTTY, 0);
+	if (setsid() < 0 || ioctl(slave, TIOCSCTTY, 0) < 0)
+		say_broken("the terminal is not ours: %s", errno_name(errno));
 	return slave;
 }
 

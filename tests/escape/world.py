@@ -28,6 +28,7 @@ IPC_CREAT = 0o1000
 KEYCTL_JOIN_SESSION_KEYRING, KEY_SPEC_SESSION_KEYRING = 1, -3
 
 libc = ctypes.CDLL(None, use_errno=True)
+own_session = threading.local()  # the kernel keeps a session keyring for each thread
 
 
 def checked(result, what):
@@ -183,6 +184,9 @@ class World:
         os.mknod(self.path("shown/device"), stat.S_IFCHR | 0o666, os.makedev(1, 5))  # zero
         os.chmod(self.path("shown/device"), 0o666)
         self.usr_open = self.write(f"/usr/local/share/agentkernel-escape-{self.token}", mode=0o666)
+        self.usr_root = self.write(f"{self.usr_open}-root", mode=0o600, uid=0, gid=0)
+        self.usr_groups = self.write(f"{self.usr_open}-groups", self.shown_text if self.id else None, mode=0o040,
+                                     uid=0, gid=GROUP_ID)
         self.shm_files = [self.write(f"{d}/agentkernel-escape-{self.token}") for d in ("/dev/shm", "/tmp", "/var/tmp")]
         for top, dirs, files in os.walk(self.base):
             for name in dirs:
@@ -194,7 +198,9 @@ class World:
         self.state = self.path("home", "state")
 
     def make_key(self):
-        checked(libc.syscall(250, KEYCTL_JOIN_SESSION_KEYRING, None), "keyctl")
+        if not hasattr(own_session, "is_joined"):
+            checked(libc.syscall(250, KEYCTL_JOIN_SESSION_KEYRING, None), "keyctl")
+            own_session.is_joined = True
         payload = self.secret.encode()
         self.key = f"agentkernel-escape-{self.token}"
         checked(libc.syscall(248, b"user", self.key.encode(), payload, len(payload), KEY_SPEC_SESSION_KEYRING),
@@ -203,7 +209,8 @@ class World:
     def arguments(self, **more):
         """What the attacker is told."""
         told = {
-            "file": self.file, "home": self.path("home"), "usr_open": self.usr_open, "work": self.path("work"),
+            "file": self.file, "home": self.path("home"), "usr_open": self.usr_open, "usr_root": self.usr_root,
+            "usr_groups": self.usr_groups, "work": self.path("work"),
             "shown": "/shown", "shown_ro": "/shown-ro", "device": "/shown/device", "stdin_file": 1,
             "shm_file": os.path.basename(self.usr_open), "state": self.state, "binary": self.path("agentkernel"),
             "pid": self.process.pid, "ipc_key": self.shared.key, "queue": self.shared.queue, "key": self.key,
@@ -274,7 +281,7 @@ class World:
                         seen[f"capability {path}"] = True
                     continue
                 seen[path] = (st.st_mode, st.st_uid, digest(path) if stat.S_ISREG(st.st_mode) else None)
-        for path in [self.usr_open, *self.shm_files]:
+        for path in [self.usr_open, self.usr_root, self.usr_groups, *self.shm_files]:
             seen[path] = digest(path)
         return seen
 
@@ -308,7 +315,7 @@ class World:
         self.process.kill()
         self.process.wait()
         self.shared.remove()
-        for path in [self.usr_open, *self.shm_files]:
+        for path in [self.usr_open, self.usr_root, self.usr_groups, *self.shm_files]:
             os.unlink(path)
         shutil.rmtree(self.base, ignore_errors=True)
 
