@@ -69,7 +69,8 @@ const char *canary(const char *key); /* does not return if it was not given */
 bool has_canary(const char *key);
 long canary_number(const char *key);
 bool has_canary_text(const char *text, size_t len);
-pid_t victim(void); /* pid 1, or, outside, the process that is there for it */
+pid_t victim(void);       /* pid 1, or, outside, the process that is there for it */
+char state_of(pid_t pid); /* a letter, as in /proc/PID/stat; X if it cannot be seen */
 const char *errno_name(int error);
 const char *own_path(void); /* of this program */
 

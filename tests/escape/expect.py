@@ -12,6 +12,7 @@ EXCEPTIONS = (
     ("FS32", lambda p: p.caller == "user", "ESCAPED", "an ordinary caller cannot drop its groups (SECURITY.md)"),
     ("TT07", lambda p: p.caller == "user" and p.kind == "named" and p.image != "host", "ESCAPED",
      "an ordinary caller's pipes are the sandbox's user's too (SECURITY.md)"),
+    ("TT07", lambda p: p.event == "detached", "ESCAPED", "a detached command's pipes are the sandbox's own"),
     ("OK04", lambda p: p.profile == "restrictive", "denied", "no tracing at all"),
 )
 

@@ -212,21 +212,6 @@ static void move_init_pages(void)
 	tally_say(&t);
 }
 
-static char state_of(pid_t pid)
-{
-	char path[64], text[256] = "";
-	const char *end;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		return 'X';
-	(void)close(fd);
-	end = strrchr(text, ')');
-	return end && end[1] ? end[2] : 'X';
-}
-
 /* Where they are let through at all, they must not end or stop it. */
 static void signal_init(void)
 {

@@ -23,6 +23,7 @@ class Removal:
     place: Place = None
     host_side: object = None  # instead of a place: a case of hostside
     needed: tuple = ()
+    outside: str = ""  # what the world must say has happened to it
 
     @property
     def caller(self):
@@ -38,8 +39,8 @@ class Removal:
         return self.place, self.place.attack(world, variables=variables, only=",".join(self.cases))
 
 
-def off(*walls, cases, caller="root", host_side=None, needed=(), **place):
-    return Removal(walls, tuple(cases.split()), Place(caller, **place), host_side, needed)
+def off(*walls, cases, caller="root", host_side=None, needed=(), outside="", **place):
+    return Removal(walls, tuple(cases.split()), Place(caller, **place), host_side, needed, outside)
 
 
 LANDLOCK = ("landlock-files", "landlock-scopes")
@@ -48,24 +49,26 @@ REMOVALS = (
     # namespaces
     off("user-namespace", cases="FS31"),
     off("user-namespace", "pid-namespace", cases="PR08d PR08e", needed=("user-namespace",)),
-    off("ipc-namespace", cases="NS25a"),
+    off("user-namespace", "pid-namespace", "landlock-scopes", cases="NS05d", needed=("user-namespace",),
+        outside="the canary process has ended"),
+    off("ipc-namespace", cases="NS25a", outside="the secret was told"),
     off("ipc-namespace", "landlock-files", cases="NS25b"),
     off("uts-namespace", cases="NS16"),
     off("cgroup-namespace", cases="PR04b"),
-    off("network-namespace", cases="NW07a", profile="restrictive"),
+    off("network-namespace", cases="NW07a", profile="restrictive", outside="a listener was reached"),
     off("network-namespace", "landlock-scopes", cases="NW21a", profile="restrictive"),
     off("groups-dropped", cases="FS32"),
     off("inotify-share", cases="FS26"),
     # files
     off("old-root-gone", "landlock-files", cases="FS03b"),
-    off("programs-read-only", cases="FS05a"),
-    off("mounts-read-only", cases="FS05b"),
+    off("programs-read-only", cases="FS05a", outside="has changed"),
+    off("mounts-read-only", cases="FS05b", outside="shown-ro/file has changed"),
     off("root-read-only", "landlock-files", cases="FS07", profile="restrictive", caller="user"),
     off("proc-read-only", cases="PR02f"),
     off("proc-masks", cases="PR03b PR03c"),
-    off("credential-masks", cases="FS01c", profile="permissive"),
-    off("workspace-masks", cases="FS19"),
-    off("workspace-protection", cases="FS16a FS16b CP04"),
+    off("credential-masks", cases="FS01c", profile="permissive", outside="the secret was told"),
+    off("workspace-masks", cases="FS19", outside="the secret was told"),
+    off("workspace-protection", cases="FS16a FS16b CP04", outside=".git/hooks/pre-commit has changed"),
     off("own-devices", cases="FS22a FS22b"),
     off("nodev", cases="FS14b"),
     off("private-propagation", cases="FS34", host_side=hostside.later_mount),
@@ -78,10 +81,10 @@ REMOVALS = (
     # a root caller's init has changed its ids, and one that counts memory keeps a capability: the kernel hides both
     off("hidden-init", *LANDLOCK, cases="PR08a PR08b NS04a NS04b NS12b", caller="user",
         profile="permissive"),
-    off("set-id-refusal", cases="FS15a FS15b FS15c FS15d"),
+    off("set-id-refusal", cases="FS15a FS15b FS15c FS15d", outside="set-id"),
     off("own-keyring", "seccomp-keys", cases="NS18b"),
     # Landlock
-    off("landlock-files", cases="FS33"),
+    off("landlock-files", cases="FS33", outside="stdin has changed"),
     off("landlock-scopes", cases="NS05b NS05c"),
     # system calls
     off("seccomp", cases="NS01a NS01b NS02a NS02b NS19 NS20a NS20b NS21a NS22a NS29f TT01a"),
@@ -112,5 +115,5 @@ REMOVALS = (
     off("cgroup", "rlimits", cases="NS06", extra=("--pids", "60")),
     off("lifeline", "parents-death", cases="CP07", host_side=hostside.without_supervisor),
     # the gate
-    off("gate-addresses", cases="NW07b"),
+    off("gate-addresses", cases="NW07b", outside="a listener was reached"),
 )

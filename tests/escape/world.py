@@ -24,6 +24,7 @@ OTHER_ID = 4321  # owner of what is shown to root's sandboxes
 GROUP_ID = 54321  # a supplementary group of the caller
 PROGRAMS = ("agentkernel", "agentkernel-gate", "agentkernel-image", "escape")
 RUN_SECONDS = 60
+SECRET_SHOWN = 16  # so much of it is as good as all
 IPC_CREAT = 0o1000
 KEYCTL_JOIN_SESSION_KEYRING, KEY_SPEC_SESSION_KEYRING = 1, -3
 
@@ -146,9 +147,7 @@ class World:
         self.make_key()
         self.master, self.slave = pty.openpty()
         self.pts = os.ttyname(self.slave)
-        self.process = subprocess.Popen(
-            self.as_caller("sleep", "1000"), stdin=subprocess.DEVNULL,
-            env={"PATH": os.environ["PATH"], "SECRET": self.secret})
+        self.start_process()
         self.core_pattern = open("/proc/sys/kernel/core_pattern").read()
         self.mounts = sorted(line.split(" ", 2)[2] for line in open("/proc/self/mountinfo"))
         self.before = self.look()
@@ -205,6 +204,19 @@ class World:
         self.key = f"agentkernel-escape-{self.token}"
         checked(libc.syscall(248, b"user", self.key.encode(), payload, len(payload), KEY_SPEC_SESSION_KEYRING),
                 "add_key")
+
+    def start_process(self):
+        self.process = subprocess.Popen(
+            self.as_caller("sleep", "1000"), stdin=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "SECRET": self.secret})
+
+    def settle(self):
+        """From here on, what has changed before counts as how it must be."""
+        self.listeners.hits.clear()
+        self.outputs.clear()
+        if self.process.poll() is not None:
+            self.start_process()
+        self.before = self.look()
 
     def arguments(self, **more):
         """What the attacker is told."""
@@ -299,7 +311,7 @@ class World:
             wrong.append("shared memory has changed")
         if select.select([self.master], [], [], 0)[0]:
             wrong.append("something was written to the caller's terminal")
-        if any(self.secret in text for text in self.outputs):
+        if any(self.secret[:SECRET_SHOWN] in text for text in self.outputs):
             wrong.append("the secret was told")
         if self.mounts != sorted(line.split(" ", 2)[2] for line in open("/proc/self/mountinfo")):
             wrong.append("the host's mounts have changed")
@@ -332,6 +344,7 @@ class Place:
     slow: bool = False
     extra: tuple = ()  # more options
     lacks: tuple = ()  # arguments that are not given
+    program: str = "/escape"  # of the image, where nothing can be shown
 
     @property
     def name(self):
@@ -345,14 +358,17 @@ class Place:
         return self.profile != "restrictive" and self.user in ("", "root")
 
     def options(self, world):
-        words = ["--no-config", "-p", self.profile, "--image", self.image, "--mount", f"{world.path('escape')}:/escape:ro"]
+        words = ["--no-config", "-p", self.profile, "--image", self.image]
+        if self.program == "/escape":
+            words += ["--mount", f"{world.path('escape')}:/escape:ro"]
         if "shown" not in self.lacks:
             words += ["--mount", f"{world.path('shown')}:/shown"]
         if "work" not in self.lacks:
             words += ["--workspace", world.path("work"), "--mask", ".env"]
         elif self.profile == "permissive":
             words += ["--no-workspace"]
-        words += ["--mount", f"{world.path('shown-ro')}:/shown-ro:ro"]
+        if "shown_ro" not in self.lacks:
+            words += ["--mount", f"{world.path('shown-ro')}:/shown-ro:ro"]
         return words + list(self.extra)
 
     def told(self, world, **more):
@@ -366,11 +382,14 @@ class Place:
         """{case: (verdict, detail)}"""
         words = self.told(world, **({"only": only} if only else {}))
         user = ["-u", self.user] if self.user else []
-        if name:
-            done = world.ak("exec", "-T", *user, name, "/escape", *words, stdin=world.stdin, variables=variables,
+        if name and self.event == "detached":
+            task = world.must("exec", "-d", *user, name, self.program, *words, is_hostile=True)
+            done = world.ak("logs", "-f", name, task)
+        elif name:
+            done = world.ak("exec", "-T", *user, name, self.program, *words, stdin=world.stdin, variables=variables,
                             is_hostile=True)
         else:
-            done = world.ak("run", *user, *self.options(world), "/escape", *words, stdin=world.stdin,
+            done = world.ak("run", *user, *self.options(world), self.program, *words, stdin=world.stdin,
                             variables=variables, is_hostile=True)
         return parse(done, self.name)
 
