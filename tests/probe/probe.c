@@ -122,27 +122,9 @@ static void try_chmod(char **argv)
 	answer(chmod(arg(argv, 0), (mode_t)number(argv, 1)));
 }
 
-static void try_create_mode(char **argv)
-{
-	answer(open(arg(argv, 0), O_WRONLY | O_CREAT | O_EXCL, number(argv, 1)));
-}
-
 static void try_fchmod(char **argv)
 {
 	answer(fchmod(number(argv, 0), (mode_t)number(argv, 1)));
-}
-
-/* cap_setuid=ep, in the form of version 2 */
-static void try_setfcap(char **argv)
-{
-	const uint32_t capability[5] = { 0x02000001, 1u << 7, 0, 0, 0 };
-
-	answer(setxattr(arg(argv, 0), "security.capability", capability, sizeof(capability), 0));
-}
-
-static void try_mknod(char **argv)
-{
-	answer(mknod(arg(argv, 0), S_IFBLK | 0666, (dev_t)0x0fe00));
 }
 
 static void try_fill(char **argv)
@@ -169,23 +151,6 @@ static void try_inodes(char **argv)
 			break;
 	}
 	printf("%s after %d\n", errno_name(errno), count);
-}
-
-/* Leaves a chroot of our own by a kept descriptor, then looks for a file of the host. */
-static void try_chroot_walk(char **argv)
-{
-	int fd = open("/", O_RDONLY | O_DIRECTORY);
-
-	(void)mkdir("/tmp/jail", 0755);
-	if (chroot("/tmp/jail") < 0) {
-		answer(-1);
-		return;
-	}
-	(void)fchdir(fd);
-	for (int i = 0; i < 64; i++)
-		(void)chdir("..");
-	(void)chroot(".");
-	try_read(argv);
 }
 
 /* ---- descriptors and terminals ---- */
@@ -248,40 +213,9 @@ static void try_unshare(char **argv)
 	answer(unshare(number(argv, 0)));
 }
 
-static void try_clone_flags(char **argv)
-{
-	long pid = syscall(SYS_clone, (unsigned long)number(argv, 0) | SIGCHLD, 0, 0, 0, 0);
-
-	if (pid == 0)
-		_exit(0);
-	answer(pid);
-}
-
-static void try_clone3(char **argv)
-{
-	struct clone_args args = { .flags = (uint64_t)number(argv, 0), .exit_signal = SIGCHLD };
-	long pid = syscall(SYS_clone3, &args, sizeof(args));
-
-	if (pid == 0)
-		_exit(0);
-	answer(pid);
-}
-
-static void try_setns(char **argv)
-{
-	int fd = open(arg(argv, 0), O_RDONLY);
-
-	answer(fd < 0 ? fd : setns(fd, 0));
-}
-
 static void try_mount(char **argv)
 {
 	answer(mount("none", arg(argv, 0), "tmpfs", 0, NULL));
-}
-
-static void try_remount(char **argv)
-{
-	answer(mount(NULL, arg(argv, 0), NULL, MS_REMOUNT | MS_BIND, NULL));
 }
 
 static void show_caps(char **argv)
@@ -307,66 +241,9 @@ static void show_caps(char **argv)
 	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
-static void try_setuid(char **argv)
-{
-	answer(setresuid((uid_t)number(argv, 0), (uid_t)number(argv, 0), (uid_t)number(argv, 0)));
-}
-
-static void try_ptrace(char **argv)
-{
-	answer(ptrace(PTRACE_ATTACH, number(argv, 0), 0, 0));
-}
-
-static void try_trace_child(char **argv)
-{
-	pid_t pid = fork();
-
-	(void)argv;
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
-	answer(ptrace(PTRACE_ATTACH, pid, 0, 0));
-	(void)kill(pid, SIGKILL);
-}
-
 static void try_kill(char **argv)
 {
 	answer(kill(number(argv, 0), number(argv, 1)));
-}
-
-static void try_rlimit(char **argv)
-{
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-
-	answer(setrlimit(number(argv, 0), &limit));
-}
-
-/* The same user inside as our pid 1, whose limits must not be theirs to set. */
-static void try_limit_init(char **argv)
-{
-	const struct rlimit low = { 2, 2 };
-
-	(void)argv;
-	answer(syscall(SYS_prlimit64, 1, RLIMIT_NOFILE, &low, NULL));
-}
-
-static void try_idle_init(char **argv)
-{
-	const struct sched_param none = { 0 };
-
-	(void)argv;
-	answer(syscall(SYS_sched_setscheduler, 1, SCHED_IDLE, &none));
-}
-
-static void count_inotify(char **argv)
-{
-	int count = 0;
-
-	(void)argv;
-	while (count < 1000 && syscall(SYS_inotify_init1, 0) >= 0)
-		count++;
-	printf("%s after %d\n", errno_name(errno), count);
 }
 
 static void try_affinity(char **argv)
@@ -396,45 +273,7 @@ static void try_syscall(char **argv)
 		long nr, a, b, c, d;
 	} calls[] = {
 		{ "bpf", SYS_bpf, 0, (long)&(uint64_t[16]){ 2, 4, 4, 1 }, 72 },
-		{ "perf_event_open", SYS_perf_event_open, (long)&(uint64_t[32]){ 0x8000000001 }, 0,
-		  -1, -1 },
-		{ "userfaultfd", SYS_userfaultfd, 1 },
 		{ "io_uring_setup", SYS_io_uring_setup, 4, (long)&(char[256]){ 0 } },
-		{ "keyctl", SYS_keyctl, 0, -3, 1 },
-		{ "add_key", SYS_add_key, (long)"user", (long)"k", (long)"v", 1 },
-		{ "pivot_root", SYS_pivot_root, (long)"/tmp", (long)"/tmp" },
-		{ "move_mount", SYS_move_mount, -1, (long)"", -1, (long)"" },
-		{ "open_tree", SYS_open_tree, AT_FDCWD, (long)"/", 1 },
-		{ "fsopen", SYS_fsopen, (long)"tmpfs", 0 },
-		{ "mount_setattr", SYS_mount_setattr, AT_FDCWD, (long)"/usr", 0,
-		  (long)&(uint64_t[4]){ 0 } },
-		{ "umount", SYS_umount2, (long)"/proc", 2 },
-		{ "open_by_handle_at", SYS_open_by_handle_at, AT_FDCWD, (long)&(int[40]){ 8, 1 },
-		  0 },
-		{ "fanotify_init", SYS_fanotify_init, 0, 0 },
-		{ "init_module", SYS_init_module, 0, 0, (long)"" },
-		{ "finit_module", SYS_finit_module, 0, (long)"", 0 },
-		{ "delete_module", SYS_delete_module, (long)"x", 0 },
-		{ "kexec_load", SYS_kexec_load, 0, 0, 0, 0 },
-		{ "reboot", SYS_reboot, 0xfee1dead, 672274793, 0 },
-		{ "swapon", SYS_swapon, (long)"/tmp", 0 },
-		{ "acct", SYS_acct, 0 },
-		{ "syslog", SYS_syslog, 3, (long)&(char[16]){ 0 }, 16 },
-		{ "settimeofday", SYS_settimeofday, (long)&(long[2]){ 1, 1 }, 0 },
-		{ "clock_settime", SYS_clock_settime, 0, (long)&(long[2]){ 1, 1 } },
-		{ "sethostname", SYS_sethostname, (long)"x", 1 },
-		{ "quotactl", SYS_quotactl, 0, 0, 0, 0 },
-		{ "personality", SYS_personality, 0x0400000 },
-		{ "kcmp", SYS_kcmp, 1, 1, 0, 0 },
-		{ "pidfd_getfd", SYS_pidfd_getfd, 0, 0, 0 },
-		{ "process_vm_readv", SYS_process_vm_readv, 1, 0, 0, 0 },
-		{ "memfd_secret", 447, 0 },
-		{ "io_setup", SYS_io_setup, 1, (long)&(long){ 0 } },
-#ifdef SYS_iopl
-		{ "iopl", SYS_iopl, 3 },
-		{ "ioperm", SYS_ioperm, 0, 1, 1 },
-		{ "modify_ldt", SYS_modify_ldt, 0, (long)&(char[16]){ 0 }, 16 },
-#endif
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -447,37 +286,7 @@ static void try_syscall(char **argv)
 	exit(2);
 }
 
-/* getpid through the x32 numbers */
-static void try_x32(char **argv)
-{
-	(void)argv;
-	answer(syscall(X32_BIT | SYS_getpid));
-}
-
-/* getpid through the 32-bit entry: another architecture to the filter */
-static void try_int80(char **argv)
-{
-	(void)argv;
-#ifdef __x86_64__
-	long result;
-
-	__asm__ volatile("int $0x80"
-			 : "=a"(result)
-			 : "a"(20L)
-			 : "memory", "r8", "r9", "r10", "r11");
-	errno = result < 0 ? (int)-result : 0;
-	answer(result < 0 ? -1 : 0);
-#else
-	puts("ENOSYS");
-#endif
-}
-
 /* ---- network ---- */
-
-static void try_socket(char **argv)
-{
-	answer(socket(number(argv, 0), number(argv, 1), number(argv, 2)));
-}
 
 static void try_connect(char **argv)
 {
@@ -719,13 +528,9 @@ static const struct {
 	{ "read", try_read },
 	{ "write", try_write },
 	{ "chmod", try_chmod },
-	{ "create-mode", try_create_mode },
 	{ "fchmod", try_fchmod },
-	{ "setfcap", try_setfcap },
-	{ "mknod", try_mknod },
 	{ "fill", try_fill },
 	{ "inodes", try_inodes },
-	{ "chroot-walk", try_chroot_walk },
 	{ "fds", list_fds },
 	{ "tiocsti", try_tiocsti },
 	{ "tiocsti-high", try_tiocsti_high },
@@ -733,26 +538,12 @@ static const struct {
 	{ "reopen", try_reopen },
 	{ "tty", show_tty },
 	{ "unshare", try_unshare },
-	{ "clone", try_clone_flags },
-	{ "clone3", try_clone3 },
-	{ "setns", try_setns },
 	{ "mount", try_mount },
-	{ "remount", try_remount },
 	{ "caps", show_caps },
-	{ "setuid", try_setuid },
-	{ "ptrace", try_ptrace },
-	{ "trace-child", try_trace_child },
 	{ "kill", try_kill },
-	{ "rlimit", try_rlimit },
-	{ "limit-init", try_limit_init },
-	{ "idle-init", try_idle_init },
-	{ "inotify", count_inotify },
 	{ "affinity", try_affinity },
 	{ "cpus", show_cpus },
 	{ "syscall", try_syscall },
-	{ "x32", try_x32 },
-	{ "int80", try_int80 },
-	{ "socket", try_socket },
 	{ "connect", try_connect },
 	{ "udp", try_udp },
 	{ "unix", try_unix },
