@@ -99,6 +99,9 @@ static int find_linked(struct collection *c, int links_fd, struct names *ret, st
 	for (size_t i = 0; i < names.count; i++) {
 		ssize_t n = readlinkat(links_fd, names.list[i], target, sizeof(target) - 1);
 
+		/* whatever it leads to would be taken for garbage; no link is none of ours */
+		if (n < 0 && errno != EINVAL && errno != ENOENT)
+			return err_sys(e, errno, "read what '%s' leads to", names.list[i]);
 		if (names.list[i][0] == '.' || n <= 0) { /* of a process that was killed */
 			if (!(c->flags & STOREGC_DRY))
 				(void)unlinkat(links_fd, names.list[i], 0);
@@ -194,11 +197,14 @@ static bool is_temporary(const char *name)
 static int judge_record(struct collection *c, const char *id, struct err *e)
 {
 	cleanup_fd int fd = openat(c->store->records_fd, id, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int sys = fd < 0 ? errno : 0;
 	bool is_named = !(c->flags & STOREGC_UNUSED) && names_have(&c->named, id);
 	bool is_used = (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) || names_have(&c->pinned, id);
 	CLEANUP(record_done) struct record r = { 0 };
 	cleanup_fd int reading_fd = -1;
 
+	if (sys != 0 && sys != ENOENT && sys != ELOOP) /* then nobody knows who uses it */
+		return err_sys(e, sys, "open record %s", id);
 	if (is_used || is_named) {
 		/* our own lock would make us wait for ourselves */
 		cleanup_closep(&fd);
@@ -229,7 +235,7 @@ static int judge_records(struct collection *c, struct err *e)
 		(void)snprintf(id, sizeof(id), "%s", names.list[i]);
 		/* marks of records that are gone, and what killed processes left */
 		if (is_temporary(names.list[i]) && !(c->flags & STOREGC_DRY) &&
-		    faccessat(c->store->records_fd, id, F_OK, 0) < 0)
+		    faccessat(c->store->records_fd, id, F_OK, 0) < 0 && errno == ENOENT)
 			(void)unlinkat(c->store->records_fd, names.list[i], 0);
 	}
 	return 0;
