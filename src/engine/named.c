@@ -556,7 +556,9 @@ bool named_is_locked(const struct named *n)
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
 	cleanup_fd int fd = openat(n->dir_fd, LOCK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
-	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	if (fd < 0)
+		return !file_is_absence(-errno);
+	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
 enum named_state named_judge(const struct named *n, const struct named_run *r,
@@ -745,7 +747,7 @@ static bool is_worked_on(int dir_fd, const char *name)
 
 	named_init(&n);
 	n.dir_fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	is_locked = n.dir_fd >= 0 && named_is_locked(&n);
+	is_locked = n.dir_fd >= 0 ? named_is_locked(&n) : !file_is_absence(-errno);
 	named_done(&n);
 	return is_locked;
 }

@@ -125,8 +125,9 @@ void named_sweep_disks(const struct named *n);
 ERR_CHECKED int named_lock(struct named *n, struct err *e);
 /* The same, but waits for the other to finish, so long at most. */
 ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);
-void named_unlock(struct named *n);          /* may run twice */
-bool named_is_locked(const struct named *n); /* by anyone, us included */
+void named_unlock(struct named *n); /* may run twice */
+/* By anyone, us included. Where nobody can tell, somebody has it: nothing is removed then. */
+bool named_is_locked(const struct named *n);
 
 /* ERR_NOT_FOUND: never started. */
 ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);

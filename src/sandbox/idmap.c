@@ -210,8 +210,9 @@ static int open_namespace(write_maps_fn *write_maps, const void *context, int *r
 		if (fd < 0)
 			(void)err_sys(e, errno, "open a user namespace");
 	}
-	(void)kill(pid, SIGKILL); /* ours, and not yet reaped: the pid cannot be another's */
-	(void)waitpid(pid, NULL, 0);
+	/* ours, and not yet reaped: the pid cannot be another's; it ends with us in any case */
+	if (kill(pid, SIGKILL) == 0)
+		(void)waitpid(pid, NULL, 0);
 	if (fd < 0)
 		return -1;
 	*ret_fd = fd;
