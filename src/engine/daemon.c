@@ -180,11 +180,11 @@ static _Noreturn void be_warm(struct keeper *k, const struct pool *p, int channe
 
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (channel_fd != 3)
-		(void)dup3(channel_fd, 3, O_CLOEXEC);
-	else
-		(void)fcntl(3, F_SETFD, FD_CLOEXEC);
-	(void)syscall(SYS_close_range, 4, ~0u, 0);
+	/* what others wait at must not stay open in us */
+	if ((channel_fd != 3 ? dup3(channel_fd, 3, O_CLOEXEC) : fcntl(3, F_SETFD, FD_CLOEXEC)) <
+		    0 ||
+	    syscall(SYS_close_range, 4, ~0u, 0) < 0)
+		_exit(EXIT_FAILURE);
 	warm_main(&o);
 }
 

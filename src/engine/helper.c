@@ -95,11 +95,15 @@ static int plan_descriptors(struct plan *p, const struct helper_descriptor *d, u
 
 static _Noreturn void become(const struct plan *p)
 {
+	/* with another descriptor in the place of one of its own it must not run */
 	for (int stream = 0; stream <= STDERR_FILENO; stream++)
-		(void)dup2(p->null_fd, stream);
+		if (dup2(p->null_fd, stream) < 0)
+			_exit(EXIT_NOT_EXECUTED);
 	for (unsigned i = 0; i < p->count; i++)
-		(void)dup2(p->from[i], p->to[i]);
-	(void)syscall(SYS_close_range, p->highest + 1, ~0u, 0);
+		if (dup2(p->from[i], p->to[i]) < 0)
+			_exit(EXIT_NOT_EXECUTED);
+	if (syscall(SYS_close_range, p->highest + 1, ~0u, 0) < 0)
+		_exit(EXIT_NOT_EXECUTED);
 	if (!p->options->is_in_session)
 		(void)setsid();
 	signals_reset();
