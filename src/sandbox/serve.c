@@ -616,10 +616,14 @@ static int keep_only(struct server *s, struct err *e)
 			return err_sys(e, errno, "keep init's descriptors");
 		**fd = moved;
 	}
-	if (lock_fd >= 0)
-		lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, 64 + count);
-	for (unsigned i = 0; i < s->watch.tmpfs_count; i++)
+	/* our ids stay ours for as long as we live, also where nobody else holds their lock */
+	if (lock_fd >= 0 && fcntl(lock_fd, F_DUPFD_CLOEXEC, 64 + count) < 0)
+		return err_sys(e, errno, "keep init's descriptors");
+	for (unsigned i = 0; i < s->watch.tmpfs_count; i++) {
 		s->watch.tmpfs_fd[i] = fcntl(s->watch.tmpfs_fd[i], F_DUPFD_CLOEXEC, 80);
+		if (s->watch.tmpfs_fd[i] < 0)
+			return err_sys(e, errno, "keep init's descriptors");
+	}
 	if (syscall(SYS_close_range, 0u, 63u, 0) < 0 || syscall(SYS_close_range, 128u, ~0u, 0) < 0)
 		return err_sys(e, errno, "close init's descriptors");
 	/* 0, 1 and 2 are nobody's: what a command is given must not land there by chance */
