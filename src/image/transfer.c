@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "image/fileunpack.h"
 #include "image/layer.h"
 #include "image/layerconfine.h"
@@ -152,7 +153,7 @@ static const char *last_part(const char *path)
 static int find_source(const struct request *q, int *ret_fd, const char **ret_name, struct err *e)
 {
 	const char *last = last_part(q->name);
-	cleanup_free char *parent = last ? strndup(q->name, (size_t)(last - q->name)) : NULL;
+	cleanup_free char *parent = last ? mem_dup_bytes(q->name, (size_t)(last - q->name)) : NULL;
 	cleanup_fd int fd = -1;
 	struct stat st;
 
