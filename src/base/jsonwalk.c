@@ -1,6 +1,7 @@
 /* jsonwalk - through a JSON document that was checked; see jsonwalk.h. */
 #include "base/jsonwalk.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ const char *jsonwalk_skip_gap(const char *at, const char *end)
 		if (!jsonwalk_is_comment(at, end))
 			return at;
 		at = jsonwalk_comment_end(at, end);
+		assert(at); /* jsonscan has seen its end */
 	}
 }
 
@@ -84,6 +86,7 @@ const char *jsonwalk_skip_value(const char *at, const char *end)
 
 bool jsonwalk_item(const char *at, const char *end, struct jsonwalk_member *ret)
 {
+	*ret = (struct jsonwalk_member){ 0 };
 	at = jsonwalk_skip_gap(at, end);
 	if (*at == ']')
 		return false;
@@ -274,8 +277,7 @@ static bool is_same_object(const char *a, const char *a_end, const char *b, cons
 	struct jsonwalk_member x, y, last;
 
 	for (const char *at = a + 1; jsonwalk_member(at, a_end, &x); at = x.next) {
-		(void)find_key_of(a, a_end, &x, &last);
-		if (last.key != x.key)
+		if (!find_key_of(a, a_end, &x, &last) || last.key != x.key)
 			continue;
 		if (!find_key_of(b, b_end, &x, &y) ||
 		    !jsonwalk_is_same(x.value, x.value_end, y.value, y.value_end))

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/imagehelper.h"
 
+#include <assert.h>
 #include <string.h>
 
 int imagewords_read(const struct imagewords_command *c, char **argv,
@@ -89,6 +90,7 @@ static void sort_out(enum imagewords_shape shape, const struct imagewords_flags 
 		break;
 	case IMAGEWORDS_REFERENCE_FILE:
 	case IMAGEWORDS_REFERENCES_FILE:
+		assert(count > 0); /* the shape was checked */
 		q->file = words[count - 1];
 		words[count - 1] = NULL;
 		break;

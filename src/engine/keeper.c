@@ -29,6 +29,7 @@
 #include "sandbox/order.h"
 #include "sandbox/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -998,6 +999,7 @@ static void serve(struct keeper *k)
 			capacity = needed + 8;
 			polled = mem_grow(polled, capacity, sizeof(*polled));
 		}
+		assert(polled); /* there are slots before the first client */
 		turn(k, polled);
 	}
 	free(polled);

@@ -255,6 +255,7 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 		.environ_list = environ_list,
 		.named = n,
 		.policy = policy,
+		/* cppcheck-suppress uninitvar ; its address alone */
 		.image = n->image_pin ? &image : NULL,
 	};
 	int r = -1;

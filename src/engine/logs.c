@@ -11,6 +11,7 @@
 #include "engine/named.h"
 #include "engine/tasks.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -134,6 +135,7 @@ static void give(struct logs *l, const struct tasklog_chunk *chunk, const char *
 
 	if (chunk->stream == TASKLOG_END) {
 		l->has_ended = true;
+		assert(bytes); /* an end has its length, or it is none */
 		memcpy(&l->end, bytes, sizeof(l->end));
 		return;
 	}

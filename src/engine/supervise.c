@@ -238,6 +238,7 @@ static int turn(struct loop *l, struct err *e)
 		return on_report(l, e);
 	if (polled[SLOT_LIFELINE].revents)
 		return err_set(e, ERR_BUSY, "the call was cancelled");
+	/* without one its descriptor is -1, which has no events; NOLINTNEXTLINE(*CallAndMessage) */
 	if (polled[SLOT_OTHER].revents && l->options->on_other(l->options->context, e) < 0)
 		return -1;
 	leave_if_asked(l);

@@ -161,6 +161,7 @@ static int push(struct copy *c, int from_fd, int to_fd, bool is_above, bool hide
 	struct level l = { .to_fd = to_fd, .is_above = is_above, .hides = hides };
 	int r = open_list(from_fd, &l.from);
 
+	assert(r < 0 || l.from);
 	if (r == 0)
 		r = identify(dirfd(l.from), &l.from_is);
 	if (r == 0)
@@ -478,6 +479,7 @@ static int copy_all(struct copy *c, struct err *e)
 	while (c->level_count > 0) {
 		const struct dirent *entry;
 
+		assert(top(c)->from); /* pop() opens it again */
 		errno = 0;
 		entry = readdir(top(c)->from);
 		if (!entry && errno != 0)

@@ -118,9 +118,8 @@ static void on_client(struct warm *w)
 static void on_events(struct warm *w)
 {
 	struct frame f;
-	int r;
 
-	while ((r = frame_receive(w->session.sandbox.orders_fd, FRAME_NO_WAIT, &f)) == 1) {
+	while (frame_receive(w->session.sandbox.orders_fd, FRAME_NO_WAIT, &f) == 1) {
 		w->has_ended = w->has_ended || f.kind == EVENT_ENDED;
 		frame_done(&f);
 	}

@@ -234,7 +234,7 @@ static int open_parent(int base_fd, const char *name)
 	int fd = mount_open_plain(base_fd, parent ? parent : ".", flags);
 
 	if (fd == -ELOOP) {
-		linked_fd = openat(base_fd, parent, flags);
+		linked_fd = openat(base_fd, parent ? parent : ".", flags);
 		if (linked_fd < 0)
 			return -errno;
 		fd = is_below(base_fd, linked_fd) ? take_fd(&linked_fd) : -ELOOP;

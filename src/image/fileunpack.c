@@ -158,6 +158,7 @@ static int open_beneath(const struct unpack *u, const char *path, size_t len)
 	assert(len < sizeof(text));
 	if (len > 0) {
 		memcpy(text, path, len);
+		/* cppcheck-suppress arrayIndexOutOfBoundsCond ; see the assert */
 		text[len] = '\0';
 	}
 	for (int i = 0; i < ATTEMPTS_MAX && fd < 0; i++) {

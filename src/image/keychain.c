@@ -150,7 +150,7 @@ static int wait_readable(const struct run *r, int fd, const struct keychain_requ
 			 struct err *e)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t now = clock_now_ms();
+	uint64_t now;
 	int n;
 
 	do {

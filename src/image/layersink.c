@@ -90,6 +90,7 @@ static int put_gzip(struct layersink *s, const void *bytes, size_t len, int flus
 		assert(r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR);
 		r = put(s, s->out, OUT_BYTES - s->gzip.avail_out);
 	} while (r == 0 && s->gzip.avail_out == 0);
+	/* cppcheck-suppress uninitvar ; the loop sets it */
 	return r;
 }
 

@@ -207,6 +207,7 @@ static int lock_missing(struct fetch *f, struct err *e)
 	for (unsigned n = 0; n < m->layer_count; n++)
 		if (!store_has_blob(f->store, m->layers[n].digest))
 			missing[count++] = &m->layers[n];
+	/* cppcheck-suppress uninitvar ; below count all are set */
 	qsort(missing, count, sizeof(missing[0]), by_digest);
 	for (unsigned n = 0; n < count; n++) {
 		unsigned layer = (unsigned)(missing[n] - m->layers);

@@ -19,6 +19,7 @@
 #include "ops/call.h"
 #include "policy/ratelimit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -405,6 +406,7 @@ static unsigned fill(const struct server *s, struct pollfd *polled)
 	bool is_full = s->output.len - s->output_done > OUTPUT_HIGH_BYTES;
 	unsigned count = SLOT_FIRST_CALL;
 
+	assert(polled); /* there are slots before the first call */
 	polled[SLOT_INPUT] = (struct pollfd){ .fd = s->is_ending || is_full ? -1 : STDIN_FILENO,
 					      .events = POLLIN };
 	polled[SLOT_OUTPUT] =

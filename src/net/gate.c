@@ -168,7 +168,7 @@ static void say_trouble(const struct err *e)
 
 	(void)snprintf(words, sizeof(words), GATE_TROUBLE "%s", e->msg);
 	(void)tell(words);
-	fprintf(stderr, "agentkernel-gate: %s\n", e->msg);
+	(void)fprintf(stderr, "agentkernel-gate: %s\n", e->msg);
 }
 
 static void linger(struct server *s)

@@ -358,7 +358,7 @@ void resolve_free(struct resolve *r)
 		return;
 	ares_destroy(r->channel);
 	(void)evtimer_del(&r->timer);
-	while (!TAILQ_EMPTY(&r->entries))
+	while (!TAILQ_EMPTY(&r->entries)) /* as drop() takes it out: NOLINTNEXTLINE(*Malloc) */
 		drop(TAILQ_FIRST(&r->entries));
 	free(r);
 }

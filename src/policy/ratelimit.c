@@ -93,6 +93,7 @@ int ratelimit_take(struct ratelimit *r, const char *caller, const char *tool, ui
 	struct pair *p = find(r, caller, tool);
 	uint64_t free_at_ms;
 
+	assert(r->calls > 0);
 	if (p->count == r->calls) {
 		free_at_ms = p->moments[p->next] + r->window_ms;
 		if (now_ms < free_at_ms) {

@@ -387,6 +387,7 @@ static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct
 			return err_sys(e, -dir_fd, "find '%s' to protect it", path);
 		if (pin(dir_fd, path, 0, e) < 0)
 			return -1;
+		/* cppcheck-suppress nullPointerRedundantCheck ; the loop has just looked */
 		*slash = '/';
 	}
 	return 0;

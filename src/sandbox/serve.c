@@ -36,6 +36,7 @@
 #include "sandbox/tasklog.h"
 #include "sandbox/tty.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -695,6 +696,7 @@ void serve_run(const struct init_options *o)
 			capacity = SLOT_FIRST_OUTPUT + s.count * TASK_OUTPUTS * 2;
 			polled = mem_grow(polled, capacity, sizeof(*polled));
 		}
+		assert(polled); /* there are slots before the first task */
 		turn(&s, polled);
 	}
 }
