@@ -62,7 +62,8 @@
 	X(CGROUP, "cgroup")                                                                        \
 	X(LIFELINE, "lifeline")                                                                    \
 	X(PARENTS_DEATH, "parents-death")                                                          \
-	X(GATE_ADDRESSES, "gate-addresses")
+	X(GATE_ADDRESSES, "gate-addresses")                                                        \
+	X(COPIES_IN_ROOT, "copies-in-root")
 
 enum wall {
 #define WALL_NAME(symbol, name) WALL_##symbol,

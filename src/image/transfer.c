@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/wall.h"
 #include "image/fileunpack.h"
 #include "image/layer.h"
 #include "image/layerconfine.h"
@@ -76,10 +77,14 @@ static int open_path(const struct request *q, const char *path, int flags)
 {
 	const struct open_how how = {
 		.flags = (unsigned)flags | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = wall_stands(WALL_COPIES_IN_ROOT)
+				   ? RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS
+				   : 0,
 	};
 	int fd = -1;
 
+	if (is_yes(q->root) && !wall_stands(WALL_COPIES_IN_ROOT))
+		path += strspn(path, "/");
 	if (!is_yes(q->root))
 		fd = openat(TOOL_DIR_FD, path, flags | O_CLOEXEC);
 	for (int i = 0; i < ATTEMPTS_MAX && is_yes(q->root) && fd < 0; i++) {

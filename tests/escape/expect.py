@@ -22,13 +22,12 @@ NO_CONTROL = {
     "FS34": "walls",
     "NS12b": "walls",  # it would run the machine's own pid 1 once more
     "NS30": "the kernel has been repaired (since 5.16.11)",
-    "PR06": "walls",
+    "PR06": "what is no mount can be removed anywhere",
     "NS01c": "the kernel refuses it too",
     "NS22b": "this kernel has no x32 entry (CONFIG_X86_X32_ABI)",
     "NS22c": "no kernel has these calls",
     "FS15e": "a link within one mount works anywhere",
     "NW06": "there is no cloud here; NW07b is the same wall",
-    "CP01": "walls",
 }
 
 # What a kernel may have been built without: the answer outside, and what is missing.

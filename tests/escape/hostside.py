@@ -4,6 +4,7 @@ that races, a terminal that could be typed into, a mount that comes later.
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import threading
@@ -137,24 +138,26 @@ def copy_race(world, variables=None):
     """CVE-2018-15664: directory and link change places while files are copied out and in."""
     place = Place(world.caller, kind="named", event="races with copies")
     victim = world.path("own/victim")
+    for path in victim, world.path("own/out"):
+        shutil.rmtree(path, ignore_errors=True)
     os.makedirs(victim, exist_ok=True)
     world.write(f"{victim}/secret")
     os.makedirs(world.path("own/out"), exist_ok=True)
     for path in victim, world.path("own/out"):
         os.chown(path, world.id, world.id)
     name, out = "racer", world.path("own/out")
-    world.must("sandbox", "create", name, "--no-config", variables=variables)
+    world.must("sandbox", "create", name, "--no-config", "--mount", f"{world.path('escape')}:/escape:ro",
+               variables=variables)
     world.must("sandbox", "start", name, variables=variables)
-    swap = f"""mkdir -p /race/real && echo own >/race/real/secret && ln -s {victim} /race/link && cd /race &&
-        while :; do mv -T --exchange real link 2>/dev/null ||
-        {{ mv -T real tmp; mv -T link real; mv -T tmp link; }}; done"""
-    world.must("exec", "-d", name, "sh", "-c", swap)
+    world.must("exec", name, "sh", "-c",
+               f"mkdir -p /race/real && echo own >/race/real/secret && ln -s {victim} /race/link")
+    world.must("exec", "-d", name, "/escape", "swap", "/race/real", "/race/link")
     world.write(world.path("own/in/secret"), "planted")
     escaped = None
     for i in range(COPIES):
-        world.ak("cp", f"{name}:/race/real/secret", f"{out}/{i}")
-        world.ak("cp", f"{name}:/race/real", f"{out}/tree{i}")
-        world.ak("cp", world.path("own/in/secret"), f"{name}:/race/real/planted")
+        world.ak("cp", f"{name}:/race/real/secret", f"{out}/{i}", variables=variables)
+        world.ak("cp", f"{name}:/race/real", f"{out}/tree{i}", variables=variables)
+        world.ak("cp", world.path("own/in/secret"), f"{name}:/race/real/planted", variables=variables)
     for top, _, files in os.walk(out):
         for file in files:
             with open(os.path.join(top, file)) as f:

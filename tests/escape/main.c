@@ -18,12 +18,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CASE_SECONDS_MAX 10
 #define DETAIL_MAX_BYTES 160
+#define RENAME_EXCHANGE 2
 #define RESULT_FD 200 /* out of the way of what cases open and look for */
 
 enum verdict { DENIED, ESCAPED, BROKEN, ABSENT, WORKS, VERDICT_COUNT };
@@ -461,6 +463,10 @@ int main(int argc, char **argv)
 		printf("%d %d\n", (int)getuid(), (int)geteuid());
 		return 0;
 	}
+	if (argc == 4 && strcmp(argv[1], "swap") == 0) /* the race with copies */
+		for (;;)
+			(void)syscall(SYS_renameat2, AT_FDCWD, argv[2], AT_FDCWD, argv[3],
+				      RENAME_EXCHANGE);
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* pid 1 gives up its privileges after it has started us: not before it waits is it complete
 	 */

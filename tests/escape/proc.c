@@ -316,18 +316,19 @@ static void count_processes(void)
 
 static void overwrite_program(void)
 {
-	static const char *const links[] = { "/proc/self/exe", "/proc/1/exe" };
 	struct tally t = { 0 };
-	int path_fd = open("/proc/1/exe", O_PATH);
-	char path[64];
+	char exe[64], path[64];
+	int path_fd;
 
-	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
-		tally_result(&t, open(links[i], O_WRONLY), links[i]);
+	(void)snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)victim());
+	tally_result(&t, open("/proc/self/exe", O_WRONLY), "writing this program");
+	tally_result(&t, open(exe, O_WRONLY), "writing the program of pid 1");
+	tally_result(&t, open(canary("binary"), O_WRONLY), "writing it by its path");
 	/* the trick of the exploit: keep a name for it, and write once it does not run any more */
-	tally_result(&t, path_fd, "keeping our program by O_PATH");
+	path_fd = open(exe, O_PATH);
+	tally_result(&t, path_fd, "keeping the program of pid 1 by O_PATH");
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	tally_result(&t, open(path, O_WRONLY), "writing it by a kept name");
-	tally_result(&t, open(canary("binary"), O_WRONLY), "writing it by its path");
 	tally_say(&t);
 }
 

@@ -24,6 +24,7 @@ OTHER_ID = 4321  # owner of what is shown to root's sandboxes
 GROUP_ID = 54321  # a supplementary group of the caller
 PROGRAMS = ("agentkernel", "agentkernel-gate", "agentkernel-image", "escape")
 RUN_SECONDS = 60
+BYSTANDER = "bystander"  # a sandbox that has nothing to do with it
 SECRET_SHOWN = 16  # so much of it is as good as all
 IPC_CREAT = 0o1000
 KEYCTL_JOIN_SESSION_KEYRING, KEY_SPEC_SESSION_KEYRING = 1, -3
@@ -228,7 +229,7 @@ class World:
             "pid": self.process.pid, "ipc_key": self.shared.key, "queue": self.shared.queue, "key": self.key,
             "host_name": os.uname().nodename, "port": self.listeners.port, "udp_port": self.listeners.udp_port,
             "address": own_address(), "abstract": self.listeners.abstract, "socket": self.listeners.path,
-            "control": f"{self.state}/sandboxes/x/control.sock", "pts": os.path.basename(self.pts),
+            "control": f"{self.state}/sandboxes/{BYSTANDER}/control.sock", "pts": os.path.basename(self.pts),
             "pts_dev": os.stat(self.pts).st_dev, "caps": 0,
         }
         told.update(more)
@@ -316,6 +317,13 @@ class World:
         if self.mounts != sorted(line.split(" ", 2)[2] for line in open("/proc/self/mountinfo")):
             wrong.append("the host's mounts have changed")
         return wrong
+
+    def start_bystander(self):
+        self.must("sandbox", "create", BYSTANDER, "--no-config")
+        self.must("sandbox", "start", BYSTANDER)
+
+    def bystander_answers(self):
+        return self.ak("exec", "-T", BYSTANDER, "echo", "here").stdout == "here\n"
 
     def remove_sandboxes(self):
         if os.path.isdir(self.state):
