@@ -44,21 +44,22 @@
 #define DRAIN_MAX_S 30
 #define EXIT_FAILED 125
 
+struct listening {
+	struct server *server;
+	bool is_unix;
+};
+
 struct server {
 	struct api api;
 	struct buf rows;
 	struct evconnlistener *listeners[LISTENERS_MAX];
+	struct listening listening[LISTENERS_MAX]; /* what each is */
 	char *unix_paths[LISTENERS_MAX];
 	unsigned listener_count;
 	const char *cert, *key;
 	SSL_CTX *tls;
 	struct event *ends[2];
 	struct event *drain;
-};
-
-struct listening {
-	struct server *server;
-	bool is_unix;
 };
 
 static _Noreturn void fail(const char *fmt, ...)
@@ -132,12 +133,12 @@ static void on_accept_trouble(struct evconnlistener *listener, void *context)
 static void add_listener(struct server *s, const struct sockaddr *address, socklen_t len,
 			 const char *where, bool is_unix)
 {
-	struct listening *l = mem_alloc(sizeof(*l));
+	struct listening *l = &s->listening[s->listener_count];
 	struct evconnlistener *listener;
 
-	*l = (struct listening){ s, is_unix };
 	if (s->listener_count == LISTENERS_MAX)
 		fail("more than %u places to listen at", LISTENERS_MAX);
+	*l = (struct listening){ s, is_unix };
 	listener = evconnlistener_new_bind(s->api.base, on_accept, l,
 					   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
 						   LEV_OPT_REUSEABLE,
