@@ -237,7 +237,8 @@ void call_add_input(struct call *c, const char *bytes, size_t len)
 	if (c->fds[CALL_INPUT] < 0)
 		return;
 	/* what has been taken makes room */
-	memmove(input->bytes, input->bytes + c->input_done, call_unsent_input(c));
+	if (call_unsent_input(c) > 0)
+		memmove(input->bytes, input->bytes + c->input_done, call_unsent_input(c));
 	input->len -= c->input_done;
 	c->input_done = 0;
 	buf_add(input, bytes, len);
