@@ -401,8 +401,9 @@ static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[F
 
 	if (r == 0)
 		return 0;
-	/* the child knows better what went wrong */
-	if (report_read(s->report_fd, &report, &ignored) == 1 && report.kind == REPORT_FAILED) {
+	/* the child knows better what went wrong, where it is the child that has hung up */
+	if (r == -EPIPE && report_read(s->report_fd, &report, &ignored) == 1 &&
+	    report.kind == REPORT_FAILED) {
 		*e = report.error;
 		return -1;
 	}
