@@ -77,5 +77,5 @@ const char *own_path(void); /* of this program */
 /* How often pid 1 has passed SIGUSR2 on to this program: it does so for signals from outside. */
 unsigned passed_on(void);
 
-/* A file that only we see: made in /tmp, or the working directory. */
+/* A file that only we see: in /tmp, or the working directory; outside, where we were told. */
 const char *scratch(const char *name);

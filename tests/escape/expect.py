@@ -49,8 +49,11 @@ ELSEWHERE = (
     ("CP01", "a control socket that did get inside", "tests/named/attacks.bats"),
     ("CP06", "malformed orders and requests", "tests/fuzz/fuzz_control.c, tests/named/supervisor.bats"),
     ("CP07", "what is left after kill -9", "tests/named/crash.bats, tests/cli/leftovers.bats"),
+    ("CP08", "names and ids of sandboxes that were forked", "tests/named/lifecycle.bats, tests/named/checkpoint.bats"),
+    ("CP10", "processes that do not end: signals ignored, stopped, another session", "tests/cli/behaviour.bats"),
     ("CP12", "kernels and hosts that lack a wall", "tests/cli/input.bats, tests/vm"),
     ("CP14", "the audit log", "tests/cli/audit.bats"),
+    ("CP17 CP18", "repositories that a sandbox has changed", "tests/cli/workspace.bats"),
 )
 
 

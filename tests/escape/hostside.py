@@ -14,6 +14,7 @@ from world import Place, parse
 
 COPIES = 12  # while directory and link change places as fast as they can
 WAIT_SECONDS = 10
+LAST_SECONDS = 2  # for a sandbox to end without its supervisor
 
 
 def until(is_so, what):
@@ -93,10 +94,14 @@ def terminal(world, variables=None, only="TT01a,TT01b,TT02,TT03,TT04"):
 def later_mount(world, variables=None):
     """In a mount namespace where the shown directory propagates: what is mounted there while it runs."""
     place = Place(world.caller, event="mounts come later", extra=("--mount", f"{world.path('own/later')}:/later"))
-    os.makedirs(world.path("own/later/place"), exist_ok=True)
+    shutil.rmtree(world.path("own/later"), ignore_errors=True)
+    os.makedirs(world.path("own/later/place"))
+    os.chown(world.path("own/later"), world.id, world.id)
     told = place.told(world, only="FS34", later="/later")
     script = """mount --bind "$1" "$1" && mount --make-shared "$1" || exit 1
-        (sleep 0.3; mount -t tmpfs none "$1/place"; echo "$2" >"$1/place/secret"; chmod 644 "$1/place/secret") &
+        (for i in $(seq 1000); do [ -e "$1/started" ] && break; sleep 0.01; done
+        mount -t tmpfs none "$1/place"; echo "$2" >"$1/place/secret"; chmod 644 "$1/place/secret"
+        touch "$1/mounted"; chmod 644 "$1/mounted") &
         shift 2; "$@"; status=$?; wait; exit $status"""
     words = world.as_caller(world.path("agentkernel"), "run", *place.options(world), "/escape", *told)
     done = subprocess.run(["unshare", "--mount", "bash", "-c", script, "-", world.path("own/later"), "CANARY-later", *words],
@@ -115,7 +120,9 @@ def without_supervisor(world, variables=None):
     until(lambda: command_below(child.pid, found), "a command that runs")
     child.kill()
     child.wait()
-    time.sleep(0.3)
+    end = time.monotonic() + LAST_SECONDS
+    while time.monotonic() < end and not all(is_gone(pid) for pid in found):
+        time.sleep(0.01)
     left = [pid for pid in found if not is_gone(pid)]
     for pid in left:
         os.kill(pid, signal.SIGKILL)

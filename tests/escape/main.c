@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CASE_SECONDS_MAX 10
+#define CASE_SECONDS_MAX 30
 #define DETAIL_MAX_BYTES 160
 #define RENAME_EXCHANGE 2
 #define RESULT_FD 200 /* out of the way of what cases open and look for */
@@ -283,10 +283,12 @@ const char *own_path(void)
 
 const char *scratch(const char *name)
 {
-	static char path[128];
+	static char path[256];
+	const char *dir = find_argument("scratch");
 
-	(void)snprintf(path, sizeof(path), "%s/escape-%s-%d",
-		       access("/tmp", W_OK) == 0 ? "/tmp" : ".", name, (int)getpid());
+	if (!dir)
+		dir = access("/tmp", W_OK) == 0 ? "/tmp" : ".";
+	(void)snprintf(path, sizeof(path), "%s/escape-%s-%d", dir, name, (int)getpid());
 	return path;
 }
 
