@@ -7,7 +7,6 @@ import select
 import shutil
 import signal
 import subprocess
-import threading
 import time
 
 from world import Place, parse
@@ -104,8 +103,8 @@ def later_mount(world, variables=None):
         touch "$1/mounted"; chmod 644 "$1/mounted") &
         shift 2; "$@"; status=$?; wait; exit $status"""
     words = world.as_caller(world.path("agentkernel"), "run", *place.options(world), "/escape", *told)
-    done = subprocess.run(["unshare", "--mount", "bash", "-c", script, "-", world.path("own/later"), "CANARY-later", *words],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+    shell = ["unshare", "--mount", "bash", "-c", script, "-", world.path("own/later"), "CANARY-later"]
+    done = subprocess.run([*shell, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
                           cwd=world.path("work"), env={**world.environment(), **(variables or {})})
     return place, parse(done, place.name)
 

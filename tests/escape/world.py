@@ -28,6 +28,7 @@ BYSTANDER = "bystander"  # a sandbox that has nothing to do with it
 SECRET_SHOWN = 16  # so much of it is as good as all
 IPC_CREAT = 0o1000
 KEYCTL_JOIN_SESSION_KEYRING, KEY_SPEC_SESSION_KEYRING = 1, -3
+ADD_KEY, KEYCTL = (248, 250) if os.uname().machine == "x86_64" else (217, 219)  # calls that libc has no names for
 
 libc = ctypes.CDLL(None, use_errno=True)
 own_session = threading.local()  # the kernel keeps a session keyring for each thread
@@ -199,11 +200,11 @@ class World:
 
     def make_key(self):
         if not hasattr(own_session, "is_joined"):
-            checked(libc.syscall(250, KEYCTL_JOIN_SESSION_KEYRING, None), "keyctl")
+            checked(libc.syscall(KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None), "keyctl")
             own_session.is_joined = True
         payload = self.secret.encode()
         self.key = f"agentkernel-escape-{self.token}"
-        checked(libc.syscall(248, b"user", self.key.encode(), payload, len(payload), KEY_SPEC_SESSION_KEYRING),
+        checked(libc.syscall(ADD_KEY, b"user", self.key.encode(), payload, len(payload), KEY_SPEC_SESSION_KEYRING),
                 "add_key")
 
     def start_process(self):
