@@ -50,9 +50,9 @@ def summarise(case, rows):
 def control_words(case, control):
     if case in control:
         return "works" if control[case][0] == "ESCAPED" else LACKS.get(case, (0, control[case][0]))[1]
-    if case in NO_CONTROL:
-        return "wall removed" if NO_CONTROL[case] == "walls" else NO_CONTROL[case]
-    return "wall removed"
+    if NO_CONTROL.get(case, "walls") != "walls":
+        return NO_CONTROL[case]
+    return "wall removed" if any(case in removal.cases for removal in REMOVALS) else "NONE"
 
 
 def document(build, results):
