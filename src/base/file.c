@@ -146,6 +146,20 @@ bool file_is_absence(int r)
 	return false;
 }
 
+int file_leave_streams(void)
+{
+	cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null_fd < 0)
+		return -errno;
+	for (int stream = 0; stream < 3; stream++)
+		if (dup2(null_fd, stream) < 0)
+			return -errno;
+	if (null_fd < 3)
+		(void)take_fd(&null_fd); /* it is one of them */
+	return 0;
+}
+
 int file_make_dirs(const char *path, mode_t mode)
 {
 	char partial[PATH_MAX];

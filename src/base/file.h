@@ -43,5 +43,9 @@ int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text);
  */
 bool file_is_absence(int r);
 
+/* Puts /dev/null in the place of stdin, stdout and stderr: whoever reads them waits for their end.
+ */
+int file_leave_streams(void);
+
 /* mkdir -p with `mode` for what is missing. */
 int file_make_dirs(const char *path, mode_t mode);

@@ -1,6 +1,7 @@
 /* cmd_daemon - agentkernel daemon start, stop, status, prewarm: sandboxes that wait ready. */
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/table.h"
@@ -159,30 +160,19 @@ static int find_activation_fd(char *const *environ_list)
 	return ACTIVATION_FD;
 }
 
-/* Whoever reads the caller's output waits for its end. */
-static int let_go_of_streams(struct err *e)
-{
-	cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null_fd < 0)
-		return err_sys(e, errno, "open /dev/null");
-	for (int stream = 0; stream < 3; stream++)
-		if (dup2(null_fd, stream) < 0)
-			return err_sys(e, errno, "let go of the caller's streams");
-	if (null_fd < 3)
-		(void)take_fd(&null_fd); /* it is one of them */
-	return 0;
-}
-
 /* The child says nothing when it listens: it closes the pipe. What goes wrong it writes there. */
 static _Noreturn void be_daemon(struct plan *p, int ready_fd)
 {
 	struct err e = { 0 };
+	int r;
 
 	(void)setsid();
 	(void)!chdir("/");
 	p->options.ready_fd = ready_fd;
-	if (let_go_of_streams(&e) < 0 || daemon_serve(&p->options, &e) < 0) {
+	r = file_leave_streams();
+	if (r < 0)
+		(void)err_sys(&e, -r, "let go of the caller's streams");
+	if (r < 0 || daemon_serve(&p->options, &e) < 0) {
 		(void)!write(ready_fd, &e, sizeof(e));
 		_exit(CLI_EXIT_FAILED);
 	}

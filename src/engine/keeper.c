@@ -1134,31 +1134,18 @@ static void close_others(const struct keeper *k, int ready_fd)
 	}
 }
 
-/* Whoever reads the caller's output waits for its end. */
-static int let_go_of_streams(struct err *e)
-{
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null_fd < 0)
-		return err_sys(e, errno, "open /dev/null");
-	for (int stream = 0; stream < 3; stream++)
-		if (dup2(null_fd, stream) < 0)
-			return err_sys(e, errno, "let go of the caller's streams");
-	if (null_fd > 2)
-		(void)close(null_fd);
-	return 0;
-}
-
 static int detach(struct keeper *k, int ready_fd, struct err *e)
 {
 	struct named *n = k->options.named;
 	char title[16];
+	int r;
 
 	(void)setsid();
 	(void)!chdir("/");
 	(void)umask(077);
-	if (let_go_of_streams(e) < 0)
-		return -1;
+	r = file_leave_streams();
+	if (r < 0)
+		return err_sys(e, -r, "let go of the caller's streams");
 	(void)snprintf(title, sizeof(title), "ak:%s", n->name);
 	(void)prctl(PR_SET_NAME, title, 0, 0, 0);
 	close_others(k, ready_fd);
