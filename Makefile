@@ -10,7 +10,7 @@
 #   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
 #   make soak           twenty minutes of mixed load, and everything is as before
 #   make analyse        gcc -fanalyzer, cppcheck and clang-tidy over src/
-#   make fuzz TIME=60   every fuzz target for so many seconds, with clang
+#   make fuzz TIME=60   every fuzz target for so many seconds, with clang (ENGINE=afl: with AFL++)
 #   make bench          side-by-side benchmarks
 #   make uninstall | clean | format
 #
@@ -371,8 +371,36 @@ build/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(FUZZ_SOURCES) $(BPF_HE
 	@echo '  LD   $@'
 	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -Itests/fuzz -o $@ $< $(FUZZ_SOURCES) $(IMAGE_LIBRARIES)
 
+# The same targets with AFL++, whose driver calls them in one process (persistent mode).
+AFL_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,undefined -fno-sanitize-recover=all
+build/afl/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(FUZZ_SOURCES) $(BPF_HEADERS) $(wildcard src/*/*.h) Makefile
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)AFL_QUIET=1 AFL_USE_ASAN=1 afl-clang-fast $(AFL_FLAGS) -Itests/fuzz -o $@ $< $(FUZZ_SOURCES) $(IMAGE_LIBRARIES)
+
+.PHONY: fuzz-afl
+fuzz-afl:
+	@tools/packages afl
+	@$(MAKE) --no-print-directory $(FUZZ_TARGETS:%=build/afl/%)
+	@for target in $(FUZZ_TARGETS); do \
+		out=build/afl/found/$$target; mkdir -p $$out && \
+		AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_AUTORESUME=1 \
+			afl-fuzz -V $(TIME) -i tests/fuzz/corpus/$$target -o $$out -- build/afl/$$target >$$out/log 2>&1 || { tail -n 20 $$out/log; exit 1; }; \
+		sed -n "s/^\(execs_done\|corpus_count\|edges_found\|total_edges\|saved_crashes\|saved_hangs\) *: */\1 /p" \
+			$$out/default/fuzzer_stats | tr '\n' ' ' | sed "s/^/$$target: /"; echo; \
+		[ -z "$$(find $$out/default/crashes -name 'id:*' 2>/dev/null)" ] || { echo "crashes: $$out/default/crashes"; exit 1; }; \
+	done
+
+ENGINE ?= libfuzzer
 .PHONY: fuzz
-fuzz:
+ifeq ($(ENGINE),afl)
+fuzz: fuzz-afl
+else
+fuzz: fuzz-libfuzzer
+endif
+
+.PHONY: fuzz-libfuzzer
+fuzz-libfuzzer:
 	@tools/packages fuzz
 	@$(MAKE) --no-print-directory $(FUZZ_TARGETS:%=build/fuzz/%)
 	@for target in $(FUZZ_TARGETS); do \
