@@ -289,7 +289,7 @@ testing-launcher:
 check-built: testing-launcher all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
 	@BUILD=$(abspath $(BUILD)) tests/run-all
 
-# Each system call of each operation fails once: an hour and a half, or less with OPERATIONS="run exec".
+# Each system call of each operation fails once: the better part of an hour; OPERATIONS="run exec" takes these.
 OPERATIONS ?=
 .PHONY: check-faults
 check-faults: build-packages test-packages
