@@ -11,6 +11,7 @@
 #   make soak           twenty minutes of mixed load, and everything is as before
 #   make analyse        gcc -fanalyzer, cppcheck and clang-tidy over src/
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang (ENGINE=afl: with AFL++)
+#   make fuzz-report    executions and coverage of each target (ENGINE=afl for fuzz: with AFL++)
 #   make bench          side-by-side benchmarks
 #   make uninstall | clean | format
 #
@@ -409,6 +410,25 @@ fuzz-libfuzzer:
 			-artifact_prefix=$(FUZZ_FOUND)/$$target- \
 			$(FUZZ_FOUND)/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
+
+# How far each target gets, by clang's coverage: TIME=2 is enough for what the corpora reach.
+COVERAGE_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fprofile-instr-generate -fcoverage-mapping \
+	-fsanitize=fuzzer-no-link
+COVERAGE_OBJECTS := $(FUZZ_SOURCES:src/%.c=build/coverage/objects/%.o)
+build/coverage/objects/%.o: src/%.c $(BPF_HEADERS) $(wildcard src/*/*.h) Makefile
+	@mkdir -p $(@D)
+	@echo '  CC   $< (coverage)'
+	$(Q)$(FUZZ_CC) $(COVERAGE_FLAGS) -c -o $@ $<
+build/coverage/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(COVERAGE_OBJECTS)
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(FUZZ_CC) $(COVERAGE_FLAGS) -fsanitize=fuzzer -Itests/fuzz -o $@ $< $(COVERAGE_OBJECTS) $(IMAGE_LIBRARIES)
+
+.PHONY: fuzz-report
+fuzz-report:
+	@tools/packages fuzz
+	@$(MAKE) --no-print-directory -j$$(nproc) $(FUZZ_TARGETS:%=build/coverage/%)
+	@tests/fuzz/report $(TIME) $(FUZZ_TARGETS)
 
 # ---- installing --------------------------------------------------------------------------
 

@@ -47,8 +47,10 @@ static int drop_bounding(uint64_t keep, struct err *e)
 	for (unsigned cap = 0; cap < CAPABILITIES_MAX; cap++) {
 		int has = keep & CAP_BIT(cap) ? 0 : prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
 
-		if (has < 0)
+		if (has < 0 && errno == EINVAL)
 			break;
+		if (has < 0)
+			return err_sys(e, errno, "look at capability %u", cap);
 		if (has && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return err_sys(e, errno, "drop capability %u for good", cap);
 	}
