@@ -325,7 +325,7 @@ static bool on_body(struct connection *c, const char *bytes, size_t len)
 	if (!x || x->running.call.is_over)
 		return true;
 	if (len == 0)
-		call_end_input(&x->running.call);
+		running_end_input(&x->running);
 	else
 		call_add_input(&x->running.call, bytes, len);
 	running_go_on(&x->running);

@@ -17,6 +17,11 @@ void running_init(struct running *r, struct event_base *base)
 	call_init(&r->call);
 }
 
+/*
+ * Before any of its descriptors is closed: a process that is just being started may have a copy for
+ * a moment, and epoll would go on telling of the old one, under a number that means another by
+ * then.
+ */
 static void forget_events(struct running *r)
 {
 	while (r->event_count > 0)
@@ -39,9 +44,9 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 		.fd = fd, .revents = (what & EV_READ ? POLLIN : 0) | (what & EV_WRITE ? POLLOUT : 0)
 	};
 
+	forget_events(r);
 	call_on_ready(&r->call, &polled, 1);
 	if (r->call.is_over) {
-		forget_events(r);
 		r->on_over(r->context, call_take_result(&r->call));
 		return;
 	}
@@ -124,8 +129,16 @@ int running_start(struct running *r, const struct call_options *o,
 
 void running_cancel(struct running *r)
 {
+	forget_events(r);
 	call_end_input(&r->call);
 	call_cancel(&r->call);
+	watch(r);
+}
+
+void running_end_input(struct running *r)
+{
+	forget_events(r);
+	call_end_input(&r->call);
 	watch(r);
 }
 

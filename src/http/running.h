@@ -37,5 +37,6 @@ ERR_CHECKED int running_start(struct running *r, const struct call_options *o,
 			      const struct operation *operation, const json_t *args,
 			      const char *more_rows, struct err *e);
 void running_cancel(struct running *r);
+void running_end_input(struct running *r);
 /* After bytes were added to its input. */
 void running_go_on(struct running *r);

@@ -124,3 +124,8 @@ api() {
 @test "snapshots of sandboxes that may do more are not the callers'" {
 	api "snapshots of sandboxes that may do more are not the callers'"
 }
+
+# bats test_tags=once
+@test "of many at once each gets its own answer" {
+	api "of many at once each gets its own answer"
+}

@@ -352,6 +352,17 @@ const tests = {
 		cli('remove', '--force', 'roomy');
 	},
 
+	async 'of many at once each gets its own answer'() {
+		const s = await serve();
+		await Promise.all([...Array(8).keys()].map(async (client) => {
+			for (let n = 0; n < 150; n++) {
+				const answer = await (await post(s, '/run', { command: ['echo', `${client}.${n}`] })).json();
+				assert.equal(answer.data?.output, `${client}.${n}\n`, JSON.stringify(answer));
+			}
+		}));
+		await s.end();
+	},
+
 	async 'TLS: the same API, encrypted, and nothing of it in the clear'() {
 		const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'key.pem', '-out', 'cert.pem', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']);
 		assert.equal(made.status, 0, String(made.stderr));
