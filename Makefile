@@ -295,8 +295,10 @@ OPERATIONS ?=
 .PHONY: check-faults
 check-faults: build-packages test-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) TESTING=1 all
-	@BUILD=$(abspath build/testing) tests/faults/sweep $(OPERATIONS)
-	@BUILD=$(abspath build/testing) tests/faults/sweep --user $(OPERATIONS)
+	@export BUILD=$(abspath build/testing); \
+	tests/faults/sweep --user $(OPERATIONS) & user=$$!; \
+	tests/faults/sweep $(OPERATIONS); root=$$?; \
+	wait $$user && exit $$root
 
 # What the attacks of tests/escape say on this machine, as a document.
 .PHONY: security-cases
