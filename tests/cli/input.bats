@@ -188,6 +188,24 @@ bats_require_minimum_version 1.5.0
 	fails_with 125 "user namespaces"
 }
 
+@test "values that look like options stay values" {
+	run ak run --image=--profile=permissive true
+	fails_with 125 "--profile=permissive"
+	run ak run --image -v/:/host true
+	[ "$status" -eq 125 ]
+	run -127 ak run -- --profile permissive true
+	fails_with 127 "--profile"
+	run ak create --image host -- --force
+	fails_with 125 "--force"
+	run ak run --workdir=--help true
+	[ "$status" -eq 125 ]
+	run ak run -e=--x=y true
+	[ "$status" -eq 125 ]
+	run ak run -v -x:/y true
+	[ "$status" -eq 125 ]
+	[ "$(ak run echo -- --help -u root)" = "-- --help -u root" ]
+}
+
 @test "a control character in an argument does not reach the terminal" {
 	run -127 ak run $'no\x1b[31mcommand'
 	[ "$status" -eq 127 ]

@@ -36,6 +36,11 @@ api() {
 }
 
 # bats test_tags=once
+@test "words that look like options are words" {
+	api "words that look like options are words"
+}
+
+# bats test_tags=once
 @test "files of any size go up and down without being held in memory" {
 	api "files of any size go up and down without being held in memory"
 }

@@ -181,6 +181,32 @@ const tests = {
 		await s.end();
 	},
 
+	async 'words that look like options are words'() {
+		const s = await serve();
+		const said = async (where, body) => {
+			const r = await post(s, where, body);
+			return [r.status, await r.text()];
+		};
+		for (const image of ['--profile=permissive', '-v/:/host', '--upload-pack=touch /x'])
+			assert.equal((await said('/run', { command: ['true'], image }))[0], 400, image);
+		for (const name of ['--help', '-f', '--profile=permissive'])
+			assert.equal((await said('/sandboxes', { name }))[0], 400, name);
+		let [status, text] = await said('/run', { command: ['--profile', 'permissive', 'true'] });
+		assert.match(text, /--profile/);
+		assert.ok(status !== 200 || JSON.parse(text).data?.exit_code !== 0, text);
+		assert.equal((await said('/sandboxes', { name: 'words' }))[0], 201);
+		[status, text] = await said('/sandboxes/words/exec', { command: ['-u', '0', 'true'] });
+		assert.ok(status !== 200 || JSON.parse(text).data?.exit_code !== 0, text);
+		[status, text] = await said('/sandboxes/words/exec', { command: ['echo', '--', '--help', '-d'] });
+		assert.match(text, /-- --help -d/);
+		const up = await fetch(`${s.url}/sandboxes/words/files/tmp/--force`, { method: 'PUT', body: 'x', headers: { 'Content-Type': 'application/octet-stream' } });
+		assert.equal(up.status, 200);
+		assert.equal((await fetch(`${s.url}/sandboxes/-f`, { method: 'DELETE' })).status, 400);
+		assert.equal((await fetch(`${s.url}/sandboxes/words`)).status, 200);
+		await fetch(`${s.url}/sandboxes/words`, { method: 'DELETE' });
+		await s.end();
+	},
+
 	async 'files of any size go up and down without being held in memory'() {
 		const s = await serve();
 		await post(s, '/sandboxes', { name: 'files' });

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -136,6 +137,20 @@ static void turn_streams_round(void)
 	tally_say(&t);
 }
 
+/* A server that the caller runs, whose listener we could answer in its place. */
+static void callers_listeners(void)
+{
+	for (int fd = 3; fd < 1024; fd++) {
+		int is_listening = 0;
+		socklen_t len = sizeof(is_listening);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) == 0 &&
+		    is_listening)
+			say_escaped("descriptor %d takes connections of the host", fd);
+	}
+	say_denied_as("no listener");
+}
+
 const struct escape_case cases_terminal[] = {
 	{ "TT01a", "type into the caller's terminal (TIOCSTI)",
 	  "seccomp, own terminal, own session", "EPERM", type_into },
@@ -147,6 +162,8 @@ const struct escape_case cases_terminal[] = {
 	  "ENOENT|ENXIO|own /dev/pts", open_callers_terminal },
 	{ "TT04", "hold the caller's terminal as a stream", "own terminal", "none",
 	  hold_callers_terminal },
+	{ "TT06", "take connections by a listener that the caller left open", "descriptors closed",
+	  "no listener", callers_listeners },
 	{ "TT07", "open a stream's pipe for the other direction", "user namespace",
 	  "EACCES|no pipes", turn_streams_round },
 	{ 0 },

@@ -103,7 +103,7 @@ REMOVALS = (
     off("seccomp-architectures", cases="NS22a"),
     off("seccomp-tracing", cases="OK04", profile="restrictive"),
     # what a command starts with
-    off("descriptors-closed", cases="NS13a"),
+    off("descriptors-closed", cases="NS13a TT06"),
     off("clean-environment", cases="NS15a NS15b"),
     off("defined-start", cases="CP11"),
     off("own-terminal", cases="TT04", host_side=hostside.terminal),

@@ -64,6 +64,9 @@ class Listeners:
         for name, s in self.sockets.items():
             if name != "udp":
                 s.listen(64)
+        self.forgotten = socket.socket()  # what a caller left open
+        self.forgotten.bind(("127.0.0.1", 0))
+        self.forgotten.listen(1)
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -250,9 +253,9 @@ class World:
                 "SSH_AUTH_SOCK": self.listeners.path, "PLAIN": "plain"}
 
     def hostile_start(self, words):
-        """With a forgotten directory and socket, loose limits, odd signals and umask, and a file as stdin."""
-        return ["prlimit", "--core=unlimited", "sh", "-c",
-                f'umask 077; exec 8<"{self.base}" 9<"{self.base}"; exec "$@"', "sh",
+        """With a forgotten directory and listener, loose limits, odd signals and umask, and a file as stdin."""
+        return ["prlimit", "--core=unlimited", "bash", "-c",
+                f'umask 077; exec 8<"{self.base}" 9<&{self.listeners.forgotten.fileno()}; exec "$@"', "bash",
                 "env", "--ignore-signal=QUIT", "--block-signal=USR1", *words]
 
     def run(self, *words, stdin=None, variables=None, is_hostile=False, cwd=None):
@@ -261,7 +264,7 @@ class World:
             words = self.hostile_start(words)
         with open(stdin or "/dev/null") as stdin_file:
             done = subprocess.run(words, stdin=stdin_file, capture_output=True, timeout=RUN_SECONDS, text=True,
-                                  env={**self.environment(), **(variables or {})}, cwd=cwd or self.path("work"))
+                                  pass_fds=(self.listeners.forgotten.fileno(),), env={**self.environment(), **(variables or {})}, cwd=cwd or self.path("work"))
         self.outputs.append(done.stdout + done.stderr)
         return done
 

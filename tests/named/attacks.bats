@@ -145,3 +145,45 @@ print(len(s.recv(4096)))
 	ak create --from "$id" fresh -p restrictive
 	ak info fresh | grep -q '^profile  *restrictive'
 }
+
+# FS12: what others have run on the host's side because it had the right name (CVE-2026-41567)
+@test "programs with well-known names are run by nobody, wherever they lie" {
+	local name id names="tar gzip gunzip zstd xz git sh cp rm mount umount mke2fs nft ip iptables modprobe newuidmap newgidmap fusermount3"
+	mkdir "$W/planted"
+	for name in $names; do
+		printf '#!/bin/sh\necho >"%s/ran.%s"\n' "$W" "$name" >"$W/planted/$name"
+		chmod 755 "$W/planted/$name"
+	done
+	printf '#!/bin/busybox sh\necho >/ran\n' >"$W/inside"
+	chmod 755 "$W/inside"
+	give "$W/planted"
+	found() { (cd "$W/planted" && as env PATH=".:$W/planted:$PATH" "$@" 3>&-); }
+	found tar 2>/dev/null || true
+	rm "$W/ran.tar" # so it would have been seen
+	started planted -i bb
+	for name in $names; do
+		ak cp "$W/inside" "planted:/bin/$name"
+	done
+	ak exec planted /bin/tar 2>/dev/null || true
+	ak exec planted /bin/busybox rm /ran # as it would have been seen inside
+
+	found "$AK" cp /etc/hostname planted:/tmp/in
+	found "$AK" cp planted:/tmp/in "$W/out"
+	found "$AK" cp planted:/tmp - >"$W/out.tar"
+	found "$AK" cp - planted:/tmp <"$W/out.tar"
+	found "$AK" diff planted >/dev/null
+	found "$AK" stats planted --no-stream >/dev/null
+	id=$(found "$AK" checkpoint create planted)
+	found "$AK" checkpoint export "$id" "$W/file"
+	found "$AK" checkpoint import "$W/file"
+	found "$AK" fork planted forked
+	found "$AK" restart planted
+	found "$AK" image import --quiet again "$SHARED/import/bb"
+	found "$AK" image save again "$W/again.tar"
+	found "$AK" image load --quiet "$W/again.tar"
+	found "$AK" run -i again /bin/busybox true
+	found "$AK" exec planted /bin/busybox test ! -e /ran
+	found "$AK" remove -f forked
+	run ls "$W"
+	[[ "$output" != *ran.* ]]
+}
