@@ -37,6 +37,9 @@ void ending_explain(const struct run_result *r, const struct policy *p, uint64_t
 	case RUN_OUT_OF_PIDS:
 		cli_say("the command had more processes than its limit (raise it with --pids)");
 		break;
+	case RUN_SANDBOX_ENDED:
+		cli_say("the sandbox has ended, and the command with it");
+		break;
 	case RUN_EXITED:
 	case RUN_SIGNALLED:
 		if (r->has_oom)

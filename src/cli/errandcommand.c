@@ -56,6 +56,7 @@ static void add_result(struct json *j, const struct run_result *r)
 		[RUN_EXITED] = "exit",          [RUN_SIGNALLED] = "signal",
 		[RUN_TIMED_OUT] = "deadline",   [RUN_OUT_OF_CPU] = "cpu_time",
 		[RUN_OUT_OF_MEMORY] = "memory", [RUN_OUT_OF_PIDS] = "processes",
+		[RUN_SANDBOX_ENDED] = "signal",
 	};
 
 	json_add_number(j, "exit_code", r->exit_code);

@@ -113,6 +113,8 @@ void run_judge(const struct supervise_outcome *outcome, struct run_result *r)
 			r->end = RUN_OUT_OF_CPU;
 		r->exit_code = EXIT_SIGNAL_BASE + r->signal_number;
 	}
+	if (!outcome->has_status && !outcome->was_left && r->end == RUN_SIGNALLED)
+		r->end = RUN_SANDBOX_ENDED;
 	if (outcome->limit == REPORT_LIMIT_MEMORY) {
 		r->end = RUN_OUT_OF_MEMORY;
 		r->has_oom = true;

@@ -31,7 +31,8 @@ enum run_end {
 	RUN_TIMED_OUT,     /* the deadline passed */
 	RUN_OUT_OF_CPU,    /* --cpu-time is used up */
 	RUN_OUT_OF_MEMORY, /* killed at the memory limit */
-	RUN_OUT_OF_PIDS    /* ended for having more processes than it may */
+	RUN_OUT_OF_PIDS,   /* ended for having more processes than it may */
+	RUN_SANDBOX_ENDED  /* with the whole sandbox, and nobody could tell how */
 };
 
 struct run_result {

@@ -188,6 +188,22 @@ is_well() {
 	ak exec orphan true
 }
 
+@test "a command whose sandbox has ended says so" {
+	local who client
+	for who in supervisor init; do
+		started "ended-$who"
+		as "$AK" exec -T "ended-$who" sleep 79 3>&- 2>"$W/words" &
+		client=$!
+		running() { ak ps "ended-$who" | grep -q 'sleep 79'; }
+		until_true running
+		kill -9 "$(field "ended-$who" "$who")"
+		wait "$client" && status=0 || status=$?
+		[ "$status" -eq 137 ]
+		[ "$(cat "$W/words")" = "agentkernel: the sandbox has ended, and the command with it" ]
+		ak remove -f "ended-$who"
+	done
+}
+
 @test "SIGTERM to the supervisor stops the sandbox in order" {
 	started polite
 	ak exec -d polite sh -c 'trap "echo asked >/tmp/asked; exit" TERM; while :; do sleep 0.05; done'
