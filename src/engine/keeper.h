@@ -21,7 +21,6 @@ struct keeper_options {
 };
 
 #define KEEPER_CLIENTS_MAX 512u
-#define KEEPER_ENDED_TASKS_MAX 32u /* remembered for ps; older logs are removed with them */
 #define KEEPER_LOST_GRACE_MS 2000u /* an attached command whose client is gone: SIGHUP, SIGKILL */
 #define KEEPER_STOP_DEFAULT_MS 5000u
 #define KEEPER_STOP_MAX_MS (3600u * 1000)

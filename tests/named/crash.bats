@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Death at random moments: what was confirmed is there, nothing else is left. tests/named/crash does
-# it as often as one likes, and with the seed that it has printed, again.
+# it as often as ROUNDS says (30), and with the SEED that it has printed, again.
 load helpers
 
 # crash COUNT SEED IMAGE: in a state directory of its own
@@ -15,12 +15,12 @@ crash() {
 	[[ "$output" == *"nothing is lost, nothing is left" ]]
 }
 
-@test "our processes are killed at thirty moments of the lives of sandboxes of the host's image" {
+@test "our processes are killed at random moments of the lives of sandboxes of the host's image" {
 	[ "${AS:-root}" != subuser ] || skip "as user"
-	crash 30 "${SEED:-$RANDOM}" host
+	crash "${ROUNDS:-30}" "${SEED:-$RANDOM}" host
 }
 
-@test "our processes are killed at thirty moments of the lives of sandboxes of an image" {
+@test "our processes are killed at random moments of the lives of sandboxes of an image" {
 	[ "${AS:-root}" != user ] || skip "as subuser"
-	crash 30 "${SEED:-$RANDOM}" bb
+	crash "${ROUNDS:-30}" "${SEED:-$RANDOM}" bb
 }

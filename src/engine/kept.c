@@ -1,0 +1,106 @@
+/* kept - a named sandbox while it runs; see kept.h. */
+#include "engine/kept.h"
+
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/mem.h"
+#include "sandbox/order.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+
+#define ORDER_WAIT_MS 2000u
+#define ORDER_LOOK_MS 20
+
+void kept_save_run(struct kept *k)
+{
+	struct err ignored;
+
+	(void)!named_save_run(k->options.named, &k->run, &ignored);
+}
+
+void kept_set_state(struct kept *k, enum named_state state)
+{
+	k->run.state = state;
+	kept_save_run(k);
+}
+
+void kept_end(struct kept *k, const char *reason)
+{
+	if (!k->reason && reason)
+		k->reason = mem_dup(reason);
+	k->is_over = true;
+}
+
+/* ---- init ---- */
+
+/*
+ * An init that does not take orders is as good as dead. The socket does not block: what runs inside
+ * can keep init from reading, and must not keep us from stopping it.
+ */
+void kept_order(struct kept *k, uint32_t kind, const void *body, size_t len, const int *fds,
+		unsigned fd_count)
+{
+	struct pollfd polled = { .fd = k->session.sandbox.orders_fd, .events = POLLOUT };
+	uint64_t give_up_ms = clock_now_ms() + ORDER_WAIT_MS;
+	int r = k->is_over ? -EPIPE : frame_send(polled.fd, kind, body, len, fds, fd_count);
+
+	while (frame_may_pass(r) && clock_now_ms() < give_up_ms) {
+		(void)poll(&polled, 1, ORDER_LOOK_MS);
+		r = frame_send(polled.fd, kind, body, len, fds, fd_count);
+	}
+	if (frame_may_pass(r))
+		kept_end(k, "init takes no orders");
+	else if (r < 0)
+		kept_end(k, "init died");
+}
+
+void kept_signal(struct kept *k, uint32_t id, int number, bool is_for_group)
+{
+	const struct order_signal body = { id, number, is_for_group };
+
+	kept_order(k, ORDER_SIGNAL, &body, sizeof(body), NULL, 0);
+}
+
+/* ---- freezing and stopping ---- */
+
+int kept_freeze(struct kept *k, struct err *e)
+{
+	if (k->freeze_count == 0) {
+		if (!cgroup_can_freeze(&k->session.cgroup))
+			kept_order(k, ORDER_FREEZE, NULL, 0, NULL, 0);
+		else if (cgroup_freeze(&k->session.cgroup, e) < 0)
+			return -1;
+	}
+	k->freeze_count++;
+	return 0;
+}
+
+int kept_thaw(struct kept *k, struct err *e)
+{
+	if (k->freeze_count > 1 || k->freeze_count == 0) {
+		k->freeze_count -= k->freeze_count > 0;
+		return 0;
+	}
+	if (!cgroup_can_freeze(&k->session.cgroup))
+		kept_order(k, ORDER_THAW, NULL, 0, NULL, 0);
+	else if (cgroup_thaw(&k->session.cgroup, e) < 0)
+		return -1;
+	k->freeze_count = 0;
+	return 0;
+}
+
+void kept_begin_stop(struct kept *k, uint64_t timeout_ms)
+{
+	struct err ignored;
+
+	if (k->is_stopping)
+		return;
+	k->is_stopping = true;
+	k->stop_at_ms = clock_now_ms() + timeout_ms;
+	for (unsigned i = k->freeze_count; i > 0; i--)
+		(void)!kept_thaw(k, &ignored);
+	kept_signal(k, ORDER_ALL, SIGTERM, false);
+	kept_signal(k, ORDER_ALL, SIGCONT, false);
+}

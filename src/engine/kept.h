@@ -1,0 +1,65 @@
+#pragma once
+/*
+ * kept - a named sandbox while it runs, as its supervisor holds it.
+ *
+ * The supervisor is three files on this struct: keeper (how it comes to be, its loop and its end),
+ * keptrequest (what clients ask of it), and this one, what both do to the sandbox: orders for init,
+ * freezing, stopping.
+ */
+#include "base/err.h"
+#include "engine/keeper.h"
+#include "engine/named.h"
+#include "engine/rootplan.h"
+#include "engine/session.h"
+#include "engine/tasktable.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kept_client {
+	int fd;
+	uint32_t task_id;    /* the attached command that lives with it; 0: none */
+	bool is_at_terminal; /* ... is a detached one, whose terminal it has */
+	bool is_freezing;
+	bool is_waiting_for_usage;
+};
+
+struct kept {
+	struct keeper_options options;
+	struct session session;
+	struct rootplan root;
+	struct named_run run;
+	bool is_noted; /* the file that says what runs is this start's */
+	int listen_fd, signal_fd;
+	int spare_fd; /* given up for a moment when there are no more */
+	int root_fd;  /* once it is over: see take_back() of keeper.c */
+	struct kept_client *clients;
+	unsigned client_count;
+	struct tasktable tasks;
+	unsigned audited_denials;
+	uint64_t oom_kill_count; /* that are known */
+	unsigned freeze_count;   /* by clients, and one for a pause */
+	bool is_paused, is_stopping, is_over, is_expired;
+	uint64_t stop_at_ms;
+	char *reason; /* why it ended; NULL: it was asked to */
+};
+
+/* What `list` and `info` show; a failure to write it is theirs to live with. */
+void kept_save_run(struct kept *k);
+void kept_set_state(struct kept *k, enum named_state state);
+
+/* The loop ends after this turn. reason: why it was not asked to, or NULL. */
+void kept_end(struct kept *k, const char *reason);
+
+/* To init: sandbox/order.h says what there is. An init that takes none ends the sandbox. */
+void kept_order(struct kept *k, uint32_t kind, const void *body, size_t len, const int *fds,
+		unsigned fd_count);
+void kept_signal(struct kept *k, uint32_t id, int number, bool is_for_group);
+
+/* They count: what was frozen twice has to be thawed twice. */
+ERR_CHECKED int kept_freeze(struct kept *k, struct err *e);
+ERR_CHECKED int kept_thaw(struct kept *k, struct err *e);
+
+/* SIGTERM for all now, and the end when they have gone, or after so long. */
+void kept_begin_stop(struct kept *k, uint64_t timeout_ms);

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * keptrequest - what clients ask of the supervisor of a named sandbox.
+ *
+ * A request is a frame of engine/control. Its answer, if it has one, is sent before this returns,
+ * or with init's next word; nothing here waits. Clients are of this user, but may be of another
+ * version, or broken: sizes, counts and ids are checked.
+ */
+#include "base/err.h"
+
+struct frame;
+struct kept;
+struct kept_client;
+struct order_usage;
+
+/* On failure the client is told by the caller. */
+ERR_CHECKED int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame *f,
+				   struct err *e);
+
+/* For one who waits for figures; usage: what init has counted, NULL if nobody asked it. */
+void keptrequest_answer_stats(struct kept *k, struct kept_client *client,
+			      const struct order_usage *usage);
