@@ -222,7 +222,8 @@ int store_finish_blob(const struct store *s, const char *digest, int fd, struct 
 	const char *name = digest + HASH_OFFSET;
 	int r = 0;
 
-	if (fchmod(fd, 0400) < 0 || renameat(s->partial_fd, name, s->blobs_fd, name) < 0)
+	/* in this order: what is still partial has to be writable for whoever goes on with it */
+	if (renameat(s->partial_fd, name, s->blobs_fd, name) < 0 || fchmod(fd, 0400) < 0)
 		r = err_sys(e, errno, "put blob %s into the store", digest);
 	(void)close(fd);
 	return r;

@@ -127,6 +127,18 @@ make_partial() {
 	pull one:1
 }
 
+@test "a blob that could not be put in its place is put there the next time" {
+	[ "${AS:-root}" != root ] || skip "root may write in any directory"
+	fault
+	pull one:1
+	ak image remove -q "$FAULTY/one:1"
+	as sh -c "chmod 500 '$W/state/images/blobs/sha256'"
+	run pull one:1
+	[ "$status" -ne 0 ]
+	as sh -c "chmod 700 '$W/state/images/blobs/sha256'"
+	pull one:1
+}
+
 # bats test_tags=once
 @test "a blob with one wrong byte is refused, and right the next time" {
 	fault flip=1
