@@ -554,6 +554,7 @@ static void ask_end(struct execution *x, struct supervise_outcome *outcome, stru
 	take_denials(answer.bytes + sizeof(end), answer.bytes + answer.len, end.denial_count, ret);
 }
 
+/* 1: it ran; 0: its sandbox had ended before it could be handed the command. */
 static int run_claimed(struct execution *x, struct run_result *ret, struct err *e)
 {
 	const struct execute_options *o = x->options;
@@ -566,7 +567,7 @@ static int run_claimed(struct execution *x, struct run_result *ret, struct err *
 	if (x->claim->answer.host_gid)
 		streams_lend_pipes(&x->streams, x->claim->answer.host_gid + x->policy.gid);
 	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, e) < 0)
-		return -1;
+		return e->sys == EPIPE ? 0 : -1;
 	if (x->streams.has_tty && await_terminal(x, e) < 0)
 		return -1;
 	streams_started(&x->streams, x->master_fd);
@@ -578,7 +579,7 @@ static int run_claimed(struct execution *x, struct run_result *ret, struct err *
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;
 	run_judge(&outcome, ret);
 	take_output(x, ret);
-	return 0;
+	return 1;
 }
 
 int execute_claimed(const struct execute_options *o, const struct policy *p, struct claim *claim,

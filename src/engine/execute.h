@@ -32,8 +32,9 @@ ERR_CHECKED int execute_command(const struct execute_options *o, struct run_resu
 				struct err *e);
 
 /*
- * In a sandbox that waited ready, with the policy that was asked for. Takes the claim's sockets,
- * also on failure. *ret has all that `run` knows.
+ * In a sandbox that waited ready, with the policy that was asked for: 1, and *ret has all that
+ * `run` knows; 0: it had ended while it waited, and nothing was started. Takes the claim's sockets,
+ * also on failure.
  */
 struct claim;
 ERR_CHECKED int execute_claimed(const struct execute_options *o, const struct policy *p,

@@ -206,7 +206,7 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 	return supervise_wait(&options, ret, e);
 }
 
-/* One that waits ready, if there is just the one; 0: there is none. */
+/* One that waits ready, if there is just the one: 1; 0: there is none. */
 static int run_claimed(const struct run_options *o, struct run_result *ret, struct err *e)
 {
 	const struct execute_options command = {
@@ -221,7 +221,7 @@ static int run_claimed(const struct run_options *o, struct run_result *ret, stru
 
 	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim))
 		return 0;
-	return execute_claimed(&command, o->policy, &claim, ret, e) < 0 ? -1 : 1;
+	return execute_claimed(&command, o->policy, &claim, ret, e);
 }
 
 int run_command(const struct run_options *o, struct run_result *ret, struct err *e)

@@ -162,6 +162,23 @@ teardown() {
 	await_warm 3
 }
 
+@test "one that died while it waited is not used: run builds its own, without a word" {
+	start_daemon
+	local pid init
+	for pid in $(pgrep -P "$(status 's["pid"]')"); do
+		kill -STOP "$pid" # so that it cannot tell the daemon
+		for init in $(pgrep -P "$pid"); do
+			kill -9 "$init"
+		done
+		echo "$pid" >>stopped
+	done
+	[ "$(wc -l <stopped)" -eq 3 ]
+	run own run sh -c 'echo still; exit 3'
+	xargs kill -CONT <stopped
+	[ "$status" -eq 3 ]
+	[ "$output" = still ]
+}
+
 # Every process of this state directory's daemon: what waits, what is being built, what is used.
 own_processes() {
 	local environment
