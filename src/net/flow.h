@@ -14,12 +14,6 @@ struct gate;
 struct nameserver;
 
 #define FLOWS_MAX 4096u
-#define FLOW_HELD_MAX_S 30u                /* for the first bytes to become whole */
-#define FLOW_HELD_MAX_BYTES (16u << 20)    /* of all; beyond, what is not whole is refused */
-#define FLOW_PENDING_MAX_BYTES (32u << 20) /* unsent, of all; beyond, flows get small turns */
-#define FLOW_TUNNELS_MAX 8u                /* CONNECT within CONNECT on one connection */
-#define FLOW_READ_MAX_BYTES (256u << 10)
-#define FLOW_READ_SMALL_BYTES (4u << 10)
 
 /* listener_fd is borrowed. */
 struct flows *flow_open_all(struct gate *g, struct nameserver *n, int listener_fd);
