@@ -360,6 +360,8 @@ const tests = {
 		const late = await post(s, '/run', { command: ['true'] });
 		assert.equal(late.status, 429);
 		assert.ok(Number(late.headers.get('retry-after')) >= 1);
+		const asked = await (await post(s, '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: ['true'] } } })).json();
+		assert.match(JSON.stringify(asked), /try again/);
 		await s.end();
 	},
 
