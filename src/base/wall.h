@@ -19,6 +19,7 @@
 	X(GROUPS_DROPPED, "groups-dropped")                                                        \
 	X(INOTIFY_SHARE, "inotify-share")                                                          \
 	X(OLD_ROOT_GONE, "old-root-gone")                                                          \
+	X(TARGETS_IN_ROOT, "targets-in-root")                                                      \
 	X(PROGRAMS_READ_ONLY, "programs-read-only")                                                \
 	X(MOUNTS_READ_ONLY, "mounts-read-only")                                                    \
 	X(ROOT_READ_ONLY, "root-read-only")                                                        \

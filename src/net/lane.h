@@ -16,9 +16,10 @@ struct event_base;
 struct lane;
 struct throttle;
 
-#define LANE_READ_MAX_BYTES (256u << 10)   /* at once */
-#define LANE_PENDING_MAX_BYTES (32u << 20) /* unsent, of all lanes; beyond, they get small turns   \
-					    */
+#define LANE_READ_MAX_BYTES (256u << 10) /* at once */
+#define LANE_PENDING_MAX_BYTES                                                                     \
+	(32u << 20) /* unsent, of all lanes; beyond, they get small turns                          \
+		     */
 #define LANE_READ_SMALL_BYTES (4u << 10)
 #define LANE_PAUSE_MS 10
 

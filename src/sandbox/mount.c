@@ -14,6 +14,7 @@
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -178,6 +179,10 @@ int mount_open_plain(int dir_fd, const char *path, int flags)
 
 int mount_open_in_root(int root_fd, const char *path, int flags)
 {
+	if (!wall_stands(WALL_TARGETS_IN_ROOT)) {
+		path += strspn(path, "/");
+		return open_resolved(root_fd, *path ? path : ".", flags, 0);
+	}
 	return open_resolved(root_fd, path, flags, RESOLVE_IN_ROOT);
 }
 

@@ -11,6 +11,7 @@ import time
 
 from world import Place, parse
 
+STARTS = 24  # the same, for sandboxes that start
 COPIES = 12  # while directory and link change places as fast as they can
 WAIT_SECONDS = 10
 LAST_SECONDS = 2  # for a sandbox to end without its supervisor
@@ -175,16 +176,45 @@ def copy_race(world, variables=None):
     return place, {"FS09": ("ESCAPED", escaped) if escaped else ("denied", "never outside")}
 
 
+def mount_race(world, variables=None):
+    """CVE-2021-30465: directory and link change places while others start with mounts in that directory."""
+    place = Place(world.caller, kind="named", event="races with mounts")
+    victim, shared, name = world.path("own/victim"), world.path("own/shared"), "swapper"
+    for path in victim, shared:
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path if path == shared else f"{path}/place")
+        os.chown(path, world.id, world.id)
+        os.chmod(path, 0o777)
+    world.must("sandbox", "create", name, "--no-config", "--mount", f"{world.path('escape')}:/escape:ro",
+               "--mount", f"{shared}:/shared", variables=variables)
+    world.must("sandbox", "start", name, variables=variables)
+    world.must("exec", name, "sh", "-c", f"mkdir -p /shared/real/place && ln -s {victim} /shared/link")
+    world.must("exec", "-d", name, "/escape", "swap", "/shared/real", "/shared/link")
+    started, astray = 0, 0
+    for _ in range(STARTS):
+        done = world.ak("run", "--no-config", "--mount", f"{shared}:/shared", "--mount",
+                        f"{world.path('shown-ro')}:/shared/real/place", "grep", "-c", "/place ", "/proc/self/mountinfo",
+                        variables=variables)
+        started += done.stdout == "1\n"
+        astray += done.stdout == "0\n"
+    world.must("sandbox", "remove", "--force", name)
+    if astray:
+        return place, {"FS35": ("ESCAPED", f"{astray} mounts went outside")}
+    return place, {"FS35": ("denied", "never outside") if started else ("broken", "nothing started")}
+
+
 CASES = (
     ("TT01c", "characters in the terminal that the sandbox was started from",
      "own terminal, own session, seccomp", terminal),
     ("FS09", "files outside by swapping directories and links during copies (CVE-2018-15664)",
      "paths resolved in the root", copy_race),
+    ("FS35", "lead another sandbox's mounts outside by swapping a directory and a link (CVE-2021-30465)",
+     "paths resolved in the root", mount_race),
     ("CP07", "run on after the supervisor was killed", "lifeline, parent's death", without_supervisor),
 )
 
 
 def attack(world, results):
-    for case in terminal, later_mount, without_supervisor, copy_race:
+    for case in terminal, later_mount, without_supervisor, copy_race, mount_race:
         place, answers = case(world)
         results.add(place, answers)

@@ -115,6 +115,7 @@ REMOVALS = (
     off("cgroup", "rlimits", cases="NS06", extra=("--pids", "60")),
     off("lifeline", "parents-death", cases="CP07", host_side=hostside.without_supervisor),
     # the gate, and what works on files from outside
+    off("targets-in-root", cases="FS35", host_side=hostside.mount_race),
     off("copies-in-root", cases="FS09", host_side=hostside.copy_race),
     off("gate-addresses", cases="NW07b", outside="a listener was reached"),
 )
