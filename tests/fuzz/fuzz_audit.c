@@ -23,9 +23,9 @@ static void check_line(const uint8_t *data, size_t size)
 	cleanup_buf struct buf again;
 	struct auditline a;
 
+	buf_init(&again, AUDITLINE_MAX_BYTES);
 	if (!auditline_parse(line, size, words, &a))
 		return;
-	buf_init(&again, AUDITLINE_MAX_BYTES);
 	auditline_format(&a, &again);
 	FUZZ_CHECK(!again.is_cut && again.bytes[again.len - 1] == '\n');
 	/* a line that is longer than the writer would have made it is cut anew */
