@@ -37,10 +37,11 @@
 
 static bool has_project_quota(int dir_fd)
 {
-	struct if_dqinfo info;
+	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
 
-	/* enforced, not only counted */
-	return syscall(SYS_quotactl_fd, dir_fd, QUOTA_COMMAND(Q_GETINFO), 0, &info) == 0;
+	/* enforced, not only counted: ext4 counts whenever it was made for quotas */
+	return syscall(SYS_quotactl_fd, dir_fd, QUOTA_COMMAND(Q_XGETQSTATV), 0, &state) == 0 &&
+	       (state.qs_flags & FS_QUOTA_PDQ_ENFD) != 0;
 }
 
 static bool is_program_there(void)
