@@ -106,6 +106,7 @@ eventually_usable() {
 
 @test "a full disk: words, nothing half-made, and all is well when there is room again" {
 	only_root
+	needs_kernel 6.3 "a tmpfs that can map owners"
 	mkdir "$W/small"
 	mount -t tmpfs -o size=24m none "$W/small" # not an overlay's upper for everyone, but a state directory
 	STATE=$W/small/state
@@ -142,6 +143,7 @@ full_disk_checks() {
 
 @test "start on a full disk fails in words or works, and works afterwards" {
 	only_root
+	needs_kernel 6.3 "a tmpfs that can map owners"
 	mkdir "$W/tiny"
 	mount -t tmpfs -o size=8m none "$W/tiny"
 	STATE=$W/tiny/state
