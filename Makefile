@@ -7,7 +7,8 @@
 #   make check-faults   every system call of every operation fails once (OPERATIONS="run exec": of these)
 #   make check-walls    each wall left out in turn: which attacks get through then
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
-#   make check-vm       the walls on Debian's 6.1 kernel with cgroup v2, in QEMU
+#   make check-vm       the bats files and attacks on Debian's 6.1 kernel with cgroup v2, in QEMU
+#                       (FILES="tests/cli/walls.bats tests/escape/run": these alone)
 #   make soak           twenty minutes of mixed load, and everything is as before
 #   make analyse        gcc -fanalyzer, cppcheck and clang-tidy over src/
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang (ENGINE=afl: with AFL++)
@@ -325,12 +326,13 @@ MINUTES ?= 20
 soak: all
 	@BUILD=$(abspath $(BUILD)) tests/soak/soak --minutes $(MINUTES)
 
-# The walls on another kernel, with cgroup v2 only, in an emulated machine.
+# The tests on another kernel, with cgroup v2 only, in an emulated machine.
+FILES ?=
 .PHONY: check-vm
 check-vm: build-packages
 	@tools/packages vm
-	@$(MAKE) --no-print-directory all $(PROBE) $(ESCAPE) $(RESOLVER)
-	@BUILD=$(abspath $(BUILD)) tests/vm/check-vm
+	@$(MAKE) --no-print-directory all $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
+	@BUILD=$(abspath $(BUILD)) FILES="$(FILES)" tests/vm/check-vm
 
 # ---- analysers ---------------------------------------------------------------------------
 

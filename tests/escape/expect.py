@@ -1,6 +1,11 @@
 """expect - what the table of cases does not say by itself: where a profile allows what is an attack
 elsewhere, where a control cannot be run outside, and which rows of the threat list other tests prove.
 """
+import ctypes
+
+LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION = 444, 1
+LANDLOCK_ABI = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION)
+LANDLOCK_SCOPES_ABI = 6  # Linux 6.12
 
 # (case, places, the verdict there, why): everything else is denied, and neighbours (OK..) work
 EXCEPTIONS = (
@@ -14,6 +19,8 @@ EXCEPTIONS = (
      "an ordinary caller's pipes are the sandbox's user's too (SECURITY.md)"),
     ("TT07", lambda p: p.event == "detached", "ESCAPED", "a detached command's pipes are the sandbox's own"),
     ("OK04", lambda p: p.profile == "restrictive", "denied", "no tracing at all"),
+    ("NS05b", lambda p: LANDLOCK_ABI < LANDLOCK_SCOPES_ABI, "ESCAPED", "this kernel's Landlock has no scopes"),
+    ("NS05c", lambda p: LANDLOCK_ABI < LANDLOCK_SCOPES_ABI, "ESCAPED", "this kernel's Landlock has no scopes"),
 )
 
 # Cases that are not tried outside, and why. "walls": removing the wall is the control (make check-walls).
