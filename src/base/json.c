@@ -44,6 +44,15 @@ size_t json_utf8_len(const char *text, size_t left)
 	return len;
 }
 
+/* By hand: an output may be megabytes of these. */
+static void add_control(struct buf *out, unsigned char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char text[] = { '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] };
+
+	buf_add(out, text, sizeof(text));
+}
+
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	switch (c) {
@@ -63,7 +72,7 @@ static void add_escaped(struct buf *out, unsigned char c)
 		buf_add_text(out, "\\t");
 		break;
 	default:
-		buf_addf(out, "\\u%04x", c);
+		add_control(out, c);
 	}
 }
 
