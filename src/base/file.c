@@ -22,6 +22,7 @@ int file_read_fd(int fd, size_t max_bytes, char **ret_text, size_t *ret_len)
 	size_t len = 0;
 
 	for (;;) {
+		/* cppcheck-suppress legacyUninitvar ; read() fills it */
 		ssize_t n = read(fd, (text ? text : first) + len, capacity - len);
 
 		if (n < 0 && errno == EINTR)
