@@ -48,10 +48,16 @@ FAULT_SOURCE := $(if $(filter 1,$(TESTING)),tests/faults/fault.c)
 KERNEL_HEADERS := $(BUILD)/kernel-headers
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 
+# Where the programs of a build with sanitizers leave what these report: every caller of the tests can
+# reach /tmp, and the name is the build's own.
+REPORTS := $(if $(filter 1,$(SAN)),/tmp/agentkernel-reports-$(shell echo $(abspath $(BUILD)) | cksum | cut -d' ' -f1))
+# what only builds for tests have
+TEST_SOURCES := $(FAULT_SOURCE) $(if $(filter 1,$(SAN)),tests/sanitizer/reports.c)
+
 ifeq ($(SAN),1)
 LAUNCHER_CC := $(CC)
 LAUNCHER_FLAGS := $(COMMON_FLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
-	-fno-omit-frame-pointer
+	-fno-omit-frame-pointer -DREPORTS_FILE='"$(REPORTS)"'
 LAUNCHER_LDFLAGS := -fsanitize=address,undefined
 HELPER_FLAGS := $(LAUNCHER_FLAGS)
 HELPER_LDFLAGS := $(LAUNCHER_LDFLAGS)
@@ -186,40 +192,40 @@ ifeq ($(TESTING),1)
 %/sandbox/imageroot.o: FAULT_FLAGS += -DFAULT_HAS_MOUNT
 endif
 
-$(BUILD)/agentkernel: $(OBJECTS) $(FAULT_SOURCE)
+$(BUILD)/agentkernel: $(OBJECTS) $(TEST_SOURCES)
 	@echo '  LD   $@'
-	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $(OBJECTS) $(FAULT_SOURCE)
+	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ $(OBJECTS) $(TEST_SOURCES)
 
 $(BUILD)/gate/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (gate)'
 	$(Q)$(CC) $(HELPER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel-gate: $(GATE_OBJECTS) $(FAULT_SOURCE)
+$(BUILD)/agentkernel-gate: $(GATE_OBJECTS) $(TEST_SOURCES)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(GATE_OBJECTS) $(FAULT_SOURCE) $(GATE_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(GATE_OBJECTS) $(TEST_SOURCES) $(GATE_LIBRARIES)
 
 $(BUILD)/image/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (image)'
 	$(Q)$(CC) $(HELPER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel-image: $(IMAGE_OBJECTS) $(FAULT_SOURCE)
+$(BUILD)/agentkernel-image: $(IMAGE_OBJECTS) $(TEST_SOURCES)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(IMAGE_OBJECTS) $(FAULT_SOURCE) $(IMAGE_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(IMAGE_OBJECTS) $(TEST_SOURCES) $(IMAGE_LIBRARIES)
 
 $(BUILD)/face/%.o: src/%.c $(BPF_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@echo '  CC   $< (face)'
 	$(Q)$(CC) $(HELPER_FLAGS) $(FAULT_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/agentkernel-mcp: $(MCP_OBJECTS) $(FAULT_SOURCE)
+$(BUILD)/agentkernel-mcp: $(MCP_OBJECTS) $(TEST_SOURCES)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(MCP_OBJECTS) $(FAULT_SOURCE) $(MCP_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(MCP_OBJECTS) $(TEST_SOURCES) $(MCP_LIBRARIES)
 
-$(BUILD)/agentkernel-serve: $(SERVE_OBJECTS) $(FAULT_SOURCE)
+$(BUILD)/agentkernel-serve: $(SERVE_OBJECTS) $(TEST_SOURCES)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(SERVE_OBJECTS) $(FAULT_SOURCE) $(SERVE_LIBRARIES)
+	$(Q)$(CC) $(HELPER_FLAGS) $(HELPER_LDFLAGS) -o $@ $(SERVE_OBJECTS) $(TEST_SOURCES) $(SERVE_LIBRARIES)
 
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
@@ -272,7 +278,7 @@ $(RESOLVER): tests/net/resolver.c $(KERNEL_HEADERS)/.done
 
 $(KEEPER): tests/net/keeper.c
 $(FILETOOL): tests/named/filetool.c
-$(KEEPER) $(FILETOOL): $(OBJECTS) $(FAULT_SOURCE)
+$(KEEPER) $(FILETOOL): $(OBJECTS) $(TEST_SOURCES)
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
 	$(Q)$(LAUNCHER_CC) $(LAUNCHER_FLAGS) $(LAUNCHER_LDFLAGS) -o $@ \
@@ -289,7 +295,7 @@ testing-launcher:
 
 .PHONY: check-built
 check-built: testing-launcher all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
-	@BUILD=$(abspath $(BUILD)) tests/run-all
+	@BUILD=$(abspath $(BUILD)) REPORTS=$(REPORTS) tests/run-all
 
 # Each system call of each operation fails once: the better part of an hour; OPERATIONS="run exec" takes these.
 OPERATIONS ?=
@@ -481,7 +487,7 @@ bench: all
 .PHONY: format
 format:
 	clang-format -i src/*/*.[ch] tests/probe/*.c tests/escape/*.[ch] tests/net/*.c tests/unit/*.[ch] \
-		tests/fuzz/*.[ch] tests/faults/*.[ch] bench/*.c
+		tests/fuzz/*.[ch] tests/faults/*.[ch] tests/sanitizer/*.c bench/*.c
 
 .PHONY: clean
 clean:

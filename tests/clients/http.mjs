@@ -15,6 +15,8 @@ const program = process.env.AGENTKERNEL;
 const modules = createRequire(path.join(process.env.BUILD, 'clients', 'package.json'));
 const load = (name) => import(pathToFileURL(modules.resolve(name)));
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+// a build with sanitizers, which keep what was freed: how much memory a program takes says nothing then
+const sanitized = Boolean(process.env.REPORTS);
 
 async function freePort() {
 	const s = net.createServer();
@@ -217,7 +219,7 @@ const tests = {
 		const back = Buffer.from(await down.arrayBuffer());
 		assert.equal(createHash('sha256').update(back).digest('hex'), createHash('sha256').update(bytes).digest('hex'));
 		const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]);
-		assert.ok(peak < 48 * 1024, `${peak} KiB`);
+		assert.ok(sanitized || peak < 48 * 1024, `${peak} KiB`);
 		await fetch(`${s.url}/sandboxes/files`, { method: 'DELETE' });
 		await s.end();
 	},
@@ -267,7 +269,7 @@ const tests = {
 		await wait(1000);
 		assert.equal((await (await post(s, '/run', { command: ['echo', 'x'] })).json()).data.output, 'x\n');
 		const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]);
-		assert.ok(rss < 100 * 1024, `${rss} KiB`);
+		assert.ok(sanitized || rss < 100 * 1024, `${rss} KiB`);
 		for (const c of [...idle, slow, deaf]) c.destroy();
 		await s.end();
 	},
@@ -565,7 +567,7 @@ const tests = {
 		await many(2000);
 		const after = figures();
 		assert.ok(after.fds <= before.fds + 2, `${before.fds} -> ${after.fds}`);
-		assert.ok(after.rss <= before.rss + 1024, `${before.rss} -> ${after.rss} KiB`);
+		assert.ok(sanitized || after.rss <= before.rss + 1024, `${before.rss} -> ${after.rss} KiB`);
 		agent.destroy();
 		await s.end();
 	},

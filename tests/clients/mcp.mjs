@@ -13,6 +13,8 @@ const program = process.env.AGENTKERNEL;
 const modules = createRequire(path.join(process.env.BUILD, 'clients', 'package.json'));
 const load = (name) => import(pathToFileURL(modules.resolve(name)));
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+// a build with sanitizers, which keep what was freed: how much memory a program takes says nothing then
+const sanitized = Boolean(process.env.REPORTS);
 
 const serverArgs = (...more) => ['mcp', 'server', '--image', 'host', ...more];
 
@@ -417,7 +419,7 @@ const tests = {
 		await many(1000);
 		const after = figures();
 		assert.equal(after.fds, before.fds);
-		assert.ok(after.rss <= before.rss + 1024, `${before.rss} -> ${after.rss} KiB`);
+		assert.ok(sanitized || after.rss <= before.rss + 1024, `${before.rss} -> ${after.rss} KiB`);
 		await client.close();
 	},
 
