@@ -144,6 +144,9 @@ unsigned session_choose_filter(const struct session *s, unsigned streams)
 		variant |= SECCOMP_NO_SET_ID;
 	if (s->is_pinned)
 		variant |= SECCOMP_PINNED;
+	/* else Landlock keeps what was passed for reading from being cut off */
+	if (streams & SESSION_FILE_STREAM && landlock_abi() < LANDLOCK_ABI_TRUNCATE)
+		variant |= SECCOMP_NO_CUTTING;
 	return variant;
 }
 

@@ -11,6 +11,8 @@
 
 struct policy;
 
+#define LANDLOCK_ABI_TRUNCATE 3 /* knows cutting off a file from not writing to it */
+
 /* The ABI version of this kernel, 0 where Landlock is missing or switched off. */
 int landlock_abi(void);
 

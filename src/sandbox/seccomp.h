@@ -8,11 +8,12 @@
 #include "base/err.h"
 
 enum seccomp_variant {
-	SECCOMP_STRICT = 1 << 0,    /* no chroot, no ptrace, not even of its own processes */
-	SECCOMP_NO_SET_ID = 1 << 1, /* no set-id bits on files: they would count outside too */
-	SECCOMP_PINNED = 1 << 2,    /* the cpu affinity is a limit and stays as it is */
+	SECCOMP_STRICT = 1 << 0,     /* no chroot, no ptrace, not even of its own processes */
+	SECCOMP_NO_SET_ID = 1 << 1,  /* no set-id bits on files: they would count outside too */
+	SECCOMP_PINNED = 1 << 2,     /* the cpu affinity is a limit and stays as it is */
+	SECCOMP_NO_CUTTING = 1 << 3, /* no file is cut off that is not open for writing */
 
-	SECCOMP_VARIANT_COUNT = 1 << 3
+	SECCOMP_VARIANT_COUNT = 1 << 4
 };
 
 /* Locks the calling thread in for ever. no_new_privs must be set. */

@@ -30,6 +30,7 @@
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define SET_ID_BITS (S_ISUID | S_ISGID)
+#define ACCESS_MODE 3         /* O_ACCMODE, which some libcs make wider */
 #define TMPFILE_BIT 020000000 /* of O_TMPFILE, without the O_DIRECTORY that comes with it */
 
 /* clone3 hides its flags behind a pointer; it answers ENOSYS below, so clone() can be read. */
@@ -92,14 +93,29 @@ static const struct rule_step ioprio_set_steps[] = {
 static const struct rule_step mode_in_1_steps[] = { ALLOW_IF_CLEAR(1, SET_ID_BITS) };
 static const struct rule_step mode_in_2_steps[] = { ALLOW_IF_CLEAR(2, SET_ID_BITS) };
 
+/* An open file for reading is cut off all the same; mode 3 is for neither reading nor writing. */
+#define REFUSE_CUTTING(flags)                                                                      \
+	{                                                                                          \
+		flags,     O_TRUNC | ACCESS_MODE, O_TRUNC | O_RDONLY, STEP_FAIL,                   \
+		STEP_NEXT, .error = EPERM                                                          \
+	},                                                                                         \
+	{                                                                                          \
+		flags, O_TRUNC | ACCESS_MODE, O_TRUNC | ACCESS_MODE, STEP_FAIL, STEP_NEXT,         \
+			.error = EPERM                                                             \
+	}
+static const struct rule_step cutting_open_steps[] = { REFUSE_CUTTING(1), ELSE_ALLOW };
+static const struct rule_step cutting_openat_steps[] = { REFUSE_CUTTING(2), ELSE_ALLOW };
+
 /* The mode of open() is rubbish unless something is created. */
 static const struct rule_step open_steps[] = {
-	{ 1, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 2 },
+	REFUSE_CUTTING(1),
+	{ 1, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 4 },
 	{ 1, TMPFILE_BIT, TMPFILE_BIT, STEP_NEXT, STEP_ALLOW },
 	ALLOW_IF_CLEAR(2, SET_ID_BITS),
 };
 static const struct rule_step openat_steps[] = {
-	{ 2, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 2 },
+	REFUSE_CUTTING(2),
+	{ 2, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 4 },
 	{ 2, TMPFILE_BIT, TMPFILE_BIT, STEP_NEXT, STEP_ALLOW },
 	ALLOW_IF_CLEAR(3, SET_ID_BITS),
 };
@@ -185,6 +201,11 @@ const struct rule callfilter_rules[] = {
 
 	REFUSE_IN(SECCOMP_STRICT, "ptrace process_vm_readv process_vm_writev chroot"),
 	REFUSE_IN(SECCOMP_PINNED, "sched_setaffinity"),
+
+	REFUSE_IN(SECCOMP_NO_CUTTING, "truncate truncate64"),
+	CHECK_IN(SECCOMP_NO_CUTTING, "open", cutting_open_steps),
+	CHECK_IN(SECCOMP_NO_CUTTING, "openat", cutting_openat_steps),
+	{ .names = "openat2", .action = RULE_ENOSYS, .only_in = SECCOMP_NO_CUTTING },
 
 	CHECK_IN(SECCOMP_NO_SET_ID, "chmod fchmod creat mknod", mode_in_1_steps),
 	CHECK_IN(SECCOMP_NO_SET_ID, "fchmodat fchmodat2 mknodat", mode_in_2_steps),

@@ -252,6 +252,8 @@ static void write_stdin_file(void)
 	fd = open("/proc/self/fd/0", O_WRONLY);
 	tally_result(&t, fd < 0 ? fd : write(fd, "x", 1), "opening stdin anew for writing");
 	tally_result(&t, truncate("/proc/self/fd/0", 0), "cutting off stdin's file");
+	tally_result(&t, open("/proc/self/fd/0", O_RDONLY | O_TRUNC), "cutting it off by reading");
+	tally_result(&t, open("/proc/self/fd/0", 3 | O_TRUNC), "cutting it off by neither");
 	tally_say(&t);
 }
 
@@ -737,8 +739,8 @@ const struct escape_case cases_fs[] = {
 	  read_other_owners_file },
 	{ "FS32", "read a file there that only the caller's groups may read", "groups dropped",
 	  "EACCES", read_callers_groups_file },
-	{ "FS33", "write to the file that is our stdin", "Landlock files", "EBADF|EACCES|no file",
-	  write_stdin_file },
+	{ "FS33", "write to the file that is our stdin", "Landlock files",
+	  "EBADF|EACCES|EPERM|no file", write_stdin_file },
 	{ "FS34", "see what is mounted in a shown directory later", "private propagation", "ENOENT",
 	  watch_later_mount, CASE_ALONE },
 	{ "PR06",

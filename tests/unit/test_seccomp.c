@@ -215,6 +215,24 @@ static void set_id_bits_are_refused_only_where_asked(void **state)
 	assert_int_equal(ask(v, SYS_openat2, 0, 0, 0, 0), REFUSED(ENOSYS));
 }
 
+static void a_file_is_cut_off_only_by_who_may_write_it(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(0, SYS_truncate, 0, 0, 0, 0), ALLOWED);
+	assert_int_equal(ask(0, SYS_openat, 0, 0, O_TRUNC, 0), ALLOWED);
+	for (unsigned v = SECCOMP_NO_CUTTING; v < SECCOMP_VARIANT_COUNT; v++) {
+		assert_int_equal(ask(v, SYS_truncate, 0, 0, 0, 0), REFUSED(EPERM));
+		assert_int_equal(ask(v, SYS_openat2, 0, 0, 0, 0), REFUSED(ENOSYS));
+		assert_int_equal(ask(v, SYS_openat, 0, 0, O_TRUNC, 0), REFUSED(EPERM));
+		assert_int_equal(ask(v, SYS_openat, 0, 0, O_TRUNC | 3, 0), REFUSED(EPERM));
+		assert_int_equal(ask(v, SYS_openat, 0, 0, O_TRUNC | O_CREAT, 0), REFUSED(EPERM));
+		assert_int_equal(ask(v, SYS_openat, 0, 0, O_TRUNC | O_WRONLY, 0), ALLOWED);
+		assert_int_equal(ask(v, SYS_openat, 0, 0, O_TRUNC | O_RDWR, 0), ALLOWED);
+		assert_int_equal(ask(v, SYS_openat, 0, 0, O_RDONLY, 0), ALLOWED);
+		assert_int_equal(ask(v, SYS_ftruncate, 0, 0, 0, 0), ALLOWED);
+	}
+}
+
 static void the_other_variants_do_what_they_say(void **state)
 {
 	(void)state;
@@ -247,6 +265,7 @@ int main(void)
 		cmocka_unit_test(only_the_low_half_of_an_ioctl_counts),
 		cmocka_unit_test(sockets_are_ordinary),
 		cmocka_unit_test(set_id_bits_are_refused_only_where_asked),
+		cmocka_unit_test(a_file_is_cut_off_only_by_who_may_write_it),
 		cmocka_unit_test(the_other_variants_do_what_they_say),
 	};
 
