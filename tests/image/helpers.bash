@@ -82,6 +82,11 @@ only_root() {
 	[ "${AS:-root}" = root ] || skip "needs a root caller"
 }
 
+# needs_kernel RELEASE FEATURE: an older one does not have it
+needs_kernel() {
+	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ] || skip "needs $2 (Linux $1)"
+}
+
 # Those who can give files to other users.
 has_many_ids() {
 	[ "${AS:-root}" = root ] || [ "${AS:-root}" = subuser ]

@@ -120,11 +120,13 @@ setup() {
 }
 
 @test "NW04 labels below an allowed wildcard are limited in number" {
+	started=$SECONDS
 	run try $DENY --allow-host '*.allowed.test' -- flood 3000 0123456789abcdef0123456789abcdef.allowed.test
 	has ok
 	arrived=$(since dns | grep -c 0123456789abcdef || true)
 	[ "$arrived" -ge 1 ]
-	[ "$arrived" -lt 3000 ]
+	# 500 at once and 50 a second, for two kinds of addresses; a slow machine does not ask too much
+	[ "$arrived" -le $((2 * (500 + 50 * (SECONDS - started + 1)))) ]
 	run talk_outside flood 3000 0123456789abcdef0123456789abcdef.allowed.test # control
 	says "ok 3000"
 }
