@@ -129,6 +129,7 @@ tree() {
 
 @test "what lies in a tmpfs counts as memory wherever it is moved" {
 	[ "${AS:-root}" != root ] || skip "root's sandboxes have cgroups, which see it"
+	needs_kernel 6.6 "a tmpfs with user attributes, to move a directory of an image"
 	tree ''
 	run ak run -i odd --memory 64M --disk 16M --tmpfs /a/b:256M --timeout 20s sh -c '
 		mv /a /c; ln -s /tmp/none /a; dd if=/dev/zero of=/c/b/f bs=1M count=150 2>/dev/null; sleep 1; echo survived'
