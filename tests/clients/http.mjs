@@ -15,7 +15,7 @@ const program = process.env.AGENTKERNEL;
 const modules = createRequire(path.join(process.env.BUILD, 'clients', 'package.json'));
 const load = (name) => import(pathToFileURL(modules.resolve(name)));
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-// a build with sanitizers, which keep what was freed: how much memory a program takes says nothing then
+// a build with sanitizers, which keep what was freed and take their time: neither is measured then
 const sanitized = Boolean(process.env.REPORTS);
 
 async function freePort() {
@@ -249,7 +249,7 @@ const tests = {
 		await wait(800);
 		const began = Date.now();
 		assert.equal((await fetch(`${s.url}/health`)).status, 200);
-		assert.ok(Date.now() - began < 1000);
+		assert.ok(sanitized || Date.now() - began < 1000);
 		const refused = await post(s, '/run', { command: ['true'] });
 		assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '1']);
 		for (const r of long) assert.equal((await r).status, 409);

@@ -13,7 +13,7 @@ const program = process.env.AGENTKERNEL;
 const modules = createRequire(path.join(process.env.BUILD, 'clients', 'package.json'));
 const load = (name) => import(pathToFileURL(modules.resolve(name)));
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-// a build with sanitizers, which keep what was freed: how much memory a program takes says nothing then
+// a build with sanitizers, which keep what was freed and take their time: neither is measured then
 const sanitized = Boolean(process.env.REPORTS);
 
 const serverArgs = (...more) => ['mcp', 'server', '--image', 'host', ...more];
@@ -190,7 +190,7 @@ const tests = {
 		const long = call(client, 'sandbox_run', { command: ['sleep', '20'], timeout_ms: 3000 });
 		const began = Date.now();
 		await client.listTools();
-		assert.ok(Date.now() - began < 1000);
+		assert.ok(sanitized || Date.now() - began < 1000);
 		let next = 0;
 		await Promise.all(Array.from({ length: 20 }, async () => {
 			while (next < 200) {
