@@ -9,6 +9,7 @@
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
 #   make check-vm       the bats files and attacks on Debian's 6.1 kernel with cgroup v2, in QEMU
 #                       (FILES="tests/cli/walls.bats tests/escape/run": these alone)
+#   make check-valgrind the helper programs under valgrind, driven by the suite's own tests
 #   make soak           twenty minutes of mixed load, and everything is as before
 #   make analyse        gcc -fanalyzer, cppcheck and clang-tidy over src/
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang (ENGINE=afl: with AFL++)
@@ -326,6 +327,23 @@ check-agents: all $(PROBE)
 	@BUILD=$(abspath $(BUILD)) tests/agents/install
 	@for caller in root user; do AS=$$caller BUILD=$(abspath $(BUILD)) bats tests/agents/agents.bats || exit 1; done
 
+# gate, image, mcp and serve under memcheck; what helps them to live there is of the tests alone.
+VALGRIND_PARTS := $(addprefix $(BUILD)/valgrind/,preload.so native)
+$(BUILD)/valgrind/preload.so: tests/valgrind/preload.c
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -g -O1 $(WARNINGS) -fPIC -shared -o $@ $<
+$(BUILD)/valgrind/native: tests/valgrind/native.c
+	@mkdir -p $(@D)
+	@echo '  LD   $@'
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 $(WARNINGS) -o $@ $<
+
+.PHONY: check-valgrind
+check-valgrind: build-packages test-packages
+	@tools/packages valgrind
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(PROBE) $(RESOLVER) $(KEEPER) $(VALGRIND_PARTS)
+	@BUILD=$(abspath $(BUILD)) tests/valgrind/check $(FILES)
+
 # Twenty minutes of mixed load: everything has to be at the end as it was at the beginning.
 MINUTES ?= 20
 .PHONY: soak
@@ -487,7 +505,7 @@ bench: all
 .PHONY: format
 format:
 	clang-format -i src/*/*.[ch] tests/probe/*.c tests/escape/*.[ch] tests/net/*.c tests/unit/*.[ch] \
-		tests/fuzz/*.[ch] tests/faults/*.[ch] tests/sanitizer/*.c bench/*.c
+		tests/fuzz/*.[ch] tests/faults/*.[ch] tests/sanitizer/*.c tests/valgrind/*.c bench/*.c
 
 .PHONY: clean
 clean:
