@@ -22,7 +22,7 @@ begin() {
 	world | sort >"$W/before"
 }
 
-# nothing_new [TRIES]: a group may be another's who has just ended, so it has three seconds to go
+# nothing_new [TRIES]: a group may be another's who was killed a moment ago, so it has half a minute to go
 nothing_new() {
 	local tries=${1:-1} left
 	while :; do
@@ -30,7 +30,7 @@ nothing_new() {
 		[ -n "$left" ] || return 0
 		tries=$((tries - 1))
 		[ "$tries" -le 0 ] && grep -q -v '^/sys/fs/cgroup/' <<<"$left" && break
-		[ "$tries" -le -30 ] && break
+		[ "$tries" -le -300 ] && break
 		sleep 0.1
 	done
 	echo "left: $left"
