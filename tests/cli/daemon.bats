@@ -123,9 +123,9 @@ teardown() {
 
 @test "the walls of a sandbox that waited are those of every other" {
 	start_daemon
-	# through a pipe: where the stream is a file, an older kernel's sandbox may have a filter more
-	own run sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; cat /proc/self/uid_map /proc/self/cgroup | wc -l; ls -la /proc/self/fd | wc -l; hostname; grep -c . /proc/self/mountinfo' | cat >warm
-	own run -v "$PROBE:/probe:ro" sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; cat /proc/self/uid_map /proc/self/cgroup | wc -l; ls -la /proc/self/fd | wc -l; hostname; grep -cv /probe /proc/self/mountinfo' | cat >cold
+	# through a pipe, also stderr: where a stream is a file, an older kernel's sandbox may have a filter more
+	own run sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; cat /proc/self/uid_map /proc/self/cgroup | wc -l; ls -la /proc/self/fd | wc -l; hostname; grep -c . /proc/self/mountinfo' 2>&1 | cat >warm
+	own run -v "$PROBE:/probe:ro" sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; cat /proc/self/uid_map /proc/self/cgroup | wc -l; ls -la /proc/self/fd | wc -l; hostname; grep -cv /probe /proc/self/mountinfo' 2>&1 | cat >cold
 	[ "$(status 's["given"]')" = 1 ]
 	diff warm cold
 }
