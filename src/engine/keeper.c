@@ -47,7 +47,6 @@
 
 #define STOP_LOOK_MS 20 /* how often it is looked whether all processes have gone */
 #define CPU_INTERVAL_MS 200
-#define LINGER_MS 50
 #define EXIT_FAILED 125
 
 /* ---- clients ---- */
@@ -490,18 +489,6 @@ static void let_go(struct kept *k)
 		(void)close(k->clients[--k->client_count].fd);
 }
 
-/*
- * Who waited for the end often removes the sandbox next, and changes to a file system wait while it
- * is written out: the root's last descriptor goes a moment later.
- */
-static void linger(const struct kept *k)
-{
-	const struct timespec moment = { .tv_nsec = LINGER_MS * 1000000L };
-
-	if (k->root_fd >= 0)
-		(void)nanosleep(&moment, NULL);
-}
-
 static int by_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
@@ -571,7 +558,6 @@ static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
 	if (k.is_expired)
 		lifecycle_remove_expired(o->environ_list, o->named);
 	let_go(&k);
-	linger(&k);
 	_exit(0);
 }
 
