@@ -31,6 +31,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -263,6 +264,41 @@ int checkpoint_list(char *const *environ_list, const char *sandbox, struct check
 	if (ret->count > 1)
 		qsort(ret->entries, ret->count, sizeof(*ret->entries), by_age);
 	return 0;
+}
+
+/* ---- garbage ---- */
+
+static bool is_unfinished(const char *name)
+{
+	return strncmp(name, ".new-", 5) == 0 || strncmp(name, ".old-", 5) == 0;
+}
+
+int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e)
+{
+	cleanup_fd int store_fd = -1;
+	struct dirent *entry;
+	int dir_fd = -1, r = 0;
+	DIR *dir;
+
+	/* whoever makes one holds the lock of the layers until its record is there */
+	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+		return -1;
+	if (flock(store_fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	if (open_dir(environ_list, &dir_fd, e) < 0)
+		return -1;
+	dir = fdopendir(dir_fd);
+	if (!dir) {
+		(void)close(dir_fd);
+		return err_sys(e, errno, "list the checkpoints");
+	}
+	while (r == 0 && (entry = readdir(dir)))
+		if (is_unfinished(entry->d_name)) {
+			r = sweep_tree(dirfd(dir), entry->d_name, e);
+			*count += r == 0;
+		}
+	(void)closedir(dir);
+	return r;
 }
 
 /* ---- copying ---- */

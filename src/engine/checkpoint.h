@@ -40,6 +40,9 @@ ERR_CHECKED int checkpoint_list(char *const *environ_list, const char *sandbox,
 				struct checkpoint_list *ret, struct err *e);
 void checkpoint_list_done(struct checkpoint_list *l);
 
+/* What a killed process left of one, made or removed; adds to *count. Nothing while one is made. */
+ERR_CHECKED int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e);
+
 ERR_CHECKED int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint *ret,
 				struct err *e);
 /* ERR_NOT_FOUND: it was imported and has none. */

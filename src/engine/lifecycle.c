@@ -817,6 +817,7 @@ int lifecycle_gc(char *const *environ_list, unsigned flags, struct lifecycle_gar
 	if (flags & LIFECYCLE_DRY)
 		return 0;
 	if (named_sweep_trash(environ_list, &ret->leftovers, e) < 0 ||
+	    checkpoint_sweep(environ_list, &ret->leftovers, e) < 0 ||
 	    layerstore_collect(environ_list, &ret->layers, e) < 0)
 		return -1;
 	return collect_pins(environ_list, &ret->pins, e);

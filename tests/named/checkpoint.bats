@@ -302,3 +302,13 @@ assert [c for c in json.load(sys.stdin) if c["id"] == sys.argv[1]][0]["comment"]
 	run ak checkpoint create base --comment "$(printf 'x%.0s' $(seq 1025))"
 	fails_with 125 "a comment has at most 1024 bytes"
 }
+
+@test "gc takes what a killed process left of a checkpoint" {
+	started swept
+	id=$(ak checkpoint create swept)
+	as mkdir "$STATE/checkpoints/.new-0123456789ab" "$STATE/checkpoints/.old-0123456789ab"
+	as touch "$STATE/checkpoints/.old-0123456789ab/record"
+	[[ "$(ak gc --json)" == *'"leftovers":2'* ]]
+	[ -z "$(find "$STATE/checkpoints" -name '.new-*' -o -name '.old-*')" ]
+	ak checkpoint list | grep -q "$id"
+}
