@@ -101,6 +101,8 @@ int logs_open(char *const *environ_list, const char *sandbox, const char *id, st
 }
 
 /* One file's bytes, and where its first chunk begins. */
+#define READ_TRIES 5
+
 struct half {
 	char *bytes;
 	size_t len;
@@ -167,17 +169,30 @@ static int walk(struct logs *l, const struct half *h, logs_fn *fn, void *context
 	return 0;
 }
 
-int logs_read(struct logs *l, logs_fn *fn, void *context, uint64_t *ret_skipped, struct err *e)
+static int read_once(struct logs *l, logs_fn *fn, void *context, uint64_t *skipped, struct err *e)
 {
 	CLEANUP(half_done) struct half a = { 0 };
 	CLEANUP(half_done) struct half b = { 0 };
 	bool is_a_first;
 
-	*ret_skipped = 0;
 	if (read_half(l->fds[0], &a, e) < 0 || read_half(l->fds[1], &b, e) < 0)
 		return -1;
 	is_a_first = a.first_offset <= b.first_offset;
-	if (walk(l, is_a_first ? &a : &b, fn, context, ret_skipped, e) < 0)
+	if (walk(l, is_a_first ? &a : &b, fn, context, skipped, e) < 0)
 		return -1;
-	return walk(l, is_a_first ? &b : &a, fn, context, ret_skipped, e);
+	return walk(l, is_a_first ? &b : &a, fn, context, skipped, e);
+}
+
+/* A half that is begun anew while it is read looks damaged: what was given is not given again. */
+int logs_read(struct logs *l, logs_fn *fn, void *context, uint64_t *ret_skipped, struct err *e)
+{
+	int r = -1;
+
+	*ret_skipped = 0;
+	for (unsigned i = 0; i < READ_TRIES; i++) {
+		r = read_once(l, fn, context, ret_skipped, e);
+		if (r == 0 || e->code != ERR_CORRUPT)
+			break;
+	}
+	return r;
 }
