@@ -22,6 +22,7 @@
 
 #define FILE_MAX_BYTES (TASKLOG_FILE_MAX_BYTES + 65536u)
 #define NAME_MAX_BYTES 32
+#define READ_TRIES 8 /* of a file that is begun anew while it is read */
 
 void logs_init(struct logs *l)
 {
@@ -101,8 +102,6 @@ int logs_open(char *const *environ_list, const char *sandbox, const char *id, st
 }
 
 /* One file's bytes, and where its first chunk begins. */
-#define READ_TRIES 5
-
 struct half {
 	char *bytes;
 	size_t len;
@@ -113,18 +112,46 @@ struct half {
 static void half_done(struct half *h)
 {
 	free(h->bytes);
+	h->bytes = NULL;
+}
+
+/* The writer empties a file and begins it anew: bytes from before and after would be read as one.
+ */
+static bool is_begun_anew(int fd, const struct half *h)
+{
+	struct tasklog_chunk first;
+
+	return h->len >= sizeof(first) &&
+	       (pread(fd, &first, sizeof(first), 0) != (ssize_t)sizeof(first) ||
+		memcmp(&first, h->bytes, sizeof(first)) != 0);
+}
+
+static int read_whole(int fd, struct half *ret, struct err *e)
+{
+	for (unsigned i = 0; i < READ_TRIES; i++) {
+		int r;
+
+		half_done(ret);
+		*ret = (struct half){ 0 };
+		r = lseek(fd, 0, SEEK_SET) < 0
+			    ? -errno
+			    : file_read_fd(fd, FILE_MAX_BYTES, &ret->bytes, &ret->len);
+		if (r < 0)
+			return err_sys(e, -r, "read a log");
+		if (!is_begun_anew(fd, ret))
+			return 0;
+	}
+	ret->len = 0; /* it is written faster than it can be read: all of it is passed over */
+	return 0;
 }
 
 static int read_half(int fd, struct half *ret, struct err *e)
 {
 	struct tasklog_chunk chunk;
 	size_t size = 0;
-	int r = lseek(fd, 0, SEEK_SET) < 0
-			? -errno
-			: file_read_fd(fd, FILE_MAX_BYTES, &ret->bytes, &ret->len);
 
-	if (r < 0)
-		return err_sys(e, -r, "read a log");
+	if (read_whole(fd, ret, e) < 0)
+		return -1;
 	ret->is_empty = tasklog_read_chunk(ret->bytes, ret->len, 0, &chunk, &size) != 1;
 	ret->first_offset = ret->is_empty ? UINT64_MAX : chunk.offset;
 	return 0;
@@ -169,30 +196,17 @@ static int walk(struct logs *l, const struct half *h, logs_fn *fn, void *context
 	return 0;
 }
 
-static int read_once(struct logs *l, logs_fn *fn, void *context, uint64_t *skipped, struct err *e)
+int logs_read(struct logs *l, logs_fn *fn, void *context, uint64_t *ret_skipped, struct err *e)
 {
 	CLEANUP(half_done) struct half a = { 0 };
 	CLEANUP(half_done) struct half b = { 0 };
 	bool is_a_first;
 
+	*ret_skipped = 0;
 	if (read_half(l->fds[0], &a, e) < 0 || read_half(l->fds[1], &b, e) < 0)
 		return -1;
 	is_a_first = a.first_offset <= b.first_offset;
-	if (walk(l, is_a_first ? &a : &b, fn, context, skipped, e) < 0)
+	if (walk(l, is_a_first ? &a : &b, fn, context, ret_skipped, e) < 0)
 		return -1;
-	return walk(l, is_a_first ? &b : &a, fn, context, skipped, e);
-}
-
-/* A half that is begun anew while it is read looks damaged: what was given is not given again. */
-int logs_read(struct logs *l, logs_fn *fn, void *context, uint64_t *ret_skipped, struct err *e)
-{
-	int r = -1;
-
-	*ret_skipped = 0;
-	for (unsigned i = 0; i < READ_TRIES; i++) {
-		r = read_once(l, fn, context, ret_skipped, e);
-		if (r == 0 || e->code != ERR_CORRUPT)
-			break;
-	}
-	return r;
+	return walk(l, is_a_first ? &b : &a, fn, context, ret_skipped, e);
 }
