@@ -237,21 +237,30 @@ static void add_entry(struct checkpoint_list *l, int dir_fd, const char *id, con
 	l->entries[l->count++] = c;
 }
 
+static int open_listing(char *const *environ_list, DIR **ret, struct err *e)
+{
+	int dir_fd = -1;
+
+	if (open_dir(environ_list, &dir_fd, e) < 0)
+		return -1;
+	*ret = fdopendir(dir_fd);
+	if (*ret)
+		return 0;
+	(void)err_sys(e, errno, "list the checkpoints");
+	(void)close(dir_fd);
+	return -1;
+}
+
 int checkpoint_list(char *const *environ_list, const char *sandbox, struct checkpoint_list *ret,
 		    struct err *e)
 {
 	struct dirent *entry;
-	int dir_fd = -1, sys;
 	DIR *dir;
+	int sys;
 
 	*ret = (struct checkpoint_list){ 0 };
-	if (open_dir(environ_list, &dir_fd, e) < 0)
+	if (open_listing(environ_list, &dir, e) < 0)
 		return -1;
-	dir = fdopendir(dir_fd);
-	if (!dir) {
-		(void)close(dir_fd);
-		return err_sys(e, errno, "list the checkpoints");
-	}
 	while ((errno = 0, entry = readdir(dir)))
 		if (is_id(entry->d_name))
 			add_entry(ret, dirfd(dir), entry->d_name, sandbox);
@@ -277,21 +286,16 @@ int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e)
 {
 	cleanup_fd int store_fd = -1;
 	struct dirent *entry;
-	int dir_fd = -1, r = 0;
 	DIR *dir;
+	int r = 0;
 
 	/* whoever makes one holds the lock of the layers until its record is there */
 	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	if (flock(store_fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
-	if (open_dir(environ_list, &dir_fd, e) < 0)
+	if (open_listing(environ_list, &dir, e) < 0)
 		return -1;
-	dir = fdopendir(dir_fd);
-	if (!dir) {
-		(void)close(dir_fd);
-		return err_sys(e, errno, "list the checkpoints");
-	}
 	while (r == 0 && (entry = readdir(dir)))
 		if (is_unfinished(entry->d_name)) {
 			r = sweep_tree(dirfd(dir), entry->d_name, e);

@@ -560,14 +560,19 @@ static int run_claimed(struct execution *x, struct run_result *ret, struct err *
 	const struct execute_options *o = x->options;
 	struct supervise_outcome outcome = { 0 };
 	uint64_t started_us = clock_now_us();
+	struct err why = { 0 };
 
 	if (supervise_hold_signals(&x->signal_fd, e) < 0 || open_reports(x, e) < 0 ||
 	    streams_open(&x->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
 		return -1;
 	if (x->claim->answer.host_gid)
 		streams_lend_pipes(&x->streams, x->claim->answer.host_gid + x->policy.gid);
-	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, e) < 0)
-		return e->sys == EPIPE ? 0 : -1;
+	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, &why) < 0) {
+		if (why.sys == EPIPE)
+			return 0;
+		*e = why;
+		return -1;
+	}
 	if (x->streams.has_tty && await_terminal(x, e) < 0)
 		return -1;
 	streams_started(&x->streams, x->master_fd);
