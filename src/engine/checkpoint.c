@@ -29,6 +29,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -357,6 +358,17 @@ static int hold_still(struct named *n, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/* Whoever stops the sandbox meanwhile thaws it: what was copied then may be of two moments. */
+static int check_held(const struct named *n, int hold_fd, struct err *e)
+{
+	struct pollfd polled = { .fd = hold_fd, .events = POLLRDHUP };
+
+	if (hold_fd >= 0 && poll(&polled, 1, 0) != 0)
+		return err_set(e, ERR_BUSY, "sandbox '%s' was stopped while it was copied",
+			       n->name);
+	return 0;
+}
+
 /* The sandbox's present, as a layer that is committed; the store's lock is held. */
 static int take_layer(struct named *n, int store_fd, struct layerstore_layer *layer,
 		      struct checkpoint *c, uint64_t *ret_frozen_us, struct err *e)
@@ -371,6 +383,8 @@ static int take_layer(struct named *n, int store_fd, struct layerstore_layer *la
 	if (hold_still(n, &hold_fd, e) < 0)
 		return -1;
 	r = copy_upper(n, layer, &copied, e);
+	if (r == 0)
+		r = check_held(n, hold_fd, e);
 	cleanup_closep(&hold_fd);
 	named_unlock(n);
 	*ret_frozen_us = clock_now_us() - begin_us;

@@ -180,6 +180,16 @@ static void on_usage(struct kept *k, const struct frame *f)
 	}
 }
 
+static void on_frozen(struct kept *k, const struct frame *f)
+{
+	struct order_frozen frozen;
+
+	if (f->len != sizeof(frozen))
+		return;
+	memcpy(&frozen, f->bytes, sizeof(frozen));
+	keptrequest_answer_frozen(k, &frozen);
+}
+
 static void on_events(struct kept *k)
 {
 	struct frame f;
@@ -190,6 +200,8 @@ static void on_events(struct kept *k)
 			on_task_event(k, &f);
 		else if (f.kind == EVENT_USAGE)
 			on_usage(k, &f);
+		else if (f.kind == EVENT_FROZEN)
+			on_frozen(k, &f);
 		frame_done(&f);
 	}
 	if (!frame_may_pass(r) && !k->is_over) /* the report says more */

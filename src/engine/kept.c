@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #define ORDER_WAIT_MS 2000u
 #define ORDER_LOOK_MS 20
@@ -67,13 +68,21 @@ void kept_signal(struct kept *k, uint32_t id, int number, bool is_for_group)
 
 int kept_freeze(struct kept *k, struct err *e)
 {
-	if (k->freeze_count == 0) {
-		if (!cgroup_can_freeze(&k->session.cgroup))
-			kept_order(k, ORDER_FREEZE, NULL, 0, NULL, 0);
-		else if (cgroup_freeze(&k->session.cgroup, e) < 0)
-			return -1;
+	const struct order_freeze body = { .number = k->freeze_number + 1 };
+
+	if (k->freeze_count > 0) {
+		k->freeze_count++;
+		return 0;
 	}
-	k->freeze_count++;
+	if (cgroup_can_freeze(&k->session.cgroup)) {
+		if (cgroup_freeze(&k->session.cgroup, e) < 0)
+			return -1;
+		k->is_still = true;
+	} else {
+		kept_order(k, ORDER_FREEZE, &body, sizeof(body), NULL, 0);
+		k->freeze_number = body.number;
+	}
+	k->freeze_count = 1;
 	return 0;
 }
 
@@ -88,19 +97,29 @@ int kept_thaw(struct kept *k, struct err *e)
 	else if (cgroup_thaw(&k->session.cgroup, e) < 0)
 		return -1;
 	k->freeze_count = 0;
+	k->is_still = false;
 	return 0;
+}
+
+/* Whoever copies a frozen sandbox sees that it is none any more. */
+static void end_freezes(struct kept *k)
+{
+	struct err ignored;
+
+	for (unsigned i = 0; i < k->client_count; i++)
+		if (k->clients[i].is_freezing)
+			(void)shutdown(k->clients[i].fd, SHUT_RDWR);
+	for (unsigned i = k->freeze_count; i > 0; i--)
+		(void)!kept_thaw(k, &ignored);
 }
 
 void kept_begin_stop(struct kept *k, uint64_t timeout_ms)
 {
-	struct err ignored;
-
 	if (k->is_stopping)
 		return;
 	k->is_stopping = true;
 	k->stop_at_ms = clock_now_ms() + timeout_ms;
-	for (unsigned i = k->freeze_count; i > 0; i--)
-		(void)!kept_thaw(k, &ignored);
+	end_freezes(k);
 	kept_signal(k, ORDER_ALL, SIGTERM, false);
 	kept_signal(k, ORDER_ALL, SIGCONT, false);
 }

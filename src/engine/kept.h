@@ -23,6 +23,7 @@ struct kept_client {
 	bool is_at_terminal; /* ... is a detached one, whose terminal it has */
 	bool is_freezing;
 	bool is_waiting_for_usage;
+	uint32_t awaited_request; /* a pause or freeze that is not answered yet; 0: none */
 };
 
 struct kept {
@@ -40,6 +41,8 @@ struct kept {
 	unsigned audited_denials;
 	uint64_t oom_kill_count; /* that are known */
 	unsigned freeze_count;   /* by clients, and one for a pause */
+	uint32_t freeze_number;  /* of those that init was told to make */
+	bool is_still;           /* frozen, and nothing moves any more */
 	bool is_paused, is_stopping, is_over, is_expired;
 	uint64_t stop_at_ms;
 	char *reason; /* why it ended; NULL: it was asked to */
@@ -57,7 +60,7 @@ void kept_order(struct kept *k, uint32_t kind, const void *body, size_t len, con
 		unsigned fd_count);
 void kept_signal(struct kept *k, uint32_t id, int number, bool is_for_group);
 
-/* They count: what was frozen twice has to be thawed twice. */
+/* They count: what was frozen twice has to be thawed twice. Frozen it is when is_still says so. */
 ERR_CHECKED int kept_freeze(struct kept *k, struct err *e);
 ERR_CHECKED int kept_thaw(struct kept *k, struct err *e);
 

@@ -19,6 +19,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+static void say_ok(const struct kept_client *client)
+{
+	control_answer(client->fd, NULL, 0);
+}
+
 /* ---- commands ---- */
 
 static int check_command(const struct kept *k, const struct order_command *c, struct err *e)
@@ -199,6 +204,53 @@ static int freeze_for(struct kept *k, struct kept_client *client, struct err *e)
 	return 0;
 }
 
+/* Where there is no freezer it takes init a while, and the client waits for it. */
+static int answer_when_still(struct kept *k, struct kept_client *client, uint32_t request, int r)
+{
+	if (r < 0)
+		return r;
+	if (k->is_still)
+		say_ok(client);
+	else
+		client->awaited_request = request;
+	return 0;
+}
+
+static void undo_freeze(struct kept *k, struct kept_client *client, uint32_t request)
+{
+	struct err ignored;
+
+	if (request == CONTROL_PAUSE) {
+		(void)!resume_all(k, &ignored);
+		return;
+	}
+	client->is_freezing = false;
+	(void)!kept_thaw(k, &ignored);
+}
+
+void keptrequest_answer_frozen(struct kept *k, const struct order_frozen *frozen)
+{
+	struct err e = { 0 };
+
+	if (k->freeze_count == 0 || frozen->number != k->freeze_number)
+		return; /* that one has been thawed meanwhile */
+	k->is_still = frozen->is_still;
+	(void)err_set(&e, ERR_TIMEOUT,
+		      "the sandbox did not freeze: a process inside does not stop");
+	for (unsigned i = 0; i < k->client_count; i++) {
+		struct kept_client *client = &k->clients[i];
+		uint32_t request = client->awaited_request;
+
+		client->awaited_request = 0;
+		if (request && frozen->is_still)
+			say_ok(client);
+		if (!request || frozen->is_still)
+			continue;
+		undo_freeze(k, client, request);
+		control_fail(client->fd, &e);
+	}
+}
+
 /* ---- figures ---- */
 
 void keptrequest_answer_stats(struct kept *k, struct kept_client *client,
@@ -334,11 +386,6 @@ static int stop(struct kept *k, const struct frame *f, struct err *e)
 	return 0;
 }
 
-static void say_ok(const struct kept_client *client)
-{
-	control_answer(client->fd, NULL, 0);
-}
-
 static int say_ok_after(const struct kept_client *client, int r)
 {
 	if (r == 0)
@@ -361,11 +408,11 @@ int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame 
 	case CONTROL_STOP:
 		return stop(k, f, e);
 	case CONTROL_PAUSE:
-		return say_ok_after(client, pause_all(k, e));
+		return answer_when_still(k, client, f->kind, pause_all(k, e));
 	case CONTROL_RESUME:
 		return say_ok_after(client, resume_all(k, e));
 	case CONTROL_FREEZE:
-		return say_ok_after(client, freeze_for(k, client, e));
+		return answer_when_still(k, client, f->kind, freeze_for(k, client, e));
 	case CONTROL_STATS:
 		ask_stats(k, client);
 		return 0;

@@ -11,6 +11,7 @@
 struct frame;
 struct kept;
 struct kept_client;
+struct order_frozen;
 struct order_usage;
 
 /* On failure the client is told by the caller. */
@@ -20,3 +21,6 @@ ERR_CHECKED int keptrequest_answer(struct kept *k, struct kept_client *client, s
 /* For one who waits for figures; usage: what init has counted, NULL if nobody asked it. */
 void keptrequest_answer_stats(struct kept *k, struct kept_client *client,
 			      const struct order_usage *usage);
+
+/* Init has stopped every process, or could not: whoever waits for it is told. */
+void keptrequest_answer_frozen(struct kept *k, const struct order_frozen *frozen);

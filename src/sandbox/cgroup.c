@@ -740,16 +740,18 @@ int cgroup_thaw(const struct cgroup *c, struct err *e)
 int cgroup_freeze(const struct cgroup *c, struct err *e)
 {
 	const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_NS };
-	int r = set_frozen(c, true);
+	int r = 0;
 
-	if (r < 0)
-		return err_sys(e, -r, "freeze the sandbox");
-	for (unsigned i = 0; i < FREEZE_TRIES; i++) {
-		if (is_frozen(c))
+	for (unsigned i = 0; r == 0 && i < FREEZE_TRIES; i++) {
+		/* again each time: v1 forgets who was on its way into a wait, such as vfork()'s */
+		r = set_frozen(c, true);
+		if (r == 0 && is_frozen(c))
 			return 0;
 		(void)nanosleep(&pause, NULL);
 	}
 	(void)!cgroup_thaw(c, e);
+	if (r < 0)
+		return err_sys(e, -r, "freeze the sandbox");
 	return err_set(e, ERR_TIMEOUT,
 		       "the sandbox did not freeze: a process inside does not stop");
 }

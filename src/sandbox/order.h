@@ -23,12 +23,13 @@ enum order_kind {
 	ORDER_DETACH,    /* as above, none */
 	ORDER_LIMITS,    /* struct order_limits */
 	ORDER_USAGE,     /* nothing; answered by an EVENT_USAGE */
-	ORDER_FREEZE,    /* nothing: every process stops, where there is no freezer */
-	ORDER_THAW,
+	ORDER_FREEZE,    /* struct order_freeze: every process stops, where there is no freezer */
+	ORDER_THAW,      /* nothing */
 
 	EVENT_STARTED, /* struct order_event */
 	EVENT_ENDED,
-	EVENT_USAGE, /* struct order_usage */
+	EVENT_USAGE,  /* struct order_usage */
+	EVENT_FROZEN, /* struct order_frozen, once nothing moves any more */
 };
 
 enum order_flags {
@@ -79,6 +80,15 @@ struct order_event {
 
 struct order_usage {
 	uint64_t memory_bytes, cpu_us, pids_count;
+};
+
+struct order_freeze {
+	uint32_t number; /* of this freeze: an answer may come late */
+};
+
+struct order_frozen {
+	uint32_t number;
+	uint32_t is_still; /* 0: a process does not stop */
 };
 
 /* A command with its texts, read back; argv and envp end in NULL and borrow from `texts`. */

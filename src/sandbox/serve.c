@@ -33,6 +33,7 @@
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
 #include "sandbox/seccomp.h"
+#include "sandbox/standstill.h"
 #include "sandbox/tasklog.h"
 #include "sandbox/tty.h"
 
@@ -407,6 +408,18 @@ static void on_usage(const struct server *s)
 	tell(s, EVENT_USAGE, &usage, sizeof(usage));
 }
 
+static void on_freeze(struct server *s, const struct frame *f)
+{
+	struct order_freeze body;
+	struct order_frozen frozen;
+
+	if (f->len != sizeof(body))
+		return;
+	memcpy(&body, f->bytes, sizeof(body));
+	frozen = (struct order_frozen){ body.number, standstill_begin() };
+	tell(s, EVENT_FROZEN, &frozen, sizeof(frozen));
+}
+
 static void on_order(struct server *s, struct frame *f)
 {
 	switch (f->kind) {
@@ -429,10 +442,10 @@ static void on_order(struct server *s, struct frame *f)
 		on_usage(s);
 		break;
 	case ORDER_FREEZE:
-		(void)kill(-1, SIGSTOP);
+		on_freeze(s, f);
 		break;
 	case ORDER_THAW:
-		(void)kill(-1, SIGCONT);
+		standstill_end();
 		break;
 	}
 }

@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "policy/policy.h"
+#include "sandbox/procwalk.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -112,21 +112,28 @@ static void add_threads(int proc_fd, const char *pid, struct usage *total)
 		total->thread_count += st.st_nlink - 2;
 }
 
+struct summing {
+	measure_fn *measure;
+	struct usage total;
+};
+
+static bool add_process(int proc_fd, const char *pid, void *context)
+{
+	struct summing *s = context;
+
+	if (strcmp(pid, "1") != 0)
+		s->measure(proc_fd, pid, &s->total);
+	return true;
+}
+
 /* Over all processes but init itself. What cannot be looked at counts as beyond any limit. */
 static struct usage sum(measure_fn *measure)
 {
-	struct usage total = { 0 };
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	struct summing s = { .measure = measure };
 
-	if (!proc)
+	if (procwalk_each(AT_FDCWD, "/proc", add_process, &s) < 0)
 		return (struct usage){ UINT64_MAX / 2, 0, UINT64_MAX / 2, UINT64_MAX };
-	while ((entry = readdir(proc)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    strcmp(entry->d_name, "1") != 0)
-			measure(dirfd(proc), entry->d_name, &total);
-	(void)closedir(proc);
-	return total;
+	return s.total;
 }
 
 void watch_open(struct watch_limits *w)

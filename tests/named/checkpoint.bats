@@ -59,7 +59,9 @@ show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%
 @test "a live checkpoint is of one moment: what is written together is together" {
 	started live
 	ak exec live sh -c 'cd /tmp; for f in 1 2 3 4 5 6; do head -c 3000000 /dev/urandom >ballast.$f; echo 0 >count.$f; done'
-	ak exec -d live sh -c 'cd /tmp; i=0; while :; do i=$((i+1)); for f in 1 2 3 4 5 6; do echo $i >count.$f; done; done'
+	# others that compute: init comes to its orders late
+	ak exec -d live sh -c 'for spinner in 1 2 3 4; do while :; do :; done & done
+		cd /tmp; i=0; while :; do i=$((i+1)); for f in 1 2 3 4 5 6; do echo $i >count.$f; done; done'
 	for round in 1 2 3 4 5; do
 		ak checkpoint create live >/dev/null
 	done
@@ -72,6 +74,26 @@ show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%
 	first=$(ak exec live cat /tmp/count.1)
 	moves_on() { [ "$(ak exec live cat /tmp/count.1)" != "$first" ]; }
 	until_true moves_on # it runs on
+	ak remove -f live
+}
+
+@test "a checkpoint of a sandbox that is stopped meanwhile is none" {
+	started going
+	ak exec going sh -c 'cd /tmp; for f in $(seq 6000); do echo $f >$f; done; head -c 60000000 /dev/urandom >ballast'
+	ak checkpoint create going >"$W/said" 2>&1 &
+	checkpoint=$!
+	is_begun() { ls "$STATE"/layers/.new-* >/dev/null 2>&1; }
+	until_true is_begun
+	ak stop going
+	status=0
+	wait "$checkpoint" || status=$?
+	cat "$W/said"
+	[ "$status" -ne 0 ]
+	grep -q "sandbox 'going' was stopped while it was copied" "$W/said"
+	run ak checkpoint list going
+	[[ "$output" != *going* ]]
+	run ls -A "$STATE/layers"
+	[[ "$output" != *.new-* ]]
 }
 
 @test "a checkpoint of a paused sandbox leaves it paused" {

@@ -100,6 +100,23 @@ is_well() {
 	is_well "$pid"
 }
 
+@test "nothing moves once pause has answered, whatever was going on" {
+	started busy
+	# both forks and one system call that takes a while
+	ak exec -d busy sh -c 'while :; do /bin/true; sleep 0.001; done'
+	ak exec -d busy sh -c 'while :; do dd if=/dev/zero of=/tmp/grown bs=32M count=1 2>/dev/null; done'
+	grown=$STATE/sandboxes/busy/disk.0/upper/tmp/grown
+	until_true test -s "$grown"
+	for round in $(seq 30); do
+		ak pause busy
+		before=$(stat -c %s "$grown")
+		sleep 0.01
+		[ "$(stat -c %s "$grown")" = "$before" ]
+		ak resume busy
+	done
+	ak remove -f busy
+}
+
 @test "what froze it and died has not frozen it for ever" {
 	ak exec -d s sh -c 'i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo $i >/tmp/count; sleep 0.02; done'
 	run speak freeze

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * standstill - every process inside stopped by a signal, where there is no freezer.
+ *
+ * Weaker than a freezer: a process sees that it was stopped, and what was stopped before goes on
+ * with the others afterwards.
+ */
+#include <stdbool.h>
+
+/*
+ * In init: stops all processes and waits until none of them does anything more. False: one of them
+ * goes on after all that time.
+ */
+bool standstill_begin(void);
+void standstill_end(void);
