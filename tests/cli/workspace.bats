@@ -602,7 +602,7 @@ first"
 @test "whoever holds on to what keeps a name free makes nobody wait for ever" {
 	mkdir -m 1555 .envrc # as a killed sandbox leaves it
 	own .envrc
-	flock -x -o .envrc sleep 30 &
+	flock -x -o .envrc sleep 30 3>&- &
 	holder=$!
 	sleep 0.2
 	started=$SECONDS

@@ -79,7 +79,7 @@ show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%
 
 @test "a checkpoint of a sandbox that is stopped meanwhile is none" {
 	started going
-	ak exec going sh -c 'cd /tmp; for f in $(seq 6000); do echo $f >$f; done; head -c 60000000 /dev/urandom >ballast'
+	ak exec going sh -c 'cd /tmp; for f in $(seq 1500); do echo $f >$f; done; head -c 60000000 /dev/urandom >ballast'
 	ak checkpoint create going >"$W/said" 2>&1 &
 	checkpoint=$!
 	is_begun() { ls "$STATE"/layers/.new-* >/dev/null 2>&1; }

@@ -179,7 +179,7 @@ static void many_entries_go(void **state)
 	cleanup_fd int fd = make_directory(p->fd, "tree");
 	char name[32];
 
-	for (unsigned i = 0; i < 20000; i++) {
+	for (unsigned i = 0; i < 8000; i++) {
 		(void)snprintf(name, sizeof(name), "%u", i);
 		assert_int_equal(
 			i % 4 ? file_create_at(fd, name, 0644, "") : mkdirat(fd, name, 0700), 0);

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define DEPTH 6000
+#define DEPTH 2500
 
 static char *program;
 
@@ -292,9 +292,9 @@ static void coming_back_from_the_deep_goes_on_where_it_was(void **state)
 	struct place *p = *state;
 	struct treecopy_result result;
 
-	make_deep(p->from_fd, 300, 20);
+	make_deep(p->from_fd, 200, 8);
 	expect_copied(p, 0, &result);
-	assert_int_equal(result.entry_count, 300 * 21);
+	assert_int_equal(result.entry_count, 200 * 9);
 	(void)compare_trees(p->from_fd, p->to_fd);
 }
 
