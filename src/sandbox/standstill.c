@@ -94,10 +94,11 @@ bool standstill_begin(void)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_PAUSE_NS };
 
-	(void)kill(-1, SIGSTOP);
 	for (unsigned i = 0; i < LOOKS_MAX; i++) {
 		bool all_still = true;
 
+		/* again each time: one that was about to stop may have let another go on */
+		(void)kill(-1, SIGSTOP);
 		if (procwalk_each(AT_FDCWD, "/proc", look_at_process, &all_still) == 0 && all_still)
 			return true;
 		(void)nanosleep(&pause, NULL);

@@ -102,7 +102,8 @@ is_well() {
 
 @test "nothing moves once pause has answered, whatever was going on" {
 	started busy
-	# both forks and one system call that takes a while
+	# forks, others that wake each other, and a system call that takes a while
+	ak exec -d busy sh -c 'while :; do kill -CONT -1; done'
 	ak exec -d busy sh -c 'while :; do /bin/true; sleep 0.001; done'
 	ak exec -d busy sh -c 'while :; do dd if=/dev/zero of=/tmp/grown bs=32M count=1 2>/dev/null; done'
 	grown=$STATE/sandboxes/busy/disk.0/upper/tmp/grown
