@@ -82,7 +82,7 @@ show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%
 	ak exec going sh -c 'cd /tmp; for f in $(seq 1500); do echo $f >$f; done; head -c 60000000 /dev/urandom >ballast'
 	ak checkpoint create going >"$W/said" 2>&1 &
 	checkpoint=$!
-	is_begun() { ls "$STATE"/layers/.new-* >/dev/null 2>&1; }
+	is_begun() { ls "$STATE"/layers/.new-*/tmp/* >/dev/null 2>&1; }
 	until_true is_begun
 	ak stop going
 	status=0
