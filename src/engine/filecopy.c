@@ -153,7 +153,9 @@ static int run_end(void *context, struct err *e)
 
 static int run_inside(const struct files *f, struct end *x, struct err *e)
 {
-	const struct owner_identity who = { f->userns_fd, f->uid, f->gid };
+	const struct owner_identity who = {
+		.userns_fd = f->userns_fd, .mntns_fd = -1, .uid = f->uid, .gid = f->gid
+	};
 
 	x->dir_fd = f->root_fd;
 	return owner_run_as(&who, run_end, x, NULL, 0, e);

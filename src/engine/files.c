@@ -4,8 +4,9 @@
  * Theory of operation. files_open() gets the root and the user namespace from the supervisor and
  * forks the agent: a child in that namespace, with the ids of the sandbox's user, that answers one
  * request at a time over a socket (base/frame): a struct, one or two paths, and back an error or a
- * result and perhaps a descriptor. It is outside of the sandbox's pid namespace, so nothing inside
- * can see or signal it, and it ends with us.
+ * result and perhaps a descriptor. It is in the sandbox's mount namespace, where the kernel refuses
+ * to remove or rename a mount point, and outside of its pid namespace, so nothing inside can see or
+ * signal it, and it ends with us. It executes nothing.
  */
 #include "engine/files.h"
 
@@ -53,6 +54,7 @@ struct entry_head {
 struct agent {
 	int root_fd;
 	int socket_fd;
+	int own_fds_fd; /* /proc/PID/fd of the agent: the sandbox's /proc does not know it */
 };
 
 static int name_error(int error, const char *path, struct err *e)
@@ -61,6 +63,9 @@ static int name_error(int error, const char *path, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "no '%s' in the sandbox", path);
 	if (error == EEXIST)
 		return err_set(e, ERR_EXISTS, "'%s' is there already", path);
+	if (error == EBUSY)
+		return err_set(e, ERR_DENIED,
+			       "'%s' is protected, masked or mounted in this sandbox", path);
 	if (error == EACCES || error == EPERM || error == EROFS) {
 		(void)err_sys(e, error, "'%s'", path);
 		e->code = ERR_DENIED;
@@ -237,6 +242,13 @@ static int rename_one(const struct agent *a, const char *from, const char *to, s
 	return 0;
 }
 
+static int remove_tree(int parent_fd, const char *name, const char *path, struct err *e)
+{
+	if (sweep_tree(parent_fd, name, e) == 0)
+		return 0;
+	return e->sys == EBUSY ? name_error(EBUSY, path, e) : -1;
+}
+
 static int remove_one(const struct agent *a, const struct request *q, const char *path,
 		      struct err *e)
 {
@@ -249,7 +261,7 @@ static int remove_one(const struct agent *a, const struct request *q, const char
 	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return name_error(errno, path, e);
 	if (q->flags & FILES_TREE)
-		return sweep_tree(parent_fd, name, e);
+		return remove_tree(parent_fd, name, path, e);
 	if (unlinkat(parent_fd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
 		return name_error(errno, path, e);
 	return 0;
@@ -259,14 +271,14 @@ static int watch_one(const struct agent *a, const char *path, int *ret_fd, struc
 {
 	cleanup_fd int place_fd = mount_open_in_root(a->root_fd, path, O_PATH);
 	cleanup_fd int fd = -1;
-	char link[32];
+	char link[16];
 
 	if (place_fd < 0)
 		return name_error(-place_fd, path, e);
 	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (fd < 0)
+	if (fd < 0 || fchdir(a->own_fds_fd) < 0)
 		return err_sys(e, errno, "watch '%s'", path);
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place_fd);
+	(void)snprintf(link, sizeof(link), "%d", place_fd);
 	if (inotify_add_watch(fd, link, IN_ALL_EVENTS & ~(uint32_t)(IN_ACCESS | IN_OPEN)) < 0)
 		return name_error(errno, path, e);
 	*ret_fd = take_fd(&fd);
@@ -306,14 +318,22 @@ static int serve_one(const struct agent *a, const struct frame *f, struct buf *o
 	return err_set(e, ERR_INVALID, "no such request");
 }
 
-static _Noreturn void agent_main(const struct agent *a, const struct owner_identity *who)
+static int agent_begin(struct agent *a, const struct owner_identity *who, struct err *e)
+{
+	a->own_fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (a->own_fds_fd < 0)
+		return err_sys(e, errno, "open /proc/self/fd");
+	return owner_become(who, e);
+}
+
+static _Noreturn void agent_main(struct agent *a, const struct owner_identity *who)
 {
 	struct err e = { 0 };
 	bool is_ready;
 	struct frame f;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	is_ready = owner_become(who, &e) == 0;
+	is_ready = agent_begin(a, who, &e) == 0;
 	(void)umask(0);
 	while (frame_receive(a->socket_fd, FRAME_WAIT, &f) == 1) {
 		cleanup_buf struct buf out;
@@ -337,7 +357,7 @@ static _Noreturn void agent_main(const struct agent *a, const struct owner_ident
 
 void files_init(struct files *f)
 {
-	*f = (struct files){ .root_fd = -1, .userns_fd = -1, .agent_fd = -1 };
+	*f = (struct files){ .root_fd = -1, .userns_fd = -1, .mntns_fd = -1, .agent_fd = -1 };
 }
 
 void files_close(struct files *f)
@@ -350,20 +370,23 @@ void files_close(struct files *f)
 	}
 	cleanup_closep(&f->root_fd);
 	cleanup_closep(&f->userns_fd);
+	cleanup_closep(&f->mntns_fd);
 	free(f->sandbox);
 	files_init(f);
 }
 
 static int start_agent(struct files *f, struct err *e)
 {
-	const struct owner_identity who = { f->userns_fd, f->uid, f->gid };
+	const struct owner_identity who = {
+		.userns_fd = f->userns_fd, .mntns_fd = f->mntns_fd, .uid = f->uid, .gid = f->gid
+	};
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_sys(e, errno, "create a socket");
 	f->agent_pid = fork();
 	if (f->agent_pid == 0) {
-		const struct agent a = { f->root_fd, ends[1] };
+		struct agent a = { .root_fd = f->root_fd, .socket_fd = ends[1] };
 
 		(void)close(ends[0]);
 		agent_main(&a, &who);
@@ -390,10 +413,14 @@ int files_open(char *const *environ_list, const char *sandbox, struct files *ret
 	    named_load_policy(&n, &policy, e) < 0 ||
 	    control_ask(control_fd, CONTROL_FILES, NULL, 0, &answer, e) < 0)
 		return -1;
-	if (answer.fd_count != 2)
-		return err_set(e, ERR_REMOTE, "the supervisor gave no root");
+	if (answer.fd_count != 3)
+		return err_set(e, ERR_REMOTE,
+			       "the supervisor of sandbox '%s' is of another version (restart the "
+			       "sandbox)",
+			       sandbox);
 	f.root_fd = take_fd(&answer.fds[0]);
 	f.userns_fd = take_fd(&answer.fds[1]);
+	f.mntns_fd = take_fd(&answer.fds[2]);
 	f.uid = policy.uid;
 	f.gid = policy.gid;
 	f.environ_list = environ_list;

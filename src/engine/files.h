@@ -3,10 +3,11 @@
  * files - a named sandbox's files, from outside: read, write, list, stat, make, rename, remove,
  * watch.
  *
- * The work is done by a child that is one of the sandbox's own users (engine/owner) and sees the
- * sandbox's finished root as a descriptor: every path is looked up inside that root, whatever links
- * are on the way, and the rights are those of the sandbox's user. Files are handed over as
- * descriptors, so bytes are not copied through it.
+ * The work is done by a child that is one of the sandbox's own users (engine/owner), in the
+ * sandbox's mount namespace, and sees its finished root as a descriptor: every path is looked up
+ * inside that root, whatever links are on the way, the rights are those of the sandbox's user, and
+ * protected, masked and mounted paths can be replaced no more than from inside. Files are handed
+ * over as descriptors, so bytes are not copied through it.
  *
  * The sandbox has to run. Everything inside may change at any moment and is hostile.
  */
@@ -21,7 +22,7 @@
 #define FILES_LIST_MAX 65536u
 
 struct files {
-	int root_fd, userns_fd;
+	int root_fd, userns_fd, mntns_fd;
 	uint32_t uid, gid;
 	int agent_fd; /* our end */
 	pid_t agent_pid;

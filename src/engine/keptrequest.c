@@ -361,8 +361,9 @@ static int reload(struct kept *k, struct err *e)
 
 static int hand_files(struct kept *k, const struct kept_client *client, struct err *e)
 {
-	const int fds[] = { k->session.sandbox.root_fd, k->session.sandbox.userns_fd };
-	int r = frame_send(client->fd, CONTROL_OK, NULL, 0, fds, 2);
+	const struct native_sandbox *s = &k->session.sandbox;
+	const int fds[] = { s->root_fd, s->userns_fd, s->mntns_fd };
+	int r = frame_send(client->fd, CONTROL_OK, NULL, 0, fds, COUNT_OF(fds));
 
 	return r < 0 ? err_sys(e, -r, "hand the root out") : 0;
 }

@@ -27,6 +27,8 @@ int owner_become(const struct owner_identity *who, struct err *e)
 {
 	if (setns(who->userns_fd, CLONE_NEWUSER) < 0)
 		return err_sys(e, errno, "enter the namespace of the sandbox's files");
+	if (who->mntns_fd >= 0 && setns(who->mntns_fd, CLONE_NEWNS) < 0)
+		return err_sys(e, errno, "enter the namespace of the sandbox's mounts");
 	/* an ordinary user's namespace with one id may not give up groups */
 	if (syscall(SYS_setgroups, 0, NULL) < 0 && errno != EPERM)
 		return err_sys(e, errno, "give up groups");
@@ -112,7 +114,7 @@ int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err
 
 int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
 {
-	struct owner_identity root = { .userns_fd = -1 };
+	struct owner_identity root = { .userns_fd = -1, .mntns_fd = -1 };
 	int r;
 
 	if (idmap_open_store_ns(&root.userns_fd, e) < 0)

@@ -26,9 +26,16 @@ ERR_CHECKED int owner_run(owner_fn *fn, void *context, void *shared, size_t size
 ERR_CHECKED int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size,
 				struct err *e);
 
-/* Who a sandbox's own processes are: ids inside the user namespace of a running one. */
+/*
+ * Who a sandbox's own processes are: ids inside the user namespace of a running one.
+ *
+ * In the sandbox's mount namespace its mount points can be neither removed nor renamed; from
+ * another one the kernel would let us, and drop the mount. But nothing may be executed there: the
+ * loader and the libraries would be the sandbox's.
+ */
 struct owner_identity {
 	int userns_fd;
+	int mntns_fd; /* -1: ours */
 	uint32_t uid, gid;
 };
 /* In a child that is such a one; of the descriptors it has all that we have. */

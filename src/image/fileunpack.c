@@ -296,9 +296,30 @@ static int explain_archive(const struct unpack *u, struct err *e)
 	return err_set(e, ERR_INVALID, "the archive is damaged: %s", words ? words : "no reason");
 }
 
+/*
+ * Is something mounted there? Only from within a mount's own namespace does the kernel refuse to
+ * remove what it lies on; we are outside, and the mount (a protection, a mask) would be dropped.
+ * Nobody inside can move a mount point, so what is found here stays true.
+ */
+static int refuse_mount_point(const struct spot *at, struct err *e)
+{
+	struct statx stx;
+
+	if (statx(at->fd, at->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &stx) < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "look at what is there");
+	if (!(stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this kernel does not tell whether something is mounted there");
+	if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+		return err_set(e, ERR_DENIED, "it is protected, masked or mounted");
+	return 0;
+}
+
 /* The name is taken. A directory stays, anything else goes; a link is removed, not followed. */
 static int make_room(const struct spot *at, struct err *e)
 {
+	if (refuse_mount_point(at, e) < 0)
+		return -1;
 	if (unlinkat(at->fd, at->name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == EISDIR)

@@ -159,16 +159,17 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct err
 	return rootfs_enter(&rootfs, e); /* what is left open is closed before the command */
 }
 
-/* What the supervisor looks at files through: the finished root, and who its users are. */
+/* What work on files from outside needs: the finished root, its users, and its mounts. */
 static int hand_out_root(int channel_fd, struct err *e)
 {
 	cleanup_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int userns_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	cleanup_fd int mntns_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	int r;
 
-	if (root_fd < 0 || userns_fd < 0)
+	if (root_fd < 0 || userns_fd < 0 || mntns_fd < 0)
 		return err_sys(e, errno, "open the root");
-	r = fdpass_send(channel_fd, (const int[]){ root_fd, userns_fd }, 2);
+	r = fdpass_send(channel_fd, (const int[]){ root_fd, userns_fd, mntns_fd }, 3);
 	if (r < 0)
 		return err_sys(e, -r, "hand the root out");
 	return 0;
@@ -424,6 +425,7 @@ static int receive_all(const struct native_plan *plan, struct native_sandbox *s,
 			return -1;
 		s->root_fd = fds[0];
 		s->userns_fd = count > 1 ? fds[1] : -1;
+		s->mntns_fd = count > 2 ? fds[2] : -1;
 	}
 	if (plan->command.has_tty) {
 		if (receive(s, channel_fd, fds, &count, e) < 0)
@@ -477,6 +479,7 @@ void native_init(struct native_sandbox *s)
 		.orders_fd = -1,
 		.root_fd = -1,
 		.userns_fd = -1,
+		.mntns_fd = -1,
 	};
 }
 
@@ -505,6 +508,7 @@ void native_end(struct native_sandbox *s)
 	cleanup_closep(&s->orders_fd);
 	cleanup_closep(&s->root_fd);
 	cleanup_closep(&s->userns_fd);
+	cleanup_closep(&s->mntns_fd);
 	for (unsigned i = 0; i < s->socket_count; i++)
 		cleanup_closep(&s->sockets[i]);
 	s->pid = 0;

@@ -47,6 +47,7 @@ struct native_sandbox {
 	int orders_fd; /* sandbox/order.h's, both ways */
 	int root_fd;   /* the finished root, for looking at its files */
 	int userns_fd; /* whose ids those are */
+	int mntns_fd;  /* where its mounts can be neither removed nor renamed */
 
 	/* after native_stop(): what init and all it has reaped have used */
 	uint64_t cpu_us;
