@@ -6,6 +6,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "engine/hostpath.h"
 #include "sandbox/mount.h"
 
 #include <dirent.h>
@@ -25,6 +26,7 @@ void gitlinks_done(struct gitlinks *g)
 	keyrows_list_free(&g->admin);
 	free(g->outside);
 	g->outside = NULL;
+	cleanup_closep(&g->outside_fd);
 }
 
 /* The text of a small plain file below dir_fd, no link on the way; NULL: there is none. */
@@ -235,6 +237,7 @@ static int find_outside(const char *dir, const char *git_file, struct gitlinks *
 	cleanup_free char *common = NULL;
 	cleanup_fd int admin_fd = -1;
 	cleanup_fd int common_fd = -1;
+	struct err ignored;
 	char *name;
 
 	if (strncmp(git_file, GITDIR_PREFIX, strlen(GITDIR_PREFIX)) != 0)
@@ -250,25 +253,23 @@ static int find_outside(const char *dir, const char *git_file, struct gitlinks *
 	*name = '\0';
 	if (!common[0] || path_is_within(common, dir) || path_is_within(dir, common))
 		return 0;
-	admin_fd = open(admin, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	common_fd = open(common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (admin_fd < 0 || common_fd < 0 || !is_git_dir(common_fd) ||
-	    !is_named_in_return(admin_fd, admin, dir))
+	if (hostpath_open(common, &common_fd, &ignored) < 0 || !is_git_dir(common_fd))
+		return 0;
+	admin_fd = mount_open_plain(common_fd, admin + strlen(common) + 1, O_PATH | O_DIRECTORY);
+	if (admin_fd < 0 || !is_named_in_return(admin_fd, admin, dir))
 		return 0;
 	g->outside = take_ptr(common);
-	return add_worktrees(common_fd, g->outside, dir, g, e);
+	g->outside_fd = take_fd(&common_fd);
+	return add_worktrees(g->outside_fd, g->outside, dir, g, e);
 }
 
-int gitlinks_read(const char *dir, struct gitlinks *ret, struct err *e)
+int gitlinks_read(int dir_fd, const char *dir, struct gitlinks *ret, struct err *e)
 {
-	CLEANUP(gitlinks_done) struct gitlinks g = { 0 };
-	cleanup_fd int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(gitlinks_done) struct gitlinks g = { .outside_fd = -1 };
 	cleanup_fd int git_fd = -1;
 	cleanup_free char *git_file = NULL;
 	cleanup_free char *git_path = mem_format("%s/.git", dir);
 
-	if (dir_fd < 0)
-		return err_sys(e, errno, "open '%s'", dir);
 	git_fd = mount_open_plain(dir_fd, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	git_file = git_fd < 0 ? read_text(dir_fd, ".git") : NULL;
 	if (git_fd >= 0 && add_worktrees(git_fd, git_path, dir, &g, e) < 0)
@@ -278,6 +279,6 @@ int gitlinks_read(const char *dir, struct gitlinks *ret, struct err *e)
 	if (add_all_submodules(dir_fd, &g, e) < 0)
 		return -1;
 	*ret = g;
-	g = (struct gitlinks){ 0 };
+	g = (struct gitlinks){ .outside_fd = -1 };
 	return 0;
 }

@@ -17,8 +17,9 @@ struct gitlinks {
 	char **dirs;   /* submodules and worktrees, relative to the directory; NULL-ended or NULL */
 	char **admin;  /* "worktrees/NAME", relative to the git directory; as above */
 	char *outside; /* the git directory, where that is outside; absolute. NULL: it is not */
+	int outside_fd; /* the directory that was found there; -1: none */
 };
 
-/* ERR_LIMIT when there are more than can be protected. */
-ERR_CHECKED int gitlinks_read(const char *dir, struct gitlinks *ret, struct err *e);
-void gitlinks_done(struct gitlinks *g); /* may run twice, and on a zeroed struct */
+/* Of dir_fd, which was found at `dir`. ERR_LIMIT when there are more than can be protected. */
+ERR_CHECKED int gitlinks_read(int dir_fd, const char *dir, struct gitlinks *ret, struct err *e);
+void gitlinks_done(struct gitlinks *g); /* may run twice */

@@ -5,6 +5,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "engine/hostpath.h"
 #include "engine/statedir.h"
 #include "policy/clone.h"
 #include "policy/environment.h"
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define HIDDEN_BYTES 4096u /* of what is shown instead of our own directory */
@@ -57,18 +59,6 @@ static int open_mapped(struct rootfs_place *place, int source_fd, const struct s
 
 /* ---- where a name leads ---- */
 
-static int open_source(const char *source, int *ret_fd, struct err *e)
-{
-	int fd = open(source, O_PATH | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND, "'%s' does not exist", source);
-	if (fd < 0)
-		return err_sys(e, errno, "open '%s'", source);
-	*ret_fd = fd;
-	return 0;
-}
-
 static int find_real_path(const char *source, int fd, char ret[PATH_MAX], struct err *e)
 {
 	char link[32];
@@ -103,7 +93,9 @@ static bool is_noted(char *const *places, const char *source)
 	return false;
 }
 
-static int note_one(const char *source, char ***places, struct err *e)
+typedef int open_fn(const char *path, int *ret_fd, struct err *e);
+
+static int note_one(const char *source, open_fn *open_source, char ***places, struct err *e)
 {
 	cleanup_fd int fd = -1;
 	cleanup_free char *note = NULL;
@@ -119,14 +111,12 @@ static int note_one(const char *source, char ***places, struct err *e)
 
 int hostfiles_note(const struct policy *p, char ***places, struct err *e)
 {
-	if (p->workspace && workspace_check(p->workspace, e) < 0)
-		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
-	if (note_one(p->home, places, e) < 0)
+	if (note_one(p->home, hostpath_open, places, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
-	if (note_one(p->workspace, places, e) < 0)
+	if (note_one(p->workspace, workspace_open_dir, places, e) < 0)
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
 	for (unsigned i = 0; i < p->mount_count; i++)
-		if (note_one(p->mounts[i].source, places, e) < 0)
+		if (note_one(p->mounts[i].source, hostpath_open, places, e) < 0)
 			return err_wrap(e, "%s", p->origin[POLICY_MOUNT]);
 	return 0;
 }
@@ -149,34 +139,33 @@ static int check_note(char *const *places, const char *source, int fd, struct er
 
 /* ---- opening ---- */
 
-static int open_checked(const struct rootfs_place *place, char *const *places, int *ret_fd,
+static int check_source(const struct rootfs_place *place, char *const *places, int fd,
 			struct stat *ret_st, struct err *e)
 {
-	cleanup_fd int fd = -1;
-
-	if (open_source(place->source, &fd, e) < 0)
-		return -1;
 	if (places && check_note(places, place->source, fd, e) < 0)
 		return -1;
 	if (fstat(fd, ret_st) < 0)
 		return err_sys(e, errno, "open '%s'", place->source);
-	if (access(place->source, R_OK | (S_ISDIR(ret_st->st_mode) ? X_OK : 0)) < 0)
+	/* by number: musl's faccessat() has no empty path */
+	if (syscall(SYS_faccessat2, fd, "", R_OK | (S_ISDIR(ret_st->st_mode) ? X_OK : 0),
+		    AT_EMPTY_PATH) < 0)
 		return err_sys(e, errno, "read '%s'", place->source);
-	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* `place` has its source, target and is_read_only; the rest is found out here. */
-static int add_host(struct hostfiles *h, struct rootfs_place place, char *const *places,
-		    const struct idmap *map, struct err *e)
+/*
+ * `place` has its source, target and is_read_only; the rest is found out here. source_fd is what
+ * the source was opened as, once: nothing here looks its name up again.
+ */
+static int add_opened(struct hostfiles *h, struct rootfs_place place, int source_fd,
+		      char *const *places, const struct idmap *map, struct err *e)
 {
-	cleanup_fd int source_fd = -1;
 	char real_path[PATH_MAX];
 	struct stat st = { 0 };
 
 	place.kind = ROOTFS_HOST;
 	place.tree_fd = -1;
-	if (open_checked(&place, places, &source_fd, &st, e) < 0)
+	if (check_source(&place, places, source_fd, &st, e) < 0)
 		return -1;
 	if (find_real_path(place.source, source_fd, real_path, e) < 0)
 		return -1;
@@ -188,6 +177,16 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 	place.real_path = mem_dup(real_path);
 	h->places[h->count++] = place;
 	return 0;
+}
+
+static int add_host(struct hostfiles *h, struct rootfs_place place, char *const *places,
+		    const struct idmap *map, struct err *e)
+{
+	cleanup_fd int source_fd = -1;
+
+	if (hostpath_open(place.source, &source_fd, e) < 0)
+		return -1;
+	return add_opened(h, place, source_fd, places, map, e);
 }
 
 /* The policy has compared the names; links may lead from one to the other. */
@@ -217,7 +216,7 @@ static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct
 					    .target = path,
 					    .is_read_only = p->is_clone };
 
-	return path ? add_host(h, place, NULL, map, e) : 0;
+	return path ? add_opened(h, place, h->workspace.git_fd, NULL, map, e) : 0;
 }
 
 static int add_workspace(struct hostfiles *h, const struct policy *p, char *const *environ_list,
@@ -227,7 +226,11 @@ static int add_workspace(struct hostfiles *h, const struct policy *p, char *cons
 					    .target = p->is_clone ? CLONE_ORIGIN : p->workspace,
 					    .is_read_only = p->is_clone };
 
-	if (workspace_open(&h->workspace, p, e) < 0 || add_host(h, place, p->places, map, e) < 0 ||
+	cleanup_fd int dir_fd = -1;
+
+	if (workspace_open_dir(p->workspace, &dir_fd, e) < 0 ||
+	    workspace_open(&h->workspace, p, dir_fd, e) < 0 ||
+	    add_opened(h, place, dir_fd, p->places, map, e) < 0 ||
 	    refuse_home(&h->places[h->count - 1], environ_list, e) < 0)
 		return -1;
 	return add_git_dir(h, p, map, e);
@@ -272,8 +275,11 @@ static int find_state(char *const *environ_list, char ret_path[PATH_MAX], struct
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;
 
-	if (statedir_make_path(environ_list, ".", &path, e) < 0 || open_source(path, &fd, e) < 0)
+	if (statedir_make_path(environ_list, ".", &path, e) < 0)
 		return -1;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", path);
 	return find_real_path(path, fd, ret_path, e);
 }
 
@@ -322,11 +328,16 @@ static int by_target(const void *a, const void *b)
 		      ((const struct rootfs_place *)b)->target);
 }
 
+void hostfiles_init(struct hostfiles *h)
+{
+	h->count = h->hidden_count = 0;
+	workspace_init(&h->workspace);
+}
+
 int hostfiles_open(struct hostfiles *h, const struct policy *p, char *const *environ_list,
 		   const struct idmap *map, struct err *e)
 {
-	h->count = h->hidden_count = 0;
-	h->workspace = (struct workspace){ 0 };
+	hostfiles_init(h);
 	if (add_all(h, p, environ_list, map, e) < 0 || hide_state(h, environ_list, e) < 0)
 		return -1;
 	/* a parent's name is the beginning of its children's and sorts before them */

@@ -33,6 +33,7 @@ struct hostfiles {
  */
 ERR_CHECKED int hostfiles_note(const struct policy *p, char ***places, struct err *e);
 
+void hostfiles_init(struct hostfiles *h); /* "nothing is shown" */
 /* Names in the policy are borrowed. Our own state directory is never shown. */
 ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p,
 			       char *const *environ_list, const struct idmap *map, struct err *e);

@@ -23,6 +23,7 @@
 void session_init(struct session *s)
 {
 	*s = (struct session){ .idmap = { .lock_fd = -1 } };
+	hostfiles_init(&s->files);
 	native_init(&s->sandbox);
 	gatekeeper_init(&s->gatekeeper);
 	cgroup_init(&s->cgroup);

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "engine/gitlinks.h"
+#include "engine/hostpath.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
 #include "sandbox/mount.h"
@@ -42,23 +43,19 @@
 #define LOCK_PAUSE_NS 5000000l
 #define STANDIN_TRIES 8
 
-int workspace_check(const char *path, struct err *e)
+int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 {
+	cleanup_fd int fd = -1;
 	struct stat st;
 
-	if (lstat(path, &st) < 0) {
-		if (errno == ENOENT)
-			return err_set(e, ERR_NOT_FOUND, "'%s' does not exist", path);
+	if (hostpath_open(path, &fd, e) < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s'", path);
-	}
-	if (S_ISLNK(st.st_mode))
-		return err_set(e, ERR_INVALID,
-			       "'%s' is a link, and a workspace is a directory (name the one that "
-			       "it leads to)",
-			       path);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_INVALID,
 			       "'%s' is not a directory (--mount shows a single file)", path);
+	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
@@ -347,14 +344,10 @@ static int protect_admin(struct workspace *w, const struct policy *p, int base_f
 static int protect_outside(struct workspace *w, const struct policy *p,
 			   const struct gitlinks *links, struct err *e)
 {
-	cleanup_fd int git_fd = open(w->git_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (git_fd < 0)
-		return err_sys(e, errno, "open '%s'", w->git_dir);
 	for (size_t i = 0; i < credential_git_count; i++)
-		if (protect_one(w, p, git_fd, w->git_dir, "", &credential_git[i], e) < 0)
+		if (protect_one(w, p, w->git_fd, w->git_dir, "", &credential_git[i], e) < 0)
 			return -1;
-	return protect_admin(w, p, git_fd, w->git_dir, "", links->admin, e);
+	return protect_admin(w, p, w->git_fd, w->git_dir, "", links->admin, e);
 }
 
 /* The first part of it that is missing. */
@@ -496,16 +489,14 @@ static int check_repository(const struct workspace *w, int base_fd, struct err *
 		       "'%s' is not the root of a git repository, which --clone needs", w->path);
 }
 
-static int fill(struct workspace *w, const struct policy *p, struct err *e)
+static int fill(struct workspace *w, const struct policy *p, int base_fd, struct err *e)
 {
-	CLEANUP(gitlinks_done) struct gitlinks links = { 0 };
-	cleanup_fd int base_fd = open(w->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(gitlinks_done) struct gitlinks links = { .outside_fd = -1 };
 
-	if (base_fd < 0)
-		return err_sys(e, errno, "open '%s'", w->path);
-	if (gitlinks_read(w->path, &links, e) < 0)
+	if (gitlinks_read(base_fd, w->path, &links, e) < 0)
 		return -1;
 	w->git_dir = take_ptr(links.outside);
+	w->git_fd = take_fd(&links.outside_fd);
 	if (p->is_clone) /* read-only as a whole */
 		return check_repository(w, base_fd, e) < 0 ? -1 : mask_asked(w, p, base_fd, e);
 	if (protect_dir(w, p, base_fd, "", e) < 0)
@@ -522,10 +513,16 @@ static int fill(struct workspace *w, const struct policy *p, struct err *e)
 	return mask_asked(w, p, base_fd, e);
 }
 
-int workspace_open(struct workspace *w, const struct policy *p, struct err *e)
+void workspace_init(struct workspace *w)
 {
-	*w = (struct workspace){ .path = mem_dup(p->workspace) };
-	if (workspace_check(w->path, e) < 0 || fill(w, p, e) < 0) {
+	*w = (struct workspace){ .git_fd = -1 };
+}
+
+int workspace_open(struct workspace *w, const struct policy *p, int dir_fd, struct err *e)
+{
+	workspace_init(w);
+	w->path = mem_dup(p->workspace);
+	if (fill(w, p, dir_fd, e) < 0) {
 		workspace_done(w);
 		return -1;
 	}
@@ -542,5 +539,6 @@ void workspace_done(struct workspace *w)
 	free(w->guards);
 	free(w->path);
 	free(w->git_dir);
-	*w = (struct workspace){ 0 };
+	cleanup_closep(&w->git_fd);
+	workspace_init(w);
 }

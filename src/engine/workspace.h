@@ -27,16 +27,19 @@ struct workspace_standin {
 struct workspace {
 	char *path;
 	char *git_dir; /* outside; see engine/gitlinks.h. NULL: none */
+	int git_fd;    /* which is that one; -1: none */
 	struct rootfs_guard *guards;
 	unsigned guard_count;
 	struct workspace_standin *standins;
 	unsigned standin_count;
 };
 
-/* Refuses what cannot be a workspace: a link, a file. */
-ERR_CHECKED int workspace_check(const char *path, struct err *e);
+/* Opens a directory that may be a workspace (engine/hostpath); a link or a file is refused. */
+ERR_CHECKED int workspace_open_dir(const char *path, int *ret_fd, struct err *e);
 
-/* Of a policy that has one. */
-ERR_CHECKED int workspace_open(struct workspace *w, const struct policy *p, struct err *e);
-/* When nothing runs inside any more. May run twice, and on a zeroed struct. */
+/* Of a policy that has one; dir_fd is what workspace_open_dir() gave, and is borrowed. */
+ERR_CHECKED int workspace_open(struct workspace *w, const struct policy *p, int dir_fd,
+			       struct err *e);
+void workspace_init(struct workspace *w); /* "there is none" */
+/* When nothing runs inside any more. May run twice. */
 void workspace_done(struct workspace *w);

@@ -407,7 +407,7 @@ first" ]
 	mkfifo fifo
 	own .
 	run ak run --workspace=link true
-	fails_with 125 "workspace (--workspace): '$W/link' is a link, and a workspace is a directory (name the one that it leads to)"
+	fails_with 125 "workspace (--workspace): '$W/link' is a symbolic link (name the place that it leads to)"
 	run ak run --workspace=file true
 	fails_with 125 "'$W/file' is not a directory (--mount shows a single file)"
 	run ak run --workspace=fifo true
@@ -624,4 +624,64 @@ first"
 	fails_with 125 "ermission denied"
 	chmod 755 .
 	run -0 ak run --workspace true
+}
+
+# Exchanges two names as fast as it can, an even number of times, until swapped(): swapping DIR A B
+swapping() {
+	rm -f "$SHARED/stop"
+	as python3 -c '
+import ctypes, os, sys
+os.chdir(sys.argv[1])
+c = ctypes.CDLL(None)
+while not os.path.exists(sys.argv[4]):
+    for i in range(100):
+        c.renameat2(-100, sys.argv[2].encode(), -100, sys.argv[3].encode(), 2)
+' "$@" "$SHARED/stop" 3>&- &
+	swapper=$!
+}
+
+swapped() {
+	touch "$SHARED/stop"
+	wait "$swapper"
+}
+
+# shown_while_swapped WHAT: "good", a refusal, but never what the link leads to
+shown_while_swapped() {
+	local seen
+	for _ in $(seq 120); do
+		seen=$(ak run "$@" 2>&1) || true
+		[[ $seen != *secret* ]] || { swapped; echo "shown: $seen"; return 1; }
+		[ "$seen" != good ] || good=$((good + 1))
+	done
+}
+
+@test "a directory that is exchanged for a link while a sandbox starts is never the link's target" {
+	mkdir -p ours/deep/project secret
+	echo good >ours/deep/project/mark
+	mkdir -p secret/project
+	echo secret | tee secret/project/mark >secret/mark
+	ln -s ../secret ours/link      # in the place of a directory on the way
+	ln -s ../../secret ours/deep/link # in the place of the directory itself
+	own .
+	good=0
+	swapping ours deep link
+	shown_while_swapped --workspace="$W/ours/deep/project" cat mark
+	shown_while_swapped --mount "$W/ours/deep/project:/data" cat /data/mark
+	swapped
+	swapping ours/deep project link
+	shown_while_swapped --workspace="$W/ours/deep/project" cat mark
+	shown_while_swapped --mount "$W/ours/deep/project:/data" cat /data/mark
+	swapped
+	[ "$good" -gt 20 ] # it did start now and then
+}
+
+@test "links that only root can have made are followed, others are not" {
+	mkdir real
+	echo good >real/file
+	ln -s real link
+	own .
+	run ak run --mount "$W/link/file:/f" cat /f
+	fails_with 125 "'$W/link/file' leads through the symbolic link '$W/link' (name the place that it leads to)"
+	[ -L /var/run ] || skip "/var/run is no link here"
+	ak run --mount /var/run:/r:ro test -d /r
 }

@@ -57,7 +57,7 @@ init_of() {
 	ak exec shown sh -c "mv /ws/data /ws/old && ln -s $W/victim /ws/data"
 	ak stop shown
 	run ak start shown
-	fails_with 125 "did not when the sandbox was created"
+	fails_with 125 "is a symbolic link (name the place that it leads to)"
 	run ak fork shown other
 	[ "$(state other)" = created ] || [ "$status" -ne 0 ]
 	run ak start other
