@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 union control {
 	struct cmsghdr header;
@@ -51,4 +52,26 @@ int fdpass_receive(int socket_fd, int ret_fds[FDPASS_MAX], unsigned *ret_count)
 	*ret_count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 	memcpy(ret_fds, CMSG_DATA(header), *ret_count * sizeof(int));
 	return 0;
+}
+
+/*
+ * The descriptor is sent into a socket together with that socket itself. When we close ours nobody
+ * can ever receive them, and the kernel's collector of such cycles closes them in its own time.
+ */
+void fdpass_close_later(int *fd)
+{
+	int ends[2];
+
+	if (*fd < 0)
+		return;
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) < 0)
+		ends[0] = ends[1] = -1;
+	else
+		(void)fdpass_send(ends[0], (const int[]){ *fd, ends[1] }, 2);
+	(void)close(*fd); /* first: the collector begins when the socket is closed */
+	*fd = -1;
+	if (ends[0] >= 0) {
+		(void)close(ends[1]);
+		(void)close(ends[0]);
+	}
 }

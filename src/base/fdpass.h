@@ -9,6 +9,13 @@
 int fdpass_send(int socket_fd, const int *fds, unsigned count);
 
 /*
+ * Closes *fd, which is -1 afterwards, without waiting for the kernel to be done with it: for
+ * inotify, whose last close takes several milliseconds. From Linux 6.8 on; before, it takes as long
+ * as close().
+ */
+void fdpass_close_later(int *fd);
+
+/*
  * One fdpass_send()'s worth: *ret_count descriptors, close-on-exec, the caller's to close.
  * -EPIPE: the other side has gone without sending any.
  */

@@ -117,6 +117,17 @@ void cli_say(const char *fmt, ...)
 	(void)file_write_all(STDERR_FILENO, line, (size_t)len);
 }
 
+void cli_say_text(const char *text)
+{
+	cleanup_free char *line = mem_format("agentkernel: %s", text);
+	size_t len;
+
+	err_sanitize_text(line);
+	len = strlen(line);
+	line[len] = '\n'; /* in the place of its end: one write of a whole line */
+	(void)file_write_all(STDERR_FILENO, line, len + 1);
+}
+
 int cli_print(const struct buf *out, struct err *e)
 {
 	int r = file_write_all(STDOUT_FILENO, out->bytes, out->len);

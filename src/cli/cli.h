@@ -47,3 +47,4 @@ ERR_CHECKED int cli_print(const struct buf *out, struct err *e);
 
 /* A line of our own on stderr, with the prefix, control characters made harmless. */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_say_text(const char *text); /* of any length */

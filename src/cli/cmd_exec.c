@@ -83,6 +83,7 @@ static int run_attached(const struct execute_options *o, const struct flags *f, 
 	*ret_status = result.exit_code;
 	if (f->is_json)
 		return ending_print_json(&result, NULL, e);
+	ending_tell_notices(result.notices);
 	ending_explain(&result, NULL, o->timeout_ms);
 	return 0;
 }

@@ -200,6 +200,7 @@ static int run_kept(struct request *r, const struct run_options *o, const char *
 	}
 	/* it may have expired, or have been stopped by another */
 	(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+	named_take_notices(&n, &ret->notices);
 	cli_say("kept as %s ('agentkernel start %s' goes on with it)", name, name);
 	return 0;
 }
@@ -224,6 +225,7 @@ static int report_end(const struct request *r, const struct run_result *result, 
 			result->gate_trouble ? result->gate_trouble : "");
 	if (r->flags.is_json)
 		return ending_print_json(result, &r->policy, e);
+	ending_tell_notices(result->notices);
 	if (result->exit_code != 0)
 		explain_denials(result);
 	ending_explain(result, &r->policy, r->policy.timeout_ms);
@@ -271,6 +273,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	options.image = image.lock_fd >= 0 ? &image : NULL;
 	options.is_captured = request.flags.is_json;
 	if (run_one(&request, &options, &result, e) < 0) {
+		ending_tell_notices(result.notices);
 		if (request.is_image_detected && options.image && e->code == ERR_COMMAND_NOT_FOUND)
 			return err_wrap(
 				e, "%s, %s (--image takes another, --image host this machine's)",

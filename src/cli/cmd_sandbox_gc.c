@@ -27,6 +27,7 @@ static void format(const struct lifecycle_garbage *g, const struct flags *f, str
 		buf_addf(out, "sandboxes cleaned up after their supervisor: %u\n", g->dead);
 		buf_addf(out, "unfinished sandboxes removed: %u\n", g->leftovers);
 		buf_addf(out, "unused layers removed: %u\n", g->layers);
+		buf_addf(out, "quarantines of more than 30 days removed: %u\n", g->quarantined);
 		return;
 	}
 	json_init(&j, out);
@@ -36,6 +37,7 @@ static void format(const struct lifecycle_garbage *g, const struct flags *f, str
 	json_add_number(&j, "leftovers", g->leftovers);
 	json_add_number(&j, "layers", g->layers);
 	json_add_number(&j, "pins", g->pins);
+	json_add_number(&j, "quarantined", g->quarantined);
 	json_close_object(&j);
 	buf_add_text(out, "\n");
 }

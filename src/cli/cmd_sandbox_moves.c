@@ -3,9 +3,11 @@
  * that do one thing to each of the sandboxes named.
  */
 #include "base/cleanup.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
 #include "cli/words.h"
 #include "engine/keeper.h"
 #include "engine/lifecycle.h"
@@ -73,14 +75,23 @@ static int start(const struct move *m, const char *name, struct err *e)
 	return lifecycle_start(m->environ_list, name, e);
 }
 
+static int told(const struct move *m, const char *name, int r)
+{
+	char **notices = lifecycle_take_notices(m->environ_list, name);
+
+	ending_tell_notices(notices);
+	keyrows_list_free(&notices);
+	return r;
+}
+
 static int stop(const struct move *m, const char *name, struct err *e)
 {
-	return lifecycle_stop(m->environ_list, name, m->timeout_ms, e);
+	return told(m, name, lifecycle_stop(m->environ_list, name, m->timeout_ms, e));
 }
 
 static int restart(const struct move *m, const char *name, struct err *e)
 {
-	return lifecycle_restart(m->environ_list, name, m->timeout_ms, e);
+	return told(m, name, lifecycle_restart(m->environ_list, name, m->timeout_ms, e));
 }
 
 static int pause_it(const struct move *m, const char *name, struct err *e)

@@ -16,6 +16,12 @@ static const char *limit_of(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES])
 	return bytes ? parse_format_bytes(bytes, out) : "the sandbox's own";
 }
 
+void ending_tell_notices(char *const *notices)
+{
+	for (; notices && *notices; notices++)
+		cli_say_text(*notices);
+}
+
 void ending_explain(const struct run_result *r, const struct policy *p, uint64_t timeout_ms)
 {
 	uint64_t memory_bytes = p ? p->memory_bytes : 0;
@@ -89,6 +95,10 @@ int ending_print_json(const struct run_result *r, const struct policy *p, struct
 	json_add_number(&j, "duration_ms", (int64_t)r->duration_ms);
 	json_add_bool(&j, "timed_out", r->end == RUN_TIMED_OUT);
 	json_add_bool(&j, "oom", r->has_oom);
+	json_open_array(&j, "notices");
+	for (char *const *text = r->notices; text && *text; text++)
+		json_add_text(&j, NULL, *text);
+	json_close_array(&j);
 	if (p)
 		add_figures(&j, r, p);
 	json_close_object(&j);

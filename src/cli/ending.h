@@ -3,6 +3,9 @@
 #include "base/err.h"
 #include "engine/run.h"
 
+/* What happened in the workspace, on stderr, a line each. */
+void ending_tell_notices(char *const *notices);
+
 /* On stderr, where the status alone would look like a crash of its own. `p` may be NULL. */
 void ending_explain(const struct run_result *r, const struct policy *p, uint64_t timeout_ms);
 

@@ -57,6 +57,9 @@
 	  SETTING(POLICY_PROTECT) }, \
 	{ NULL, "unprotect", 0, "PATH", "of what always is, this is writable: .vscode", \
 	  SETTING(POLICY_UNPROTECT) }, \
+	{ NULL, "protect-new", 0, "HOW", \
+	  "protected names that do not exist: watch (moved away when made) or strict (blocked)", \
+	  SETTING(POLICY_PROTECT_NEW) }, \
 	{ NULL, "mask", 0, "PATTERN", "appears empty in the workspace: .env*, **/secrets", \
 	  SETTING(POLICY_MASK) }, \
 	{ NULL, "home", 0, NULL, "your home directory, read-only, less what holds keys", \

@@ -32,16 +32,27 @@
 #define WORD_FRAME_BYTES 3u
 
 static const char *const type_words[] = {
-	[AUDITLINE_CREATE] = "create",   [AUDITLINE_START] = "start",
-	[AUDITLINE_STOP] = "stop",       [AUDITLINE_RESTART] = "restart",
-	[AUDITLINE_PAUSE] = "pause",     [AUDITLINE_RESUME] = "resume",
-	[AUDITLINE_REMOVE] = "remove",   [AUDITLINE_EXEC] = "exec",
-	[AUDITLINE_KILL] = "kill",       [AUDITLINE_ATTACH] = "attach",
-	[AUDITLINE_FILE] = "file",       [AUDITLINE_CHECKPOINT] = "checkpoint",
-	[AUDITLINE_RESTORE] = "restore", [AUDITLINE_FORK] = "fork",
-	[AUDITLINE_UPDATE] = "update",   [AUDITLINE_NETWORK] = "network",
-	[AUDITLINE_LIMIT] = "limit",     [AUDITLINE_DENIED] = "denied",
-	[AUDITLINE_END] = "end",         [AUDITLINE_GC] = "gc",
+	[AUDITLINE_CREATE] = "create",
+	[AUDITLINE_START] = "start",
+	[AUDITLINE_STOP] = "stop",
+	[AUDITLINE_RESTART] = "restart",
+	[AUDITLINE_PAUSE] = "pause",
+	[AUDITLINE_RESUME] = "resume",
+	[AUDITLINE_REMOVE] = "remove",
+	[AUDITLINE_EXEC] = "exec",
+	[AUDITLINE_KILL] = "kill",
+	[AUDITLINE_ATTACH] = "attach",
+	[AUDITLINE_FILE] = "file",
+	[AUDITLINE_CHECKPOINT] = "checkpoint",
+	[AUDITLINE_RESTORE] = "restore",
+	[AUDITLINE_FORK] = "fork",
+	[AUDITLINE_UPDATE] = "update",
+	[AUDITLINE_NETWORK] = "network",
+	[AUDITLINE_LIMIT] = "limit",
+	[AUDITLINE_DENIED] = "denied",
+	[AUDITLINE_PROTECTED] = "protected",
+	[AUDITLINE_END] = "end",
+	[AUDITLINE_GC] = "gc",
 };
 static_assert(COUNT_OF(type_words) == AUDITLINE_TYPE_COUNT, "a type has no word");
 

@@ -30,10 +30,11 @@ enum auditline_type {
 	AUDITLINE_RESTORE,
 	AUDITLINE_FORK,
 	AUDITLINE_UPDATE,
-	AUDITLINE_NETWORK, /* rules */
-	AUDITLINE_LIMIT,   /* reached */
-	AUDITLINE_DENIED,  /* by the policy */
-	AUDITLINE_END,     /* of a sandbox by itself, or of a command */
+	AUDITLINE_NETWORK,   /* rules */
+	AUDITLINE_LIMIT,     /* reached */
+	AUDITLINE_DENIED,    /* by the policy */
+	AUDITLINE_PROTECTED, /* something in a workspace was moved to the quarantine, or refused */
+	AUDITLINE_END,       /* of a sandbox by itself, or of a command */
 	AUDITLINE_GC,
 
 	AUDITLINE_TYPE_COUNT

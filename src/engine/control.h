@@ -29,10 +29,11 @@ enum control_kind {
 	CONTROL_RESUME,
 	CONTROL_FREEZE, /* as pause, until this connection ends */
 	CONTROL_STATS,
-	CONTROL_FILES,  /* answered with descriptors: the root, its user and mount namespaces */
-	CONTROL_RELOAD, /* the policy has changed on disk */
-	CONTROL_INFO,   /* struct control_info */
-	CONTROL_DISK,   /* answered with a descriptor: the directory that holds "upper" */
+	CONTROL_FILES,   /* answered with descriptors: the root, its user and mount namespaces */
+	CONTROL_RELOAD,  /* the policy has changed on disk */
+	CONTROL_INFO,    /* struct control_info */
+	CONTROL_DISK,    /* answered with a descriptor: the directory that holds "upper" */
+	CONTROL_NOTICES, /* answered with texts, each ended by a NUL: since the connection began */
 
 	/* answers */
 	CONTROL_OK = 200,

@@ -425,6 +425,19 @@ static bool was_out_of_memory(const struct execution *x, const struct supervise_
 	return stats.oom_kill_count > 0;
 }
 
+/* What the supervisor noticed in the workspace since this connection began. */
+static void ask_notices(const struct execution *x, struct run_result *ret)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	struct err ignored;
+
+	if (x->control_fd < 0 || !x->policy.workspace ||
+	    control_ask(x->control_fd, CONTROL_NOTICES, NULL, 0, &answer, &ignored) < 0)
+		return;
+	for (size_t at = 0; at < answer.len; at += strlen(answer.bytes + at) + 1)
+		(void)keyrows_list_add(&ret->notices, answer.bytes + at);
+}
+
 static void take_output(struct execution *x, struct run_result *ret)
 {
 	for (int i = 0; i < 2; i++) {
@@ -440,6 +453,7 @@ static void finish(struct execution *x, const struct supervise_outcome *outcome,
 	drain(x);
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;
 	ret->has_oom = was_out_of_memory(x, outcome);
+	ask_notices(x, ret);
 	run_judge(outcome, ret);
 	take_output(x, ret);
 }

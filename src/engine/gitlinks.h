@@ -1,25 +1,23 @@
 #pragma once
 /*
- * gitlinks - where else git looks when it works in a directory: its submodules, its linked
- * worktrees, and, for a directory that is such a worktree itself, the repository it belongs to.
+ * gitlinks - files of git's that say where else something lies.
  *
- * Reads git's own files and runs nothing. Hostile: all of them, a project brings its own. What they
- * say is believed only where it does harm to nobody: a directory inside is one more to protect; a
- * repository outside has to name the directory in return, as git writes both at once.
+ * Reads them and runs nothing. Hostile: all of them, a project brings its own. A repository outside
+ * of a directory is believed to belong to it only if it names the directory in return, as git
+ * writes both at once.
  */
 #include "base/err.h"
 
-#define GITLINKS_DIRS_MAX 128u  /* submodules, and worktrees below the directory */
-#define GITLINKS_ADMIN_MAX 256u /* linked worktrees that the repository knows */
 #define GITLINKS_FILE_MAX_BYTES (256u << 10)
 
-struct gitlinks {
-	char **dirs;   /* submodules and worktrees, relative to the directory; NULL-ended or NULL */
-	char **admin;  /* "worktrees/NAME", relative to the git directory; as above */
-	char *outside; /* the git directory, where that is outside; absolute. NULL: it is not */
-	int outside_fd; /* the directory that was found there; -1: none */
-};
+/* Where a ".git" that is a file leads, absolute, the caller's to free; NULL: it is no such file. */
+char *gitlinks_read_git_file(int dir_fd, const char *dir);
 
-/* Of dir_fd, which was found at `dir`. ERR_LIMIT when there are more than can be protected. */
-ERR_CHECKED int gitlinks_read(int dir_fd, const char *dir, struct gitlinks *ret, struct err *e);
-void gitlinks_done(struct gitlinks *g); /* may run twice */
+/* Where a git directory has what it shares with others; as above. */
+char *gitlinks_read_commondir(int git_fd, const char *git_dir);
+
+/*
+ * `dir` is a linked worktree of a repository outside: its git directory, absolute, the caller's to
+ * free, and a descriptor of it, to close. Left alone otherwise.
+ */
+void gitlinks_find_outside(int dir_fd, const char *dir, char **ret_path, int *ret_fd);

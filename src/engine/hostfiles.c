@@ -229,7 +229,7 @@ static int add_workspace(struct hostfiles *h, const struct policy *p, char *cons
 	cleanup_fd int dir_fd = -1;
 
 	if (workspace_open_dir(p->workspace, &dir_fd, e) < 0 ||
-	    workspace_open(&h->workspace, p, dir_fd, e) < 0 ||
+	    workspace_open(&h->workspace, p, dir_fd, environ_list, e) < 0 ||
 	    add_opened(h, place, dir_fd, p->places, map, e) < 0 ||
 	    refuse_home(&h->places[h->count - 1], environ_list, e) < 0)
 		return -1;

@@ -122,7 +122,10 @@ static void on_connection(struct kept *k)
 		return;
 	}
 	k->clients = mem_grow(k->clients, k->client_count + 1, sizeof(*k->clients));
-	k->clients[k->client_count++] = (struct kept_client){ .fd = fd };
+	k->clients[k->client_count++] = (struct kept_client){
+		.fd = fd,
+		.notice_count = (unsigned)keyrows_list_count(k->session.names.notices),
+	};
 }
 
 /* ---- what init says ---- */
@@ -256,6 +259,8 @@ static int wait_ms(const struct kept *k)
 	uint64_t now_ms = clock_now_ms();
 	int wait = gatekeeper_wait_ms(&k->session.gatekeeper);
 
+	if (newnames_wait_ms(&k->session.names) >= 0)
+		wait = shorter(wait, (uint64_t)newnames_wait_ms(&k->session.names));
 	if (k->is_stopping)
 		wait = shorter(wait, STOP_LOOK_MS);
 	if (k->options.policy->cpu_time_ms && k->session.cgroup.kind != CGROUP_NONE)
@@ -320,7 +325,7 @@ static void check_time(struct kept *k)
 
 /* ---- the loop ---- */
 
-enum { SLOT_REPORT, SLOT_EVENTS, SLOT_SIGNAL, SLOT_LISTEN, SLOT_FIRST_GATE };
+enum { SLOT_REPORT, SLOT_EVENTS, SLOT_SIGNAL, SLOT_LISTEN, SLOT_NAMES, SLOT_FIRST_GATE };
 
 static void on_signal(struct kept *k)
 {
@@ -348,6 +353,8 @@ static void turn(struct kept *k, struct pollfd *polled)
 	polled[SLOT_EVENTS] = (struct pollfd){ .fd = s->orders_fd, .events = POLLIN };
 	polled[SLOT_SIGNAL] = (struct pollfd){ .fd = k->signal_fd, .events = POLLIN };
 	polled[SLOT_LISTEN] = (struct pollfd){ .fd = k->listen_fd, .events = POLLIN };
+	polled[SLOT_NAMES] =
+		(struct pollfd){ .fd = newnames_poll_fd(&k->session.names), .events = POLLIN };
 	gates = gatekeeper_poll(&k->session.gatekeeper, polled + SLOT_FIRST_GATE);
 	first_client = SLOT_FIRST_GATE + gates;
 	for (unsigned i = 0; i < clients; i++)
@@ -363,6 +370,8 @@ static void turn(struct kept *k, struct pollfd *polled)
 		gatekeeper_on_ready(&k->session.gatekeeper);
 		break;
 	}
+	if (polled[SLOT_NAMES].revents || newnames_wait_ms(&k->session.names) >= 0)
+		kept_look_at_names(k);
 	if (polled[SLOT_SIGNAL].revents)
 		on_signal(k);
 	if (polled[SLOT_EVENTS].revents)
@@ -470,6 +479,18 @@ static int build(struct kept *k, struct err *e)
 	return k->is_noted ? named_add_processes(n, &k->run, e) : named_save_run(n, &k->run, e);
 }
 
+/* For whoever has stopped the sandbox: what no client was told yet. */
+static void save_notices(const struct kept *k)
+{
+	cleanup_buf struct buf out;
+	struct err ignored;
+
+	buf_init(&out, NAMED_NOTICES_MAX_BYTES);
+	kept_take_notices(k, k->told_notices, &out);
+	if (out.len > 0)
+		(void)!named_save_notices(k->options.named, &out, &ignored);
+}
+
 /*
  * Processes, gate, cgroups; then the file says so, then nobody can connect any more.
  *
@@ -479,6 +500,9 @@ static int build(struct kept *k, struct err *e)
  */
 static void take_back(struct kept *k)
 {
+	native_stop(&k->session.sandbox);
+	session_inspect(&k->session);
+	save_notices(k);
 	if (!k->options.named->has_disk_limit)
 		k->root_fd = take_fd(&k->session.sandbox.root_fd);
 	session_done(&k->session);

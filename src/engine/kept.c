@@ -1,14 +1,18 @@
 /* kept - a named sandbox while it runs; see kept.h. */
 #include "engine/kept.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/frame.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
+#include "engine/lifecycle.h"
 #include "sandbox/order.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define ORDER_WAIT_MS 2000u
@@ -32,6 +36,27 @@ void kept_end(struct kept *k, const char *reason)
 	if (!k->reason && reason)
 		k->reason = mem_dup(reason);
 	k->is_over = true;
+}
+
+/* ---- the workspace ---- */
+
+void kept_look_at_names(struct kept *k)
+{
+	struct err e = { 0 };
+
+	if (!k->is_over && newnames_look(&k->session.names, &e) < 0) {
+		lifecycle_audit(k->options.environ_list, AUDITLINE_END, k->options.named->name,
+				NULL, &e);
+		kept_end(k, e.msg);
+	}
+}
+
+void kept_take_notices(const struct kept *k, unsigned first, struct buf *out)
+{
+	char *const *notices = k->session.names.notices;
+
+	for (size_t i = first; i < keyrows_list_count(notices); i++)
+		buf_add(out, notices[i], strlen(notices[i]) + 1);
 }
 
 /* ---- init ---- */

@@ -6,6 +6,7 @@
  * keptrequest (what clients ask of it), and this one, what both do to the sandbox: orders for init,
  * freezing, stopping.
  */
+#include "base/buf.h"
 #include "base/err.h"
 #include "engine/keeper.h"
 #include "engine/named.h"
@@ -24,6 +25,7 @@ struct kept_client {
 	bool is_freezing;
 	bool is_waiting_for_usage;
 	uint32_t awaited_request; /* a pause or freeze that is not answered yet; 0: none */
+	unsigned notice_count;    /* that there were before it connected, or that it knows */
 };
 
 struct kept {
@@ -39,6 +41,7 @@ struct kept {
 	unsigned client_count;
 	struct tasktable tasks;
 	unsigned audited_denials;
+	unsigned told_notices;   /* that some client was told */
 	uint64_t oom_kill_count; /* that are known */
 	unsigned freeze_count;   /* by clients, and one for a pause */
 	uint32_t freeze_number;  /* of those that init was told to make */
@@ -54,6 +57,11 @@ void kept_set_state(struct kept *k, enum named_state state);
 
 /* The loop ends after this turn. reason: why it was not asked to, or NULL. */
 void kept_end(struct kept *k, const char *reason);
+
+/* Protected names that have appeared in the workspace. A flood of them ends the sandbox. */
+void kept_look_at_names(struct kept *k);
+/* Texts from number `first` on, each ended by a NUL. */
+void kept_take_notices(const struct kept *k, unsigned first, struct buf *out);
 
 /* To init: sandbox/order.h says what there is. An init that takes none ends the sandbox. */
 void kept_order(struct kept *k, uint32_t kind, const void *body, size_t len, const int *fds,

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/frame.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "engine/control.h"
 #include "engine/kept.h"
@@ -204,13 +205,21 @@ static int freeze_for(struct kept *k, struct kept_client *client, struct err *e)
 	return 0;
 }
 
+/* Before a checkpoint: what git outside would run is taken out of the workspace. */
+static void say_still(struct kept *k, const struct kept_client *client, uint32_t request)
+{
+	if (request == CONTROL_FREEZE)
+		session_inspect(&k->session);
+	say_ok(client);
+}
+
 /* Where there is no freezer it takes init a while, and the client waits for it. */
 static int answer_when_still(struct kept *k, struct kept_client *client, uint32_t request, int r)
 {
 	if (r < 0)
 		return r;
 	if (k->is_still)
-		say_ok(client);
+		say_still(k, client, request);
 	else
 		client->awaited_request = request;
 	return 0;
@@ -243,7 +252,7 @@ void keptrequest_answer_frozen(struct kept *k, const struct order_frozen *frozen
 
 		client->awaited_request = 0;
 		if (request && frozen->is_still)
-			say_ok(client);
+			say_still(k, client, request);
 		if (!request || frozen->is_still)
 			continue;
 		undo_freeze(k, client, request);
@@ -312,6 +321,19 @@ static void answer_info(struct kept *k, const struct kept_client *client)
 	};
 
 	control_answer(client->fd, &info, sizeof(info));
+}
+
+/* What was done a moment ago counts: events that are not read yet are read first. */
+static void answer_notices(struct kept *k, struct kept_client *client)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, FRAME_BODY_MAX_BYTES);
+	kept_look_at_names(k);
+	kept_take_notices(k, client->notice_count, &out);
+	client->notice_count = (unsigned)keyrows_list_count(k->session.names.notices);
+	k->told_notices = client->notice_count;
+	control_answer(client->fd, out.bytes, out.len);
 }
 
 /* ---- a policy that changes ---- */
@@ -426,6 +448,9 @@ int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame 
 		return 0;
 	case CONTROL_DISK:
 		return hand_disk(k, client, e);
+	case CONTROL_NOTICES:
+		answer_notices(k, client);
+		return 0;
 	}
 	return err_set(e, ERR_UNSUPPORTED, "the supervisor knows no request %u", f->kind);
 }

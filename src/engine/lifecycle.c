@@ -22,6 +22,7 @@
 #include "engine/execute.h"
 #include "engine/keeper.h"
 #include "engine/layerstore.h"
+#include "engine/quarantine.h"
 #include "policy/clone.h"
 #include "sandbox/cgroup.h"
 
@@ -459,6 +460,18 @@ static int restart(char *const *environ_list, const char *name, uint64_t timeout
 	return start_and_init(environ_list, &n, e);
 }
 
+char **lifecycle_take_notices(char *const *environ_list, const char *name)
+{
+	CLEANUP(named_done) struct named n;
+	struct err ignored;
+	char **notices = NULL;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, &ignored) == 0)
+		named_take_notices(&n, &notices);
+	return notices;
+}
+
 int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
 		      struct err *e)
 {
@@ -814,6 +827,9 @@ int lifecycle_gc(char *const *environ_list, unsigned flags, struct lifecycle_gar
 	for (size_t i = 0; i < list.count; i++)
 		if (collect(environ_list, &list.entries[i], flags, ret, e) < 0)
 			return -1;
+	if (quarantine_prune(environ_list, flags & LIFECYCLE_DRY ? QUARANTINE_DRY : 0,
+			     &ret->quarantined, e) < 0)
+		return -1;
 	if (flags & LIFECYCLE_DRY)
 		return 0;
 	if (named_sweep_trash(environ_list, &ret->leftovers, e) < 0 ||

@@ -40,6 +40,8 @@ ERR_CHECKED int lifecycle_start_locked(char *const *environ_list, struct named *
 #define LIFECYCLE_STOP_DEFAULT_MS UINT64_MAX
 ERR_CHECKED int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms,
 			       struct err *e);
+/* What the last run of a sandbox has left to be told about its workspace, once; or NULL. */
+char **lifecycle_take_notices(char *const *environ_list, const char *name);
 ERR_CHECKED int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
 				  struct err *e);
 ERR_CHECKED int lifecycle_pause(char *const *environ_list, const char *name, struct err *e);
@@ -93,7 +95,7 @@ void lifecycle_entry_done(struct lifecycle_entry *entry);
 
 /* What crashes have left: cgroups, sockets, half-made and half-removed sandboxes, expired ones. */
 struct lifecycle_garbage {
-	unsigned expired, dead, leftovers, layers, pins;
+	unsigned expired, dead, leftovers, layers, pins, quarantined;
 };
 ERR_CHECKED int lifecycle_gc(char *const *environ_list, unsigned flags,
 			     struct lifecycle_garbage *ret, struct err *e);

@@ -43,6 +43,7 @@
 #define RUN_FILE "run"
 #define LOCK_FILE "lock"
 #define RULES_FILE "rules" /* the network rules before they were changed */
+#define NOTICES_FILE "notices"
 #define LOCK_PAUSE_NS 2000000l
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -232,6 +233,23 @@ int named_save_run(const struct named *n, const struct named_run *r, struct err 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, r, &bytes);
 	return replace_file(n->dir_fd, RUN_FILE, &bytes, REPLACE_BY_SWAP, e);
+}
+
+int named_save_notices(const struct named *n, const struct buf *texts, struct err *e)
+{
+	return replace_file(n->dir_fd, NOTICES_FILE, texts, 0, e);
+}
+
+void named_take_notices(const struct named *n, char ***ret)
+{
+	cleanup_free char *texts = NULL;
+	size_t len = 0;
+
+	if (file_read_at(n->dir_fd, NOTICES_FILE, NAMED_NOTICES_MAX_BYTES, &texts, &len) < 0)
+		return;
+	(void)unlinkat(n->dir_fd, NOTICES_FILE, 0);
+	for (size_t at = 0; at < len; at += strlen(texts + at) + 1)
+		(void)keyrows_list_add(ret, texts + at);
 }
 
 int named_add_processes(const struct named *n, const struct named_run *r, struct err *e)

@@ -16,6 +16,7 @@
  * it to sandboxes/.trash first. Whatever a crash leaves is in one of these two, or tells by its
  * lock that nobody runs it. docs/design/named-sandboxes.md describes the files.
  */
+#include "base/buf.h"
 #include "base/err.h"
 #include "policy/policy.h"
 
@@ -135,6 +136,14 @@ ERR_CHECKED int named_save_run(const struct named *n, const struct named_run *r,
 /* The processes of that run, once they are known: only these are added to the file. */
 ERR_CHECKED int named_add_processes(const struct named *n, const struct named_run *r,
 				    struct err *e);
+
+/*
+ * What its supervisor had to say about the workspace and nobody was told yet (engine/newnames):
+ * texts, each ended by a NUL; and back as a list, once. A failure leaves *ret alone.
+ */
+#define NAMED_NOTICES_MAX_BYTES (256u << 10)
+ERR_CHECKED int named_save_notices(const struct named *n, const struct buf *texts, struct err *e);
+void named_take_notices(const struct named *n, char ***ret);
 
 /* What it is now: the lock knows better than the file. *ret_reason is r's or static; may be NULL.
  */

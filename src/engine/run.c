@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/keyrows.h"
 #include "engine/claim.h"
 #include "engine/execute.h"
 #include "engine/session.h"
@@ -150,6 +151,12 @@ static void take_network(struct gatekeeper *k, struct run_result *ret)
 	ret->gate_trouble = take_ptr(k->trouble);
 }
 
+static void take_notices(struct session *s, struct run_result *ret)
+{
+	session_inspect(s);
+	ret->notices = take_ptr(s->names.notices);
+}
+
 /* After the end: what was used, and the last bytes of output. */
 static void finish(struct running *r, const struct supervise_outcome *outcome,
 		   struct run_result *ret)
@@ -160,6 +167,7 @@ static void finish(struct running *r, const struct supervise_outcome *outcome,
 	native_stop(&s->sandbox);
 	gatekeeper_stop(&s->gatekeeper);
 	drain(r, outcome);
+	take_notices(s, ret);
 	cgroup_get_usage(&s->cgroup, &usage);
 	ret->duration_ms = (clock_now_us() - r->started_us) / 1000;
 	ret->cpu_ms = s->sandbox.cpu_us / 1000;
@@ -196,6 +204,7 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 		.context = r,
 		.streams = &r->streams,
 		.gatekeeper = &s->gatekeeper,
+		.names = &s->names,
 		.signal_fd = r->signal_fd,
 		.timeout_ms = p->timeout_ms,
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,
@@ -233,9 +242,13 @@ int run_command(const struct run_options *o, struct run_result *ret, struct err 
 	running_init(&r);
 	if (claimed)
 		return claimed < 0 ? -1 : 0;
-	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0 || supervise(&r, o, &outcome, e) < 0)
+	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0)
 		return -1;
-	*ret = (struct run_result){ 0 };
+	if (supervise(&r, o, &outcome, e) < 0) {
+		native_stop(&r.session.sandbox);
+		take_notices(&r.session, ret);
+		return -1;
+	}
 	finish(&r, &outcome, ret);
 	return 0;
 }
@@ -249,6 +262,7 @@ void run_result_done(struct run_result *r)
 	r->denial_count = 0;
 	free(r->gate_trouble);
 	r->gate_trouble = NULL;
+	keyrows_list_free(&r->notices);
 }
 
 const char *run_limits_by(const struct policy *p)

@@ -49,12 +49,14 @@ struct run_result {
 	unsigned denial_count;
 	unsigned gate_deaths; /* times that the network broke down */
 	char *gate_trouble;   /* why, if known; or NULL */
+	char **notices;       /* about the workspace (engine/newnames), ended by NULL; or NULL */
 };
 
 /* From how it ended to what is told: `end`, exit code, signal. has_oom is set before. */
 struct supervise_outcome;
 void run_judge(const struct supervise_outcome *outcome, struct run_result *r);
 
+/* Into a zeroed result. After a failure it may still have notices. */
 ERR_CHECKED int run_command(const struct run_options *o, struct run_result *ret, struct err *e);
 void run_result_done(struct run_result *r);
 

@@ -2,6 +2,8 @@
 #include "engine/session.h"
 
 #include "base/cleanup.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
 #include "base/wall.h"
 #include "net/netns.h"
 #include "net/plan.h"
@@ -24,6 +26,7 @@ void session_init(struct session *s)
 {
 	*s = (struct session){ .idmap = { .lock_fd = -1 } };
 	hostfiles_init(&s->files);
+	newnames_init(&s->names);
 	native_init(&s->sandbox);
 	gatekeeper_init(&s->gatekeeper);
 	cgroup_init(&s->cgroup);
@@ -36,6 +39,7 @@ void session_done(struct session *s)
 	gatekeeper_done(&s->gatekeeper);
 	cgroup_remove(&s->cgroup);
 	janitor_dismiss(&s->janitor);
+	newnames_done(&s->names);
 	hostfiles_done(&s->files);
 	idmap_done(&s->idmap);
 }
@@ -186,7 +190,9 @@ int session_prepare(struct session *s, const struct session_options *o, struct e
 		return -1;
 	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(s), e) < 0)
 		return -1;
-	if (hostfiles_open(&s->files, p, o->environ_list, &s->idmap, e) < 0 || open_trees(s, e) < 0)
+	if (hostfiles_open(&s->files, p, o->environ_list, &s->idmap, e) < 0 ||
+	    newnames_open(&s->names, p, &s->files.workspace, o->environ_list, o->name, e) < 0 ||
+	    open_trees(s, e) < 0)
 		return -1;
 	if (prepare_network(s, e) < 0)
 		return -1;
@@ -245,6 +251,19 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 		return -1;
 	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
 	return 0;
+}
+
+void session_inspect(struct session *s)
+{
+	struct err e = { 0 };
+	cleanup_free char *text = NULL;
+
+	if (newnames_inspect(&s->names, &e) == 0)
+		return;
+	text = mem_format("the workspace could not be looked through for what git outside would "
+			  "run: %s",
+			  e.msg);
+	(void)keyrows_list_add(&s->names.notices, text);
 }
 
 int session_await_init(const struct session *s, struct err *e)

@@ -14,6 +14,7 @@
 #include "engine/gatekeeper.h"
 #include "engine/hostfiles.h"
 #include "engine/janitor.h"
+#include "engine/newnames.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
 #include "sandbox/native.h"
@@ -42,6 +43,7 @@ struct session {
 	struct session_options options;
 	struct idmap idmap;
 	struct hostfiles files;
+	struct newnames names;
 	struct cgroup cgroup;
 	struct janitor janitor;
 	struct native_sandbox sandbox;
@@ -66,5 +68,11 @@ unsigned session_choose_filter(const struct session *s, unsigned streams);
 /* `command` has its words, variables and streams; the rest is filled in. */
 ERR_CHECKED int session_start(struct session *s, struct command *command, unsigned streams,
 			      struct err *e);
+/*
+ * What was left in the workspace, when nothing of the sandbox runs or all is frozen: the notices of
+ * s->names say what was found, or why it could not be looked at.
+ */
+void session_inspect(struct session *s);
+
 /* The first word of a serving init: it is ready, or it has failed. */
 ERR_CHECKED int session_await_init(const struct session *s, struct err *e);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "engine/gatekeeper.h"
+#include "engine/newnames.h"
 #include "engine/streams.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/tty.h"
@@ -26,6 +27,7 @@ enum {
 	SLOT_SIGNAL,
 	SLOT_OTHER,
 	SLOT_LIFELINE,
+	SLOT_NAMES,
 	SLOT_FIRST_PUMP,
 	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX + GATEKEEPER_POLL_MAX
 };
@@ -156,8 +158,11 @@ static int wait_ms(const struct loop *l)
 {
 	uint64_t now = clock_now_ms();
 	const struct gatekeeper *gatekeeper = l->options->gatekeeper;
+	const struct newnames *names = l->options->names;
 	int longest = shorter(l->options->cpu_ms ? CPU_INTERVAL_MS : -1,
 			      gatekeeper ? gatekeeper_wait_ms(gatekeeper) : -1);
+
+	longest = shorter(longest, names ? newnames_wait_ms(names) : -1);
 
 	if (l->deadline_ms == 0)
 		return longest;
@@ -213,6 +218,8 @@ static int turn(struct loop *l, struct err *e)
 				 .events = POLLIN },
 		[SLOT_LIFELINE] = { .fd = l->options->lifeline_fd ? l->options->lifeline_fd : -1,
 				    .events = POLLIN },
+		[SLOT_NAMES] = { .fd = l->options->names ? newnames_poll_fd(l->options->names) : -1,
+				 .events = POLLIN },
 	};
 	unsigned pumps = l->streams->pump_count, gates = 0;
 
@@ -232,6 +239,10 @@ static int turn(struct loop *l, struct err *e)
 		if (polled[SLOT_FIRST_PUMP + i].revents)
 			pump_on_ready(&l->streams->pumps[i]);
 	hang_up_if_lost(l);
+	if (l->options->names &&
+	    (polled[SLOT_NAMES].revents || newnames_wait_ms(l->options->names) >= 0) &&
+	    newnames_look(l->options->names, e) < 0)
+		return -1;
 	if (polled[SLOT_SIGNAL].revents)
 		on_signal(l);
 	if (polled[SLOT_REPORT].revents)

@@ -14,6 +14,7 @@
 
 struct cgroup;
 struct gatekeeper;
+struct newnames;
 struct streams;
 
 #define SUPERVISE_GRACE_MS 1000u
@@ -50,6 +51,7 @@ struct supervise_options {
 
 	struct streams *streams;
 	struct gatekeeper *gatekeeper; /* NULL: another process keeps it */
+	struct newnames *names;        /* NULL: another process watches them, or there are none */
 	int signal_fd;
 	uint64_t timeout_ms;         /* 0: none */
 	uint64_t cpu_ms;             /* 0: none, or init watches it */
@@ -62,6 +64,6 @@ struct supervise_options {
 	int (*on_other)(void *context, struct err *e);
 };
 
-/* Failure means that the command could not start, in its own words. */
+/* Failure means that the command could not start, in its own words, or had to be ended. */
 ERR_CHECKED int supervise_wait(const struct supervise_options *o, struct supervise_outcome *ret,
 			       struct err *e);

@@ -2,36 +2,50 @@
 /*
  * workspace - what needs care in a directory that a sandbox may write to.
  *
- * What something outside would run or obey later (policy/credential) is read-only inside, also in
- * submodules and linked worktrees below; what --mask names appears empty. A name that does not
- * exist yet cannot be protected by a mount, so it is kept free: an empty directory (for git's own
- * files a file that says nothing) stands in for it while the sandbox runs and is removed
- * afterwards. Its mode tells it from what somebody made, and a lock tells whether another sandbox
- * still needs it, so what a crash leaves is removed by whoever comes next.
+ * What something outside would run or obey later (policy/credential, and whatever else git would
+ * use: engine/gitprotect) is read-only inside where it exists; what --mask names appears empty. A
+ * protected name that does not exist cannot be protected by a mount. It is listed in `absent`, and
+ * engine/newnames takes it away should it appear; with --protect-new strict a placeholder occupies
+ * it (engine/standins).
  */
 #include "base/err.h"
+#include "engine/standins.h"
 #include "policy/policy.h"
 #include "sandbox/rootfs.h"
 
-#define WORKSPACE_GUARDS_MAX 8192u
-#define WORKSPACE_MASKED_MAX 512u       /* files that patterns match */
-#define WORKSPACE_LOOKED_AT_MAX 200000u /* names, for patterns with ** in them */
-#define WORKSPACE_DEPTH_MAX 32u
+#include <sys/types.h>
 
-struct workspace_standin {
-	int parent_fd, fd;
-	char *name;
-	const char *text; /* of a file; NULL: it is a directory */
+#define WORKSPACE_GUARDS_MAX 16384u
+#define WORKSPACE_ABSENT_MAX 32768u
+
+/* A protected name that does not exist: "DIR/REST" below a place. */
+struct workspace_absent {
+	int place_fd;   /* dir_fd or git_fd of the workspace */
+	char *name;     /* relative to that */
+	size_t dir_len; /* name[0..dir_len) exists, and cannot be moved aside inside; 0: the place
+			 */
+};
+
+/* A repository that was there before: its directory, or the file or link that leads to it. */
+struct workspace_repository {
+	int place_fd; /* as above */
+	char *path;   /* relative to that */
+	dev_t device;
+	ino_t inode;
 };
 
 struct workspace {
 	char *path;
+	int dir_fd;    /* which is that one; -1: none */
 	char *git_dir; /* outside; see engine/gitlinks.h. NULL: none */
 	int git_fd;    /* which is that one; -1: none */
 	struct rootfs_guard *guards;
 	unsigned guard_count;
-	struct workspace_standin *standins;
-	unsigned standin_count;
+	struct workspace_absent *absent;
+	unsigned absent_count;
+	struct workspace_repository *repositories;
+	unsigned repository_count;
+	struct standins standins;
 };
 
 /* Opens a directory that may be a workspace (engine/hostpath); a link or a file is refused. */
@@ -39,7 +53,28 @@ ERR_CHECKED int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 
 /* Of a policy that has one; dir_fd is what workspace_open_dir() gave, and is borrowed. */
 ERR_CHECKED int workspace_open(struct workspace *w, const struct policy *p, int dir_fd,
-			       struct err *e);
+			       char *const *environ_list, struct err *e);
 void workspace_init(struct workspace *w); /* "there is none" */
 /* When nothing runs inside any more. May run twice. */
 void workspace_done(struct workspace *w);
+
+/* ---- for engine/gitprotect ---- */
+
+/* The place that a name is relative to: the workspace, or a git directory outside. */
+struct workspace_place {
+	const char *target;
+	int fd;
+};
+
+struct credential_protected;
+
+/*
+ * Protects place/name as `row` says. What --unprotect names, in full or by the row's own path, is
+ * left alone.
+ */
+ERR_CHECKED int workspace_protect(struct workspace *w, const struct policy *p,
+				  const struct workspace_place *place, const char *name,
+				  const struct credential_protected *row, struct err *e);
+/* It is of place/path, and takes none of the names. */
+void workspace_add_repository(struct workspace *w, const struct workspace_place *place,
+			      const char *path, dev_t device, ino_t inode);

@@ -220,6 +220,8 @@ static bool is_field_within(const struct policy *p, const struct policy *most,
 		return is_list_within(most->mask, p->mask);
 	case POLICY_UNPROTECT:
 		return is_list_within(p->unprotect, most->unprotect);
+	case POLICY_PROTECT_NEW:
+		return p->protects_strictly || !p->workspace || !most->protects_strictly;
 	case POLICY_UNMASK:
 		return is_list_within(p->unmask, most->unmask);
 	case POLICY_HOME:

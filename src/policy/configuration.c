@@ -84,6 +84,7 @@ static const struct key keys[] = {
 	SETTING("security", "pass_env", KEY_LIST, POLICY_ENV),
 	SETTING("security", "protect", KEY_LIST, POLICY_PROTECT),
 	SETTING("security", "unprotect", KEY_LIST, POLICY_UNPROTECT),
+	SETTING("security", "protect_new", KEY_TEXT, POLICY_PROTECT_NEW),
 	SETTING("security", "mask", KEY_LIST, POLICY_MASK),
 	SETTING("security", "unmask", KEY_LIST, POLICY_UNMASK),
 

@@ -120,53 +120,43 @@ const char *const credential_home[] = {
 };
 const size_t credential_home_count = COUNT_OF(credential_home);
 
+/*
+ * What a program outside runs or obeys without asking, in the top directory of a project. Content
+ * that people run because they want to (package.json, Makefile, .husky) is not; what has a trust of
+ * its own (.envrc, agentkernel.toml) neither, nor start-up files of shells, which mean nothing
+ * here.
+ */
 const struct credential_protected credential_protected[] = {
-	/* run by git, on the host, at the next commit or status; a new .git brings its own */
 	{ ".git", .is_pinned_only = true, .is_kept_free = true },
-	{ ".git/hooks", .is_kept_free = true },
-	{ ".git/config" },
-	/* git would stumble over a directory: no settings, and "what is common is here" */
-	{ ".git/config.worktree", .is_kept_free = true, .text = "" },
-	{ ".git/commondir", .is_kept_free = true, .text = ".\n" },
-	{ ".git/modules", .is_kept_free = true },
-	{ ".git/info", .is_pinned_only = true },
-	{ ".git/info/attributes" },
 	{ ".gitmodules" },
 	/* obeyed by agents and editors */
-	{ ".claude", .is_kept_free = true },
-	{ ".mcp.json", .is_kept_free = true },
-	{ ".codex", .is_kept_free = true },
-	{ ".gemini", .is_kept_free = true },
-	{ ".opencode", .is_kept_free = true },
-	{ "opencode.json", .is_kept_free = true },
-	{ "opencode.jsonc", .is_kept_free = true },
-	{ ".agents", .is_kept_free = true },
-	{ ".cursor", .is_kept_free = true },
-	{ ".vscode", .is_kept_free = true },
-	{ ".idea", .is_kept_free = true },
-	{ ".zed", .is_kept_free = true },
-	{ ".devcontainer", .is_kept_free = true },
-	{ ".devcontainer.json", .is_kept_free = true },
-	{ "agentkernel.toml", .is_kept_free = true },
-	/* run by shells and tools that look into the directory they start in */
-	{ ".envrc", .is_kept_free = true },
-	{ ".bashrc", .is_kept_free = true },
-	{ ".bash_profile", .is_kept_free = true },
-	{ ".profile", .is_kept_free = true },
-	{ ".zshrc", .is_kept_free = true },
-	{ ".zprofile", .is_kept_free = true },
-	{ ".zshenv", .is_kept_free = true },
-	{ ".husky", .is_kept_free = true },
-	{ ".pre-commit-config.yaml", .is_kept_free = true },
+	{ ".claude", .is_kept_free = true, .is_watched = true },
+	{ ".mcp.json", .is_kept_free = true, .is_watched = true },
+	{ ".codex", .is_kept_free = true, .is_watched = true },
+	{ ".gemini", .is_kept_free = true, .is_watched = true },
+	{ ".opencode", .is_kept_free = true, .is_watched = true },
+	{ "opencode.json", .is_kept_free = true, .is_watched = true },
+	{ "opencode.jsonc", .is_kept_free = true, .is_watched = true },
+	{ ".agents", .is_kept_free = true, .is_watched = true },
+	{ ".cursor", .is_kept_free = true, .is_watched = true },
+	{ ".vscode", .is_kept_free = true, .is_watched = true },
+	{ ".idea", .is_kept_free = true, .is_watched = true },
+	{ ".zed", .is_kept_free = true, .is_watched = true },
+	{ ".devcontainer", .is_kept_free = true, .is_watched = true },
+	{ ".devcontainer.json", .is_kept_free = true, .is_watched = true },
 };
 const size_t credential_protected_count = COUNT_OF(credential_protected);
 
+/* Run or obeyed by git, at the next commit or status. */
 const struct credential_protected credential_git[] = {
-	{ "hooks", .is_kept_free = true },
-	{ "config" },
+	{ "hooks", .is_kept_free = true, .is_watched = true },
+	{ "config", .is_watched = true },
+	/* git would stumble over a directory: no settings, and "what is common is here" */
 	{ "config.worktree", .is_kept_free = true, .text = "" },
-	{ "commondir", .is_kept_free = true, .text = ".\n" },
-	{ "modules", .is_kept_free = true },
+	{ "commondir", .is_kept_free = true, .is_watched = true, .text = ".\n" },
+	{ "gitdir" }, /* of a linked worktree's entry */
+	{ "modules", .is_pinned_only = true, .is_kept_free = true },
+	{ "worktrees", .is_pinned_only = true },
 	{ "info", .is_pinned_only = true },
 	{ "info/attributes" },
 };

@@ -14,12 +14,13 @@ extern const size_t credential_home_count;
 struct credential_protected {
 	const char *path;    /* relative to the workspace */
 	bool is_pinned_only; /* writable, but cannot be moved aside to make another in its place */
-	bool is_kept_free;   /* where it is missing, nobody inside can make it */
-	const char *text;    /* of the file that keeps it free; NULL: an empty directory does */
+	bool is_kept_free;   /* --protect-new strict: where it is missing, a placeholder is made */
+	bool is_watched;  /* --protect-new watch: where it is missing, it is taken away once made */
+	const char *text; /* of the placeholder, if that is a file; NULL: an empty directory */
 };
 extern const struct credential_protected credential_protected[];
 extern const size_t credential_protected_count;
 
-/* The same for a git directory that lies outside, relative to it. */
+/* The same for a git directory, relative to it. */
 extern const struct credential_protected credential_git[];
 extern const size_t credential_git_count;

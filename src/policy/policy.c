@@ -44,7 +44,8 @@ struct field {
 
 static read_fn read_accept_missing, read_backend, read_clone, read_env, read_home, read_image,
 	read_mode, read_mount, read_name, read_network, read_network_policy, read_profile,
-	read_read_only, read_rule, read_tmpfs, read_user, read_workdir, read_workspace;
+	read_protect_new, read_read_only, read_rule, read_tmpfs, read_user, read_workdir,
+	read_workspace;
 
 #define NUMBER(kind_, member, min_, max_)                                                          \
 	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
@@ -68,6 +69,7 @@ static const struct field fields[] = {
 	[POLICY_CLONE] = { "clone", .read = read_clone },
 	[POLICY_PROTECT] = { "protect", .read = read_name },
 	[POLICY_UNPROTECT] = { "unprotect", .read = read_name },
+	[POLICY_PROTECT_NEW] = { "protect-new", .read = read_protect_new },
 	[POLICY_MASK] = { "mask", .read = read_name },
 	[POLICY_HOME] = { "home", .read = read_home },
 	[POLICY_UNMASK] = { "unmask", .read = read_name },
@@ -393,6 +395,14 @@ static int read_name(struct resolver *r, const struct policy_setting *s, struct 
 		return err_set(e, ERR_INVALID, "'%s' names nothing below a directory", s->text);
 	if (keyrows_list_count(*list) >= POLICY_NAMES_MAX || !keyrows_list_add(list, absolute + 1))
 		return err_set(e, ERR_LIMIT, "more than %u names", POLICY_NAMES_MAX);
+	return 0;
+}
+
+static int read_protect_new(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	if (strcmp(s->text, "strict") != 0 && strcmp(s->text, "watch") != 0)
+		return err_set(e, ERR_INVALID, "'%s' is neither watch nor strict", s->text);
+	r->policy->protects_strictly = strcmp(s->text, "strict") == 0;
 	return 0;
 }
 

@@ -42,6 +42,7 @@ enum policy_field {
 	POLICY_CLONE,
 	POLICY_PROTECT,
 	POLICY_UNPROTECT,
+	POLICY_PROTECT_NEW,
 	POLICY_MASK,
 	POLICY_HOME,
 	POLICY_UNMASK,
@@ -128,6 +129,7 @@ struct policy {
 	bool is_clone;            /* it is a repository, and inside is a clone: policy/clone.h */
 	char **protect;           /* read-only in the workspace, besides policy/credential's */
 	char **unprotect;         /* of policy/credential's, those that are not */
+	bool protects_strictly;   /* placeholders for those that do not exist: --protect-new */
 	char **mask;              /* patterns of names in the workspace that appear empty */
 	char *home;               /* the caller's, mounted read-only, or NULL */
 	char **unmask;            /* of policy/credential's, those that are shown in it */

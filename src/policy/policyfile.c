@@ -46,6 +46,7 @@ static const struct keyrows_row rows[] = {
 	ROW("clone", KEYROWS_FLAG, policy.is_clone),
 	ROW("protect", KEYROWS_LIST, policy.protect),
 	ROW("unprotect", KEYROWS_LIST, policy.unprotect),
+	ROW("protect-new-strict", KEYROWS_FLAG, policy.protects_strictly),
 	ROW("mask", KEYROWS_LIST, policy.mask),
 	ROW("home", KEYROWS_TEXT, policy.home),
 	ROW("unmask", KEYROWS_LIST, policy.unmask),

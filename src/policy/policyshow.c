@@ -113,6 +113,9 @@ void policyshow_field(const struct policy *p, enum policy_field field, struct bu
 	case POLICY_UNPROTECT:
 		format_names(p->unprotect, out);
 		break;
+	case POLICY_PROTECT_NEW:
+		buf_add_text(out, p->protects_strictly ? "strict" : "watch");
+		break;
 	case POLICY_MASK:
 		format_names(p->mask, out);
 		break;

@@ -170,25 +170,40 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 	return 0;
 }
 
+#define HOLDER_STACK_BYTES 4096
+
 /*
  * A process that does nothing but hold a new user namespace open until it is killed, by us or,
- * should we be killed first, by the kernel.
+ * should we be killed first, by the kernel. It shares our memory, which saves copying it; the one
+ * thing there that it could change is errno, and none of its calls fails.
  */
-static pid_t start_holder(struct err *e)
+static int holder_main(void *parent)
 {
-	pid_t parent = getpid();
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (syscall(SYS_getppid) != *(const pid_t *)parent)
+		_exit(0);
+	for (;;)
+		(void)pause();
+}
 
-	if (pid < 0)
-		return err_sys(e, errno, "create a user namespace for a mount");
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		if (syscall(SYS_getppid) != parent)
-			_exit(0);
-		for (;;)
-			(void)pause();
-	}
-	return pid;
+struct holder {
+	pid_t pid, parent;
+	_Alignas(16) char stack[HOLDER_STACK_BYTES];
+};
+
+static int holder_start(struct holder *h, struct err *e)
+{
+	h->parent = getpid();
+	h->pid = clone(holder_main, h->stack + sizeof(h->stack), CLONE_VM | CLONE_NEWUSER | SIGCHLD,
+		       &h->parent);
+	return h->pid < 0 ? err_sys(e, errno, "create a user namespace for a mount") : 0;
+}
+
+/* Ours, and not yet reaped: the pid cannot be another's. */
+static void holder_stop(const struct holder *h)
+{
+	while (kill(h->pid, SIGKILL) == 0 && waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
 }
 
 /* Which maps a holder gets. */
@@ -199,20 +214,18 @@ static int open_namespace(write_maps_fn *write_maps, const void *context, int *r
 			  struct err *e)
 {
 	char path[MAP_MAX_BYTES];
-	pid_t pid = start_holder(e);
+	struct holder h;
 	int fd = -1;
 
-	if (pid < 0)
+	if (holder_start(&h, e) < 0)
 		return -1;
-	if (write_maps(context, pid, e) == 0) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	if (write_maps(context, h.pid, e) == 0) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)h.pid);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			(void)err_sys(e, errno, "open a user namespace");
 	}
-	/* ours, and not yet reaped: the pid cannot be another's; it ends with us in any case */
-	if (kill(pid, SIGKILL) == 0)
-		(void)waitpid(pid, NULL, 0);
+	holder_stop(&h);
 	if (fd < 0)
 		return -1;
 	*ret_fd = fd;

@@ -347,5 +347,5 @@ CapBnd:	0000000000000000"
 	left=$(leftovers)
 	[ -z "$left" ] || { echo "$left"; false; }
 	run ak gc --json
-	says '{"expired":0,"dead":0,"leftovers":0,"layers":0,"pins":0}'
+	says '{"expired":0,"dead":0,"leftovers":0,"layers":0,"pins":0,"quarantined":0}'
 }

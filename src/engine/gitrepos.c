@@ -1,0 +1,171 @@
+/* gitrepos - the git repositories in a directory; see gitrepos.h. */
+#include "engine/gitrepos.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+
+struct walk {
+	gitrepos_fn *fn;
+	void *context;
+	struct gitrepos_result result;
+	unsigned dir_count;
+	char path[PATH_MAX]; /* of the directory that is looked at */
+	size_t path_len;
+};
+
+/* What one directory holds of what git looks for. */
+struct signs {
+	bool has_head, has_objects, has_refs, has_commondir, has_git;
+	unsigned char git_type;
+};
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
+static unsigned char type_of(int dir_fd, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type;
+	if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return DT_UNKNOWN;
+	return S_ISDIR(st.st_mode) ? DT_DIR : S_ISLNK(st.st_mode) ? DT_LNK : DT_REG;
+}
+
+static void look_at(struct signs *s, int dir_fd, const struct dirent *entry)
+{
+	const char *name = entry->d_name;
+
+	s->has_head |= strcmp(name, "HEAD") == 0;
+	s->has_objects |= strcmp(name, "objects") == 0;
+	s->has_refs |= strcmp(name, "refs") == 0;
+	s->has_commondir |= strcmp(name, "commondir") == 0;
+	if (strcmp(name, ".git") == 0) {
+		s->has_git = true;
+		s->git_type = type_of(dir_fd, entry);
+	}
+}
+
+/* Names of directories, each ended by a NUL; and what else was there. */
+static int read_names(struct walk *w, DIR *dir, struct signs *signs, struct buf *dirs,
+		      struct err *e)
+{
+	struct dirent *entry;
+
+	while ((errno = 0, entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		look_at(signs, dirfd(dir), entry);
+		if (type_of(dirfd(dir), entry) == DT_DIR)
+			buf_add(dirs, entry->d_name, strlen(entry->d_name) + 1);
+	}
+	w->result.is_cut |= dirs->is_cut;
+	return errno != 0 ? err_sys(e, errno, "list '%s' to find git repositories", w->path) : 0;
+}
+
+static int tell(const struct walk *w, enum gitrepos_kind kind, int dir_fd, unsigned char type,
+		struct err *e)
+{
+	const struct gitrepos_entry entry = {
+		.kind = kind, .path = w->path, .dir_fd = dir_fd, .type = type
+	};
+
+	return w->fn(w->context, &entry, e);
+}
+
+static int walk_dir(struct walk *w, int fd, const char *name, unsigned depth, struct err *e);
+
+static int walk_below(struct walk *w, int dir_fd, const char *name, unsigned depth, struct err *e)
+{
+	size_t outer_len = w->path_len, len = outer_len, name_len = strlen(name);
+	int fd, r;
+
+	w->result.is_cut |= w->dir_count == GITREPOS_DIRS_MAX;
+	if (depth == GITREPOS_DEPTH_MAX || len + name_len + 2 > sizeof(w->path) || w->result.is_cut)
+		return 0;
+	fd = openat(dir_fd, name, OPEN_FLAGS);
+	if (fd < 0) {
+		w->result.was_denied |= errno == EACCES || errno == EPERM;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
+			       ? err_sys(e, errno, "look for git repositories")
+			       : 0;
+	}
+	if (len > 0)
+		w->path[len++] = '/';
+	memcpy(w->path + len, name, name_len + 1);
+	w->path_len = len + name_len;
+	r = walk_dir(w, fd, name, depth + 1, e);
+	w->path_len = outer_len;
+	w->path[outer_len] = '\0';
+	return r;
+}
+
+/* Takes fd. */
+static int walk_dir(struct walk *w, int fd, const char *name, unsigned depth, struct err *e)
+{
+	CLEANUP(close_dir) DIR *dir = fdopendir(fd);
+	cleanup_buf struct buf dirs;
+	struct signs s = { 0 };
+	bool is_repository;
+	int r;
+
+	buf_init(&dirs, BUF_TEXT_MAX_BYTES * 16);
+	if (!dir) {
+		int sys = errno;
+
+		(void)close(fd);
+		return err_sys(e, sys, "look for git repositories");
+	}
+	w->dir_count++;
+	if (read_names(w, dir, &s, &dirs, e) < 0)
+		return -1;
+	/* a ".git" that is no repository yet may become one */
+	is_repository = (s.has_head && (s.has_commondir || (s.has_objects && s.has_refs))) ||
+			strcmp(name, ".git") == 0;
+	if (s.has_git && tell(w, GITREPOS_TREE, dirfd(dir), s.git_type, e) < 0)
+		return -1;
+	r = is_repository ? tell(w, GITREPOS_REPOSITORY, dirfd(dir), 0, e) : 0;
+	if (r < 0)
+		return -1;
+	for (size_t at = 0; at < dirs.len; at += strlen(dirs.bytes + at) + 1) {
+		const char *child = dirs.bytes + at;
+
+		if (r == GITREPOS_IS_ALL && strcmp(child, "modules") != 0 &&
+		    strcmp(child, "worktrees") != 0)
+			continue;
+		if (walk_below(w, dirfd(dir), child, depth, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int gitrepos_find(int dir_fd, gitrepos_fn *fn, void *context, struct gitrepos_result *ret,
+		  struct err *e)
+{
+	struct walk w = { .fn = fn, .context = context };
+	int fd = openat(dir_fd, ".", OPEN_FLAGS);
+
+	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+		ret->was_denied = true;
+		return 0;
+	}
+	if (fd < 0)
+		return err_sys(e, errno, "look for git repositories");
+	if (walk_dir(&w, fd, "", 0, e) < 0)
+		return -1;
+	*ret = w.result;
+	return 0;
+}

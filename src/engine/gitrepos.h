@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * gitrepos - the git repositories in a directory, wherever git would find one.
+ *
+ * git takes a directory for a working tree if it holds ".git", and for a repository if it holds
+ * HEAD, objects and refs (or commondir instead of the two); that is how it finds bare repositories,
+ * submodules' and worktrees' directories, and those of --separate-git-dir. So every directory is
+ * looked at, at a few microseconds each.
+ *
+ * Hostile: all names, and somebody who changes them meanwhile. No link is followed.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GITREPOS_DIRS_MAX 1000000u /* directories that are looked at */
+#define GITREPOS_DEPTH_MAX 128u    /* a descriptor each; what is deeper is not looked at */
+
+enum gitrepos_kind {
+	GITREPOS_TREE,       /* a working tree: holds ".git" */
+	GITREPOS_REPOSITORY, /* a git directory */
+};
+
+struct gitrepos_entry {
+	enum gitrepos_kind kind;
+	const char *path;   /* relative to the top; "" is the top itself */
+	int dir_fd;         /* of it, borrowed */
+	unsigned char type; /* GITREPOS_TREE: what ".git" is, as d_type */
+};
+
+/*
+ * Returns 0, or -1 if it failed. Of a repository that is nothing else it may return
+ * GITREPOS_IS_ALL: then only the repositories in it are looked for, in "modules" and "worktrees".
+ */
+#define GITREPOS_IS_ALL 1
+typedef int gitrepos_fn(void *context, const struct gitrepos_entry *entry, struct err *e);
+
+struct gitrepos_result {
+	bool is_cut;     /* there are more directories than GITREPOS_DIRS_MAX */
+	bool was_denied; /* one could not be read */
+};
+
+/* Parents before children. Fails only where `fn` does, or where nothing can be opened any more. */
+ERR_CHECKED int gitrepos_find(int dir_fd, gitrepos_fn *fn, void *context,
+			      struct gitrepos_result *ret, struct err *e);
