@@ -88,7 +88,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	else if (p->has_network)
 		format_table(p, order, &out);
 	else
-		buf_addf(&out, "no network (%s)\n", p->origin[POLICY_NETWORK]);
+		buf_addf(&out, "no network (%s)\n", p->origin[POLICY_NETWORK].text);
 	*ret_status = 0;
 	return cli_print(&out, e);
 }

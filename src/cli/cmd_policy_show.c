@@ -46,7 +46,7 @@ static void format_table(const struct policy *p, struct buf *out)
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
 		policyshow_field(p, field, &value);
-		add_value(t, policy_field_name(field), buf_text(&value), p->origin[field]);
+		add_value(t, policy_field_name(field), buf_text(&value), p->origin[field].text);
 	}
 	table_format(t, out);
 	buf_addf(out, "\nLimits are enforced by: %s\n", run_limits_by(p));
@@ -65,7 +65,7 @@ static void format_json(const struct policy *p, struct buf *out)
 		policyshow_field(p, field, &value);
 		json_open_object(&j, policy_field_name(field));
 		json_add_text(&j, "value", buf_text(&value));
-		json_add_text(&j, "set_by", p->origin[field]);
+		json_add_text(&j, "set_by", p->origin[field].text);
 		json_close_object(&j);
 	}
 	json_add_text(&j, "limits_by", run_limits_by(p));

@@ -277,7 +277,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		if (request.is_image_detected && options.image && e->code == ERR_COMMAND_NOT_FOUND)
 			return err_wrap(
 				e, "%s, %s (--image takes another, --image host this machine's)",
-				request.policy.image, request.policy.origin[POLICY_IMAGE]);
+				request.policy.image, request.policy.origin[POLICY_IMAGE].text);
 		return -1;
 	}
 	*ret_status = result.exit_code;

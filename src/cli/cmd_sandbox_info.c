@@ -36,6 +36,16 @@ static void add_time(struct table *t, const char *key, uint64_t time_s)
 		add(t, key, timestamp_format(time_s * 1000, text));
 }
 
+/* A size that nobody asked for is what `run` would have: the disk of one that stays has none. */
+static void format_field(const struct named *n, const struct policy *p, enum policy_field field,
+			 struct buf *out)
+{
+	if (field == POLICY_DISK && !n->has_disk_limit)
+		buf_add_text(out, "no limit");
+	else
+		policyshow_field(p, field, out);
+}
+
 static void format_table(const struct lifecycle_entry *entry, const struct policy *p,
 			 struct buf *out)
 {
@@ -60,7 +70,7 @@ static void format_table(const struct lifecycle_entry *entry, const struct polic
 		cleanup_buf struct buf value;
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
-		policyshow_field(p, field, &value);
+		format_field(n, p, field, &value);
 		add(t, policy_field_name(field), buf_text(&value));
 	}
 	table_format(t, out);
@@ -79,7 +89,7 @@ static void format_json(const struct lifecycle_entry *entry, const struct policy
 		cleanup_buf struct buf value;
 
 		buf_init(&value, BUF_TEXT_MAX_BYTES);
-		policyshow_field(p, field, &value);
+		format_field(&entry->named, p, field, &value);
 		json_add_text(&j, policy_field_name(field), buf_text(&value));
 	}
 	json_close_object(&j);

@@ -99,7 +99,8 @@ static void decide(const struct policy *p, const struct egress_target *t,
 
 	format_target(t, &a->target);
 	if (!p->has_network) {
-		buf_addf(&a->reason, "this sandbox has no network (%s)", p->origin[POLICY_NETWORK]);
+		buf_addf(&a->reason, "this sandbox has no network (%s)",
+			 p->origin[POLICY_NETWORK].text);
 		buf_add_text(&a->fix, "--network");
 		return;
 	}

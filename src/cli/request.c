@@ -215,6 +215,7 @@ static int choose_image(struct request *r, const char *command, struct err *e)
 			return 0;
 		setting.text = project_detect(r->caller.cwd, command, r->origin, sizeof(r->origin));
 		setting.origin = r->origin;
+		setting.kind = POLICY_ORIGIN_DETECTED;
 		r->is_image_detected = setting.text != NULL;
 	}
 	return setting.text ? opts_settings_add(&r->settings, &setting, e) : 0;

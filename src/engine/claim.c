@@ -67,10 +67,10 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	own.workdir = (char *)(uintptr_t) "/";
 	own.is_workdir_asked = false;
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
-		own.origin[field] = POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
-	own.origin[POLICY_USER] = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0
-					  ? POLICY_ORIGIN_DEFAULT
-					  : "asked"; /* ... but here: engine/session's ids */
+		own.origin[field].text =
+			POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
+	if (policy_is_asked(p, POLICY_USER) || p->origin[POLICY_USER].kind == POLICY_ORIGIN_IMAGE)
+		own.origin[POLICY_USER].text = "asked"; /* ... but here: engine/session's ids */
 	claim_format_surroundings(out);
 	buf_add(out, "", 1);
 	buf_addf(out, "%s", image && image->root.layers ? image->root.layers : "");

@@ -112,12 +112,12 @@ static int note_one(const char *source, open_fn *open_source, char ***places, st
 int hostfiles_note(const struct policy *p, char ***places, struct err *e)
 {
 	if (note_one(p->home, hostpath_open, places, e) < 0)
-		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
+		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME].text);
 	if (note_one(p->workspace, workspace_open_dir, places, e) < 0)
-		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
+		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE].text);
 	for (unsigned i = 0; i < p->mount_count; i++)
 		if (note_one(p->mounts[i].source, hostpath_open, places, e) < 0)
-			return err_wrap(e, "%s", p->origin[POLICY_MOUNT]);
+			return err_wrap(e, "%s", p->origin[POLICY_MOUNT].text);
 	return 0;
 }
 
@@ -244,9 +244,9 @@ static int add_all(struct hostfiles *h, const struct policy *p, char *const *env
 					   .is_read_only = true };
 
 	if (p->home && add_host(h, home, p->places, map, e) < 0)
-		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME]);
+		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME].text);
 	if (p->workspace && add_workspace(h, p, environ_list, map, e) < 0)
-		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE]);
+		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE].text);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
 		const struct rootfs_place mount = { .source = m->source,
@@ -254,7 +254,7 @@ static int add_all(struct hostfiles *h, const struct policy *p, char *const *env
 						    .is_read_only = m->is_read_only };
 
 		if (add_host(h, mount, p->places, map, e) < 0)
-			return err_wrap(e, "%s", p->origin[POLICY_MOUNT]);
+			return err_wrap(e, "%s", p->origin[POLICY_MOUNT].text);
 	}
 	for (unsigned i = 0; i < p->tmpfs_count; i++)
 		h->places[h->count++] = (struct rootfs_place){

@@ -216,8 +216,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	n->origin = q->origin ? mem_dup(q->origin) : NULL;
 	n->init = compose_init(q);
 	n->image = mem_dup(q->policy->image);
-	n->has_disk_limit = !policy_is_default(q->policy, POLICY_DISK) &&
-			    strncmp(q->policy->origin[POLICY_DISK], "half", 4) != 0;
+	n->has_disk_limit = policy_is_asked(q->policy, POLICY_DISK);
 	if (n->has_disk_limit && geteuid() != 0)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "--disk: only the host's root can limit the disk of a sandbox that "

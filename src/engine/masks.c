@@ -115,6 +115,6 @@ int masks_find(int dir_fd, const char *path, const struct policy *p, masks_fn *f
 		return err_sys(e, errno, "read '%s'", path);
 	for (char *const *pattern = p->mask; pattern && *pattern; pattern++)
 		if (search_dir(&s, list_fd, "", *pattern, 0, e) < 0)
-			return err_wrap(e, "%s '%s'", p->origin[POLICY_MASK], *pattern);
+			return err_wrap(e, "%s '%s'", p->origin[POLICY_MASK].text, *pattern);
 	return 0;
 }

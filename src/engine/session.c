@@ -48,16 +48,17 @@ void session_done(struct session *s)
 static int check_without_cgroup(const struct policy *p, const char *why, struct err *e)
 {
 	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "%s: a rate for disks needs a cgroup, and %s ('agentkernel doctor' "
-			       "shows what to change)",
-			       p->origin[p->io_read_bytes_per_s ? POLICY_IO_READ : POLICY_IO_WRITE],
-			       why);
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"%s: a rate for disks needs a cgroup, and %s ('agentkernel doctor' "
+			"shows what to change)",
+			p->origin[p->io_read_bytes_per_s ? POLICY_IO_READ : POLICY_IO_WRITE].text,
+			why);
 	if (p->cpus_milli % 1000 != 0)
 		return err_set(
 			e, ERR_UNSUPPORTED,
 			"%s: a fraction of a cpu needs a cgroup, and %s (use a whole number)",
-			p->origin[POLICY_CPUS], why);
+			p->origin[POLICY_CPUS].text, why);
 	return 0;
 }
 
@@ -160,7 +161,8 @@ unsigned session_choose_filter(const struct session *s, unsigned streams)
 static unsigned choose_ids(const struct session *s)
 {
 	const struct policy *p = s->options.policy;
-	bool is_profiles = strcmp(p->origin[POLICY_USER], p->origin[POLICY_PROFILE]) == 0;
+	bool is_profiles = p->origin[POLICY_USER].kind == POLICY_ORIGIN_NONE ||
+			   p->origin[POLICY_USER].kind == POLICY_ORIGIN_PRESET;
 
 	return has_image(s) && (p->uid == 0 || !is_profiles) ? IDMAP_WANTS_MANY : 0;
 }

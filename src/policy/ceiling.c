@@ -266,9 +266,9 @@ int ceiling_check(const struct policy *p, const struct policy *ceiling, const ch
 		if (ret_field)
 			*ret_field = field;
 		return err_set(e, ERR_DENIED, "%s: %s = '%.120s' goes beyond '%.120s' (%s)%s%s",
-			       rule ? rule->origin : p->origin[field], policy_field_name(field),
-			       buf_text(&asked), buf_text(&most), ceiling->origin[field],
-			       hint ? "; " : "", hint ? hint : "");
+			       rule ? rule->origin : p->origin[field].text,
+			       policy_field_name(field), buf_text(&asked), buf_text(&most),
+			       ceiling->origin[field].text, hint ? "; " : "", hint ? hint : "");
 	}
 	return 0;
 }

@@ -26,8 +26,7 @@
 struct resolver {
 	struct policy *policy;
 	const struct policy_caller *caller;
-	enum policy_layer layer;                      /* that is being laid down */
-	enum policy_layer layers[POLICY_FIELD_COUNT]; /* who set what */
+	enum policy_layer layer; /* that is being laid down */
 };
 
 typedef int read_fn(struct resolver *r, const struct policy_setting *s, struct err *e);
@@ -183,7 +182,8 @@ static int use_home(struct resolver *r, struct err *e)
 }
 
 /* A preset resets everything that presets define. */
-static int apply_profile(struct resolver *r, enum profile_id id, const char *origin, struct err *e)
+static int apply_profile(struct resolver *r, enum profile_id id, const struct policy_origin *origin,
+			 struct err *e)
 {
 	static const enum policy_field preset[] = {
 		POLICY_MODE,        POLICY_PROFILE,   POLICY_USER,    POLICY_CAPABILITIES,
@@ -201,7 +201,7 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 	p->may_trace = profile->may_trace;
 	p->is_read_only = profile->is_read_only;
 	p->has_network = profile->has_network;
-	egress_set_fallback(&p->egress, EGRESS_ALLOW, origin);
+	egress_set_fallback(&p->egress, EGRESS_ALLOW, origin->text);
 	p->passes_env = profile->passes_env;
 	p->memory_bytes = profile->memory_bytes;
 	p->cpus_milli = profile->cpus_milli;
@@ -209,10 +209,8 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 	set_text(&p->user_text, NULL);
 	set_text(&p->workspace, NULL);
 	set_text(&p->home, NULL);
-	for (size_t i = 0; i < COUNT_OF(preset); i++) {
-		p->origin[preset[i]] = origin;
-		r->layers[preset[i]] = r->layer;
-	}
+	for (size_t i = 0; i < COUNT_OF(preset); i++)
+		p->origin[preset[i]] = *origin;
 	if (profile->has_home && use_home(r, e) < 0)
 		return err_wrap(e, "profile '%s'", profile->name);
 	if (profile->has_workspace && use_workspace(r, ".", e) < 0)
@@ -222,24 +220,26 @@ static int apply_profile(struct resolver *r, enum profile_id id, const char *ori
 
 static int read_profile(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
+	const struct policy_origin origin = { s->origin, s->layer, POLICY_ORIGIN_PRESET };
 	enum profile_id id;
 
 	if (!profile_find(s->text, &id))
 		return err_set(e, ERR_INVALID,
 			       "no profile '%s' (use restrictive, moderate or permissive)",
 			       s->text);
-	return apply_profile(r, id, s->origin, e);
+	return apply_profile(r, id, &origin, e);
 }
 
 static int read_mode(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
+	const struct policy_origin origin = { s->origin, s->layer, POLICY_ORIGIN_PRESET };
 	enum mode_id id = MODE_NATIVE;
 	const struct mode *mode = mode_find(s->text, &id);
 
 	if (!mode)
 		return err_set(e, ERR_INVALID, "no mode '%s' (use native, claude, codex or gemini)",
 			       s->text);
-	if (apply_profile(r, mode->base, s->origin, e) < 0)
+	if (apply_profile(r, mode->base, &origin, e) < 0)
 		return -1;
 	r->policy->mode = id;
 	if (mode->has_workspace && use_workspace(r, ".", e) < 0)
@@ -274,23 +274,25 @@ static int finish_mode(struct resolver *r, struct err *e)
 {
 	struct policy *p = r->policy;
 	const struct mode *mode = mode_get(p->mode);
-	const char *origin = p->origin[POLICY_MODE];
+	const struct policy_origin *origin = &p->origin[POLICY_MODE];
 
 	for (size_t i = 0; i < COUNT_OF(mode->domains) && mode->domains[i]; i++)
 		for (const char *const *d = mode->domains[i]; *d && p->has_network; d++)
-			if (allow_domain(p, *d, origin, e) < 0)
+			if (allow_domain(p, *d, origin->text, e) < 0)
 				return -1;
 	if (mode->domains[0] && p->has_network && policy_is_default(p, POLICY_ALLOW_HOST))
-		p->origin[POLICY_ALLOW_HOST] = origin;
+		p->origin[POLICY_ALLOW_HOST] = *origin;
 	for (const char *const *name = mode->secrets; *name; name++) {
-		const struct policy_setting secret = { POLICY_ENV, *name, origin, r->layer };
+		const struct policy_setting secret = { .field = POLICY_ENV,
+						       .text = *name,
+						       .origin = origin->text };
 
 		if (is_set(p, *name))
 			continue;
 		if (read_env(r, &secret, e) < 0)
 			return -1;
 		if (is_set(p, *name) && policy_is_default(p, POLICY_ENV))
-			p->origin[POLICY_ENV] = origin;
+			p->origin[POLICY_ENV] = *origin;
 	}
 	return 0;
 }
@@ -480,6 +482,11 @@ static int read_env(struct resolver *r, const struct policy_setting *s, struct e
 	return 0;
 }
 
+static bool is_preset(enum policy_field field)
+{
+	return field == POLICY_MODE || field == POLICY_PROFILE;
+}
+
 static int apply_setting(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	const struct field *f = &fields[s->field];
@@ -489,14 +496,11 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) : read_number(r->policy, f, s->text, e);
 	if (ok < 0)
 		return err_wrap(e, "%s", s->origin);
-	r->policy->origin[s->field] = s->origin;
-	r->layers[s->field] = s->layer;
+	/* its readers have said so of what a preset brings, itself included */
+	if (!is_preset(s->field))
+		r->policy->origin[s->field] =
+			(struct policy_origin){ s->origin, s->layer, s->kind };
 	return 0;
-}
-
-static bool is_preset(enum policy_field field)
-{
-	return field == POLICY_MODE || field == POLICY_PROFILE;
 }
 
 /* Its mode, then its profile, then its single settings. */
@@ -524,25 +528,23 @@ static int apply_layer(struct resolver *r, const struct policy_setting *settings
 static int check_network(const struct resolver *r, struct err *e)
 {
 	static const enum policy_field needs_network[] = {
-		POLICY_ALLOW_HOST, POLICY_BLOCK_HOST, POLICY_ALLOW_CIDR,
-		POLICY_BLOCK_CIDR, POLICY_BANDWIDTH,
+		POLICY_NETWORK_POLICY, POLICY_ALLOW_HOST, POLICY_BLOCK_HOST,
+		POLICY_ALLOW_CIDR,     POLICY_BLOCK_CIDR, POLICY_BANDWIDTH,
 	};
 	const struct policy *p = r->policy;
-	enum policy_layer off = r->layers[POLICY_NETWORK];
-	bool is_asked = strcmp(p->origin[POLICY_NETWORK_POLICY], p->origin[POLICY_PROFILE]) != 0;
+	const struct policy_origin *off = &p->origin[POLICY_NETWORK];
 	const char *who = NULL;
 
-	if (is_asked && r->layers[POLICY_NETWORK_POLICY] >= off)
-		who = p->origin[POLICY_NETWORK_POLICY];
 	for (size_t i = 0; i < COUNT_OF(needs_network); i++)
-		if (!policy_is_default(p, needs_network[i]) && r->layers[needs_network[i]] >= off)
-			who = p->origin[needs_network[i]];
+		if (policy_is_asked(p, needs_network[i]) &&
+		    p->origin[needs_network[i]].layer >= off->layer)
+			who = p->origin[needs_network[i]].text;
 	if (p->has_network || !who)
 		return 0;
-	if (strcmp(p->origin[POLICY_NETWORK], "--no-network") == 0)
-		return err_set(e, ERR_INVALID, "%s and --no-network exclude each other", who);
+	if (policy_is_asked(p, POLICY_NETWORK))
+		return err_set(e, ERR_INVALID, "%s and %s exclude each other", who, off->text);
 	return err_set(e, ERR_INVALID, "%s: this sandbox has no network (%s); add --network", who,
-		       p->origin[POLICY_NETWORK]);
+		       off->text);
 }
 
 /* A clone of nothing is a misunderstanding, too, with the same exception. */
@@ -552,10 +554,10 @@ static int check_clone(const struct resolver *r, struct err *e)
 
 	if (!p->is_clone || p->workspace)
 		return 0;
-	if (r->layers[POLICY_CLONE] >= r->layers[POLICY_WORKSPACE])
+	if (p->origin[POLICY_CLONE].layer >= p->origin[POLICY_WORKSPACE].layer)
 		return err_set(e, ERR_INVALID,
 			       "%s: there is no workspace to clone (add --workspace)",
-			       p->origin[POLICY_CLONE]);
+			       p->origin[POLICY_CLONE].text);
 	p->is_clone = false;
 	return 0;
 }
@@ -568,13 +570,15 @@ bool policy_is_host_image(const struct policy *p)
 int policy_resolve(const struct policy_setting *settings, size_t count,
 		   const struct policy_caller *caller, struct policy *ret, struct err *e)
 {
+	const struct policy_origin none = { POLICY_ORIGIN_DEFAULT, POLICY_BY_COMMAND,
+					    POLICY_ORIGIN_NONE };
 	CLEANUP(policy_done) struct policy p = { 0 };
 	struct resolver r = { .policy = &p, .caller = caller, .layer = POLICY_BY_COMMAND };
 
 	p.image = mem_dup(POLICY_HOST_IMAGE);
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
-		p.origin[field] = POLICY_ORIGIN_DEFAULT;
-	if (apply_profile(&r, PROFILE_MODERATE, POLICY_ORIGIN_DEFAULT, e) < 0)
+		p.origin[field] = none;
+	if (apply_profile(&r, PROFILE_MODERATE, &none, e) < 0)
 		return -1;
 	for (; r.layer <= POLICY_BY_CALLER; r.layer++)
 		if (apply_layer(&r, settings, count, e) < 0)
@@ -623,7 +627,8 @@ int policy_change(struct policy *p, const struct policy_setting *settings, size_
 
 		free(tried.owned_origin[field]);
 		tried.owned_origin[field] = mem_dup(settings[i].origin);
-		tried.origin[field] = tried.owned_origin[field];
+		tried.origin[field] = (struct policy_origin){ .text = tried.owned_origin[field],
+							      .layer = POLICY_BY_COMMAND_LINE };
 	}
 	*p = tried;
 	return 0;
@@ -664,7 +669,12 @@ void policy_done(struct policy *p)
 
 bool policy_is_default(const struct policy *p, enum policy_field field)
 {
-	return strcmp(p->origin[field], POLICY_ORIGIN_DEFAULT) == 0;
+	return p->origin[field].kind == POLICY_ORIGIN_NONE;
+}
+
+bool policy_is_asked(const struct policy *p, enum policy_field field)
+{
+	return p->origin[field].kind == POLICY_ORIGIN_SETTING;
 }
 
 const char *policy_field_name(enum policy_field field)

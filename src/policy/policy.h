@@ -95,8 +95,8 @@ enum policy_field {
 #define POLICY_NAMES_MAX 256u /* that are protected or masked besides the built-in ones */
 #define POLICY_DISK_DEFAULT_BYTES (1ull << 30) /* where there is no memory limit to halve */
 #define POLICY_USER_ID 1000u                   /* the account named "user" inside */
-#define POLICY_ORIGIN_DEFAULT "default"
-#define POLICY_HOST_IMAGE "host" /* this machine's own programs, read-only */
+#define POLICY_ORIGIN_DEFAULT "default"        /* the text of POLICY_ORIGIN_NONE */
+#define POLICY_HOST_IMAGE "host"               /* this machine's own programs, read-only */
 #define POLICY_GROUPS_MAX 64u
 
 struct policy_mount {
@@ -108,6 +108,32 @@ struct policy_mount {
 struct policy_tmpfs {
 	char *target;
 	uint64_t size_bytes; /* 0: as large again as the disk limit */
+};
+
+/* In the order in which they are laid on each other; 0 is what most callers mean. */
+enum policy_layer {
+	POLICY_BY_COMMAND = -3, /* what a command means without a word from anybody */
+	POLICY_BY_USER_FILE,
+	POLICY_BY_PROJECT_FILE,
+	POLICY_BY_COMMAND_LINE,
+	POLICY_BY_CALLER, /* of a server that was started with that command line */
+};
+
+/* How a value came to be what it is; 0 is what most settings are. */
+enum policy_origin_kind {
+	POLICY_ORIGIN_SETTING,  /* an option, a key of a file or a caller says so */
+	POLICY_ORIGIN_NONE,     /* nobody does: the built-in default */
+	POLICY_ORIGIN_PRESET,   /* a profile or mode that somebody chose brings it */
+	POLICY_ORIGIN_DERIVED,  /* it follows from another value */
+	POLICY_ORIGIN_DETECTED, /* from the command, or from a project's files */
+	POLICY_ORIGIN_IMAGE,    /* the image says so */
+};
+
+/* Who set a value. Decisions go by layer and kind; the text is for people. */
+struct policy_origin {
+	const char *text; /* static, or borrowed from the setting */
+	enum policy_layer layer;
+	enum policy_origin_kind kind;
 };
 
 struct policy {
@@ -162,8 +188,8 @@ struct policy {
 	uint64_t timeout_ms;
 	uint64_t cpu_time_ms;
 
-	const char *origin[POLICY_FIELD_COUNT]; /* static text, or borrowed from the setting */
-	char *owned_origin[POLICY_FIELD_COUNT]; /* those that a file told; NULL otherwise */
+	struct policy_origin origin[POLICY_FIELD_COUNT];
+	char *owned_origin[POLICY_FIELD_COUNT]; /* texts that a file told; NULL otherwise */
 };
 
 /* Who asks, as far as a policy depends on it. All borrowed. */
@@ -173,20 +199,12 @@ struct policy_caller {
 	char *const *environ_list; /* "NAME=value" ..., NULL */
 };
 
-/* In the order in which they are laid on each other; 0 is what most callers mean. */
-enum policy_layer {
-	POLICY_BY_COMMAND = -3, /* what a command means without a word from anybody */
-	POLICY_BY_USER_FILE,
-	POLICY_BY_PROJECT_FILE,
-	POLICY_BY_COMMAND_LINE,
-	POLICY_BY_CALLER, /* of a server that was started with that command line */
-};
-
 struct policy_setting {
 	enum policy_field field;
 	const char *text;   /* as typed; "true" or "false" for a switch; NULL: no workspace */
 	const char *origin; /* "--memory"; lives as long as the policy */
 	enum policy_layer layer;
+	enum policy_origin_kind kind;
 };
 
 ERR_CHECKED int policy_resolve(const struct policy_setting *settings, size_t count,
@@ -203,6 +221,9 @@ void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
 
 bool policy_is_host_image(const struct policy *p);
 
+/* True if somebody set this very field: no preset, no default, no image. */
+bool policy_is_asked(const struct policy *p, enum policy_field field);
+
 const char *policy_field_name(enum policy_field field);
 
 enum policy_unit {
@@ -216,5 +237,5 @@ enum policy_unit {
 /* The value of a field that is a number; 0 is no limit. *ret is left alone where it is none. */
 enum policy_unit policy_get_number(const struct policy *p, enum policy_field field, uint64_t *ret);
 
-/* Nobody asked for this value: neither an option nor a preset. */
+/* True if no option, file or preset set this field. */
 bool policy_is_default(const struct policy *p, enum policy_field field);

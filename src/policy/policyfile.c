@@ -110,7 +110,7 @@ static void write_other(const void *object, struct buf *out)
 		keyrows_put(out, "env", p->env[i]);
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
 		(void)snprintf(key, sizeof(key), ORIGIN_PREFIX "%s", policy_field_name(i));
-		keyrows_put(out, key, p->origin[i]);
+		keyrows_put(out, key, p->origin[i].text);
 	}
 	keyrows_put(out, END_KEY, "yes");
 }
@@ -144,7 +144,7 @@ static int read_origin(struct policy *p, const char *name, const char *value, st
 			continue;
 		free(p->owned_origin[i]);
 		p->owned_origin[i] = mem_dup(value);
-		p->origin[i] = p->owned_origin[i];
+		p->origin[i].text = p->owned_origin[i];
 		return 0;
 	}
 	return damaged(ORIGIN_PREFIX, e);
@@ -266,12 +266,31 @@ static void draft_done(struct draft *d)
 	free(d->egress);
 }
 
+/*
+ * A record has the texts alone: what is the default says so, and what a preset brought has the
+ * preset's own text.
+ */
+static void judge_origins(struct policy *p)
+{
+	const char *preset = p->origin[POLICY_PROFILE].text;
+
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
+		struct policy_origin *origin = &p->origin[i];
+
+		if (strcmp(origin->text, POLICY_ORIGIN_DEFAULT) == 0)
+			origin->kind = POLICY_ORIGIN_NONE;
+		else if (strcmp(origin->text, preset) == 0)
+			origin->kind = POLICY_ORIGIN_PRESET;
+	}
+}
+
 int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct err *e)
 {
 	CLEANUP(draft_done) struct draft d = { 0 };
 
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
-		d.policy.origin[i] = POLICY_ORIGIN_DEFAULT; /* where an older record has none */
+		d.policy.origin[i].text =
+			POLICY_ORIGIN_DEFAULT; /* where an older record has none */
 	if (keyrows_parse(&format, bytes, len, &d, e) < 0 || check(&d, e) < 0)
 		return -1;
 	if (!profile_find(d.profile, &d.policy.profile))
@@ -280,6 +299,7 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 		return damaged("mode", e);
 	if (egress_load(d.egress, &d.policy.egress, e) < 0)
 		return -1;
+	judge_origins(&d.policy);
 	*ret = d.policy;
 	d.policy = (struct policy){ 0 };
 	return 0;

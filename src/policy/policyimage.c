@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ORIGIN_IMAGE "image"
+static const struct policy_origin by_image = { "image", POLICY_BY_COMMAND, POLICY_ORIGIN_IMAGE };
 
 static void set_text(char **member, char *text)
 {
@@ -50,7 +50,7 @@ static int settle_host_user(struct policy *p, struct err *e)
 		if (e->code == ERR_NOT_FOUND)
 			(void)snprintf(e->msg + len, sizeof(e->msg) - len,
 				       " (use root, user, nobody or a number)");
-		return err_wrap(e, "%s", p->origin[POLICY_USER]);
+		return err_wrap(e, "%s", p->origin[POLICY_USER].text);
 	}
 	if (!a.name[0]) { /* a number of its own */
 		if (!strchr(text, ':'))
@@ -84,7 +84,10 @@ static void derive(struct policy *p)
 		p->nofile_count = POLICY_NOFILE_DEFAULT;
 	if (p->disk_bytes == 0) {
 		p->disk_bytes = p->memory_bytes ? p->memory_bytes / 2 : POLICY_DISK_DEFAULT_BYTES;
-		p->origin[POLICY_DISK] = p->memory_bytes ? "half of memory" : POLICY_ORIGIN_DEFAULT;
+		p->origin[POLICY_DISK].kind =
+			p->memory_bytes ? POLICY_ORIGIN_DERIVED : POLICY_ORIGIN_NONE;
+		p->origin[POLICY_DISK].text =
+			p->memory_bytes ? "half of memory" : POLICY_ORIGIN_DEFAULT;
 	}
 }
 
@@ -107,7 +110,7 @@ static int settle_image_user(struct policy *p, const struct policyimage *image, 
 
 	if (p->user_text) {
 		if (account_find(image->passwd, image->group, p->user_text, &a, e) < 0)
-			return err_wrap(e, "%s", p->origin[POLICY_USER]);
+			return err_wrap(e, "%s", p->origin[POLICY_USER].text);
 		use_account(p, &a);
 		return 0;
 	}
@@ -115,7 +118,7 @@ static int settle_image_user(struct policy *p, const struct policyimage *image, 
 		if (account_find(image->passwd, image->group, image->user, &a, e) < 0)
 			return err_wrap(e, "the image's user '%s'", image->user);
 		if (a.uid != 0 || runs_as_root) {
-			p->origin[POLICY_USER] = ORIGIN_IMAGE;
+			p->origin[POLICY_USER] = by_image;
 			use_account(p, &a);
 			return 0;
 		}
@@ -131,7 +134,7 @@ static int settle_image_user(struct policy *p, const struct policyimage *image, 
 int policyimage_use_host(struct policy *p, const char *origin, struct err *e)
 {
 	set_text(&p->image, mem_dup(POLICY_HOST_IMAGE));
-	p->origin[POLICY_IMAGE] = origin;
+	p->origin[POLICY_IMAGE].text = origin; /* as what is replaced was: detected */
 	if (!p->is_workdir_asked)
 		set_text(&p->workdir, NULL);
 	return policyimage_settle(p, e);
@@ -150,7 +153,7 @@ int policyimage_apply(struct policy *p, const struct policyimage *image, struct 
 				       "the image's working directory '%s' climbs above '/'",
 				       image->workdir);
 		set_text(&p->workdir, workdir);
-		p->origin[POLICY_WORKDIR] = ORIGIN_IMAGE;
+		p->origin[POLICY_WORKDIR] = by_image;
 	}
 	for (size_t i = 0; image->env && image->env[i]; i++) {
 		p->image_env = mem_grow(p->image_env, i + 2, sizeof(*p->image_env));

@@ -41,7 +41,8 @@ int rlimits_check(const struct policy *p, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "%s: %" PRIu64 " is above this shell's own hard limit of %" PRIu64
 			       " (see ulimit -Hn)",
-			       p->origin[POLICY_NOFILE], p->nofile_count, (uint64_t)limit.rlim_max);
+			       p->origin[POLICY_NOFILE].text, p->nofile_count,
+			       (uint64_t)limit.rlim_max);
 	return 0;
 }
 

@@ -130,7 +130,7 @@ static void a_policy_comes_back_whole(void **state)
 		policyshow_field(&p, field, &a);
 		policyshow_field(&back, field, &b);
 		assert_string_equal(buf_text(&a), buf_text(&b));
-		assert_string_equal(p.origin[field], back.origin[field]);
+		assert_string_equal(p.origin[field].text, back.origin[field].text);
 	}
 	assert_int_equal(back.profile, PROFILE_RESTRICTIVE);
 	assert_false(back.has_capabilities);

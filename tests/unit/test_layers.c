@@ -328,7 +328,7 @@ static void a_later_layer_wins_wherever_its_settings_stand(void **state)
 
 		resolve(all + from, COUNT_OF(all) - from, &p);
 		assert_int_equal(p.memory_bytes, (64ull << from) << 20);
-		assert_string_equal(p.origin[POLICY_MEMORY], origins[from]);
+		assert_string_equal(p.origin[POLICY_MEMORY].text, origins[from]);
 	}
 }
 
@@ -364,8 +364,8 @@ static void a_preset_leaves_nothing_of_the_one_before(void **state)
 	assert_true(is_allowed(&p, "x.openai.com"));
 	assert_null(variable(&p, "ANTHROPIC_API_KEY"));
 	assert_string_equal(variable(&p, "OPENAI_API_KEY"), "o-key");
-	assert_string_equal(p.origin[POLICY_ALLOW_HOST], "--option");
-	assert_string_equal(p.origin[POLICY_ENV], "--option");
+	assert_string_equal(p.origin[POLICY_ALLOW_HOST].text, "--option");
+	assert_string_equal(p.origin[POLICY_ENV].text, "--option");
 }
 
 static void a_preset_takes_back_the_user_that_an_earlier_layer_named(void **state)
@@ -384,7 +384,7 @@ static void a_preset_takes_back_the_user_that_an_earlier_layer_named(void **stat
 	(void)state;
 	resolve(settings, COUNT_OF(settings), &p);
 	assert_int_equal(p.uid, POLICY_USER_ID);
-	assert_string_equal(p.origin[POLICY_USER], "--option");
+	assert_string_equal(p.origin[POLICY_USER].text, "--option");
 	resolve(in_image, COUNT_OF(in_image), &q);
 	assert_int_equal(policyimage_apply(&q, &image, &e), 0);
 	assert_int_equal(q.uid, POLICY_USER_ID);
@@ -403,14 +403,14 @@ static void what_no_preset_defines_stays(void **state)
 	(void)state;
 	resolve(settings, COUNT_OF(settings), &p);
 	assert_string_equal(p.workdir, "/else");
-	assert_string_equal(p.origin[POLICY_WORKDIR], "config.toml:1");
+	assert_string_equal(p.origin[POLICY_WORKDIR].text, "config.toml:1");
 	assert_int_equal(p.nofile_count, 100);
 	assert_string_equal(variable(&p, "A"), "1");
 	assert_int_equal(p.mount_count, 1);
 	assert_string_equal(p.egress.rules[0].text, "b.org");
 	assert_string_equal(p.protect[0], "x");
 	assert_string_equal(p.image, "debian:12");
-	assert_string_equal(p.origin[POLICY_MODE], "--option");
+	assert_string_equal(p.origin[POLICY_MODE].text, "--option");
 }
 
 /* A word of the caller's own is not replaced by what a mode would pass. */

@@ -61,8 +61,8 @@ static void a_profile_comes_before_single_values_wherever_it_stands(void **state
 	assert_true(p.is_read_only);
 	assert_false(p.has_capabilities);
 	assert_string_equal(p.home_dir, "/home/user");
-	assert_string_equal(p.origin[POLICY_MEMORY], "--test");
-	assert_string_equal(p.origin[POLICY_NOFILE], "default");
+	assert_string_equal(p.origin[POLICY_MEMORY].text, "--test");
+	assert_string_equal(p.origin[POLICY_NOFILE].text, "default");
 }
 
 static void permissive_shows_home_and_workspace(void **state)
@@ -259,8 +259,8 @@ static void an_image_says_who_where_and_with_what(void **state)
 	assert_string_equal(p.user_name, "app");
 	assert_string_equal(p.home_dir, "/srv");
 	assert_string_equal(p.workdir, "/srv/data");
-	assert_string_equal(p.origin[POLICY_USER], "image");
-	assert_string_equal(p.origin[POLICY_WORKDIR], "image");
+	assert_string_equal(p.origin[POLICY_USER].text, "image");
+	assert_string_equal(p.origin[POLICY_WORKDIR].text, "image");
 }
 
 static void options_win_over_an_image(void **state)
@@ -362,7 +362,7 @@ static void an_image_that_cannot_be_had_gives_way_to_the_host(void **state)
 	assert_true(policy_is_host_image(&p));
 	assert_int_equal(p.uid, POLICY_USER_ID);
 	assert_string_equal(p.workdir, "/home/user");
-	assert_string_equal(p.origin[POLICY_IMAGE], "fallback");
+	assert_string_equal(p.origin[POLICY_IMAGE].text, "fallback");
 }
 
 static void every_field_can_be_shown(void **state)
@@ -379,7 +379,7 @@ static void every_field_can_be_shown(void **state)
 		policyshow_field(&p, field, &out);
 		assert_true(out.len > 0);
 		assert_non_null(policy_field_name(field));
-		assert_non_null(p.origin[field]);
+		assert_non_null(p.origin[field].text);
 	}
 }
 
