@@ -117,7 +117,7 @@ OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY)) \
-	$(filter-out $(FACE_MAINS) $(filter-out src/http/head.c,$(wildcard src/http/*.c)),$(FACE_ONLY))
+	$(filter-out $(FACE_MAINS) $(filter-out src/http/head.c src/http/keys.c,$(wildcard src/http/*.c)),$(FACE_ONLY))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all

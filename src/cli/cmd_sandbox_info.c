@@ -59,6 +59,8 @@ static void format_table(const struct lifecycle_entry *entry, const struct polic
 	add(t, "id", n->id);
 	add(t, "state", buf_text(&state));
 	add(t, "made from", n->origin ? n->origin : n->image);
+	if (n->owner)
+		add(t, "owner", n->owner);
 	add_time(t, "created", n->created_s);
 	add_time(t, "expires", n->expires_s);
 	add_time(t, "started", entry->run.started_s);

@@ -24,6 +24,10 @@ static const char *const examples[] = {
 	"on a socket of your own, which it names",
 	"agentkernel serve --listen 127.0.0.1:18888 --api-key-file ~/.agentkernel-key",
 	"for programs on this machine that know the key",
+	"agentkernel serve --listen 127.0.0.1:18888 --api-key-file keys",
+	"with 'ci KEY1', 'web KEY2' and 'ops KEY3 admin' in keys: ci and web see their own "
+	"sandboxes,"
+	" ops all",
 	"agentkernel serve --listen 0.0.0.0:8443 --api-key-file keys --tls-cert c.pem --tls-key "
 	"k.pem",
 	"for others, encrypted",
@@ -48,6 +52,8 @@ static int read_one_key(const struct request *r, struct buf *out, struct err *e)
 	}
 	if (!key || !*key)
 		key = c->api_key;
+	if (key && strpbrk(key, " \t\r\n"))
+		return err_set(e, ERR_INVALID, "a key has no blanks and is one line");
 	if (key && *key)
 		buf_addf(out, "%s\n", key);
 	return 0;
@@ -66,7 +72,7 @@ static int read_keys(const struct request *r, struct buf *out, struct err *e)
 	failed = file_read_at(AT_FDCWD, r->flags.api_key_file, KEY_FILE_MAX_BYTES, &text, &len);
 	if (failed < 0)
 		return err_sys(e, -failed, "--api-key-file: read '%s'", r->flags.api_key_file);
-	if (len == 0 || strlen(text) != len)
+	if (strlen(text) != len || text[strspn(text, " \t\r\n")] == '\0')
 		return err_set(e, ERR_INVALID, "--api-key-file: '%s' holds no keys",
 			       r->flags.api_key_file);
 	buf_addf(out, "%s\n", text);
@@ -112,6 +118,11 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	face_add_ceiling(&face, &request, typed_count);
 	if (add_places(&face, &request, e) < 0)
 		return -1;
+	if (request.flags.isolates_keys && request.flags.has_no_isolation)
+		return err_set(e, ERR_INVALID,
+			       "--isolate-keys and --no-isolate-keys contradict each other");
+	if (request.flags.isolates_keys || request.flags.has_no_isolation)
+		face_add_pair(&face, "--isolate", request.flags.isolates_keys ? "yes" : "no");
 	if (request.flags.tls_cert)
 		face_add_pair(&face, "--tls-cert", request.flags.tls_cert);
 	if (request.flags.tls_key)
@@ -131,7 +142,8 @@ const struct cli_command cmd_serve = {
 		"agentkernel.toml are the ceiling: what they do not allow no caller can get. GET\n"
 		"/openapi.json describes the API, GET /metrics has its figures. An address that is "
 		"not\n"
-		"loopback needs a key. SIGTERM lets requests under way finish.",
+		"loopback needs a key. With several keys each sees what it made itself. SIGTERM "
+		"lets requests under way finish.",
 	.examples = examples,
 	.options = &request_serve_options,
 	.run = run,

@@ -109,6 +109,12 @@ static int read_row(struct errand *w, char *row, struct err *e)
 		w->ceiling.flags.has_no_config = true;
 		return 0;
 	}
+	if (strcmp(row, "owner") == 0) {
+		w->owner = value;
+		return *value && strlen(value) <= NAMED_OWNER_MAX_BYTES
+			       ? 0
+			       : err_set(e, ERR_INVALID, "the request names no owner");
+	}
 	if (strncmp(row, "param.", 6) != 0 || w->param_count == ERRAND_PARAMS_MAX)
 		return err_set(e, ERR_INVALID, "the request has an unknown row '%s'", row);
 	w->params = mem_grow(w->params, w->param_count + 1, sizeof(*w->params));
@@ -296,6 +302,7 @@ int errand_check_sandbox(const struct errand *w, const char *name, struct err *e
 		return -1;
 	if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
 		return err_wrap(e, "sandbox '%s' may do more than you", name);
+	named_pin(&n); /* what was checked is what is used */
 	return 0;
 }
 
@@ -396,7 +403,10 @@ static int carry_out(struct errand *w, struct buf *out, struct err *e)
 {
 	struct json j;
 
-	if (read_request(w, e) < 0 || check_call(w, e) < 0)
+	if (read_request(w, e) < 0)
+		return -1;
+	named_work_for(w->owner);
+	if (check_call(w, e) < 0)
 		return -1;
 	json_init(&j, out);
 	json_open_object(&j, NULL);

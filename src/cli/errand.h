@@ -10,7 +10,8 @@
  * Descriptors that it starts with:
  *   0, 1, 2  the command's streams, or 0 the content of a file
  *   3        the request: rows (base/keyrows) "operation", "ceiling" (FIELD=TEXT, the server's own
- *            options), "config" or "no-config", and the parameters as "param.NAME"
+ *            options), "config" or "no-config", "owner" (for whom: engine/named; absent: the
+ *            administrator), and the parameters as "param.NAME"
  *   4        the result: one JSON object
  *   5        a pipe that closes when the call is cancelled or the face dies
  *   6        contents of files to place first, one after the other
@@ -19,7 +20,7 @@
  * Policy. The ceiling is what the server's options and the configuration add up to. A caller can
  * only take away: whatever goes beyond is refused, except that limits nobody asked for are lowered.
  * The same holds for sandboxes that exist: one that may do more than the ceiling is not the
- * caller's to use.
+ * caller's to use. Sandboxes and checkpoints of another owner are not there for the caller.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -50,6 +51,7 @@ struct errand {
 	size_t param_count;
 	struct request ceiling; /* its policy is what nobody may exceed */
 	struct policy policy;   /* what this call asks for: errand_resolve() */
+	const char *owner;      /* NULL: the administrator; borrowed from .bytes */
 	char *bytes;
 	int command_stderr_fd; /* kept aside while we speak ourselves */
 };

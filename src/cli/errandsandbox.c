@@ -92,6 +92,12 @@ int errandsandbox_create(struct errand *w, struct json *j, struct err *e)
 	return add_state(w, name, "created and started", j, e);
 }
 
+/* One whose record cannot be read belongs to nobody's key. */
+static bool is_shown(const struct lifecycle_entry *entry)
+{
+	return named_is_visible(entry->trouble[0] ? NULL : entry->named.owner);
+}
+
 int errandsandbox_list(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
@@ -100,7 +106,8 @@ int errandsandbox_list(struct errand *w, struct json *j, struct err *e)
 		return -1;
 	json_open_array(j, "sandboxes");
 	for (size_t i = 0; i < list.count; i++)
-		if (!errand_flag(w, "running") || list.entries[i].state == NAMED_RUNNING)
+		if (is_shown(&list.entries[i]) &&
+		    (!errand_flag(w, "running") || list.entries[i].state == NAMED_RUNNING))
 			sandboxview_add_object(j, &list.entries[i]);
 	json_close_array(j);
 	return 0;
@@ -110,10 +117,15 @@ int errandsandbox_remove(struct errand *w, struct json *j, struct err *e)
 {
 	const char *name = errand_text(w, "name");
 
-	if (errand_check_sandbox(w, name, e) < 0 && e->code != ERR_NOT_FOUND &&
-	    e->code != ERR_CORRUPT)
-		return -1;
-	if (lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, e) < 0)
+	bool is_there = true;
+
+	if (errand_check_sandbox(w, name, e) < 0) {
+		is_there = e->code != ERR_NOT_FOUND;
+		if (is_there && e->code != ERR_CORRUPT)
+			return -1;
+	}
+	/* one that is not there is fine, and so is one that is not there for this caller */
+	if (is_there && lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, e) < 0)
 		return -1;
 	json_add_text(j, "name", name);
 	json_add_text(j, "state", "removed");
@@ -178,6 +190,8 @@ static int find_checkpoint(const struct errand *w, const char *id, const char *s
 	for (size_t i = list.count; i-- > 0;) {
 		const struct checkpoint *c = &list.entries[i];
 
+		if (!named_is_visible(c->owner))
+			continue;
 		if (strcmp(c->id, id) != 0 && (!c->comment || strcmp(c->comment, id) != 0))
 			continue;
 		if (sandbox && strcmp(c->sandbox, sandbox) != 0)
@@ -291,7 +305,7 @@ int errandsandbox_info(struct errand *w, struct json *j, struct err *e)
 	for (size_t i = 0; i < list.count; i++) {
 		const struct lifecycle_entry *entry = &list.entries[i];
 
-		if ((name && strcmp(entry->named.name, name) != 0) ||
+		if (!is_shown(entry) || (name && strcmp(entry->named.name, name) != 0) ||
 		    (id && strcmp(entry->named.id, id) != 0))
 			continue;
 		json_open_object(j, "sandbox");
@@ -387,7 +401,8 @@ int errandsandbox_checkpoint_list(struct errand *w, struct json *j, struct err *
 		return -1;
 	json_open_array(j, "entries");
 	for (size_t i = 0; i < list.count; i++)
-		add_checkpoint(j, &list.entries[i]);
+		if (named_is_visible(list.entries[i].owner))
+			add_checkpoint(j, &list.entries[i]);
 	json_close_array(j);
 	return 0;
 }

@@ -24,6 +24,7 @@ struct request_flags {
 
 	struct opts_list listen;
 	const char *api_key, *api_key_file, *tls_cert, *tls_key; /* NULL: none */
+	bool isolates_keys, has_no_isolation; /* neither: where there are several keys */
 	bool is_kept;
 };
 

@@ -48,6 +48,7 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 		json_add_null(j, "pid");
 	json_add_text(j, "image", n->image);
 	json_add_text(j, "origin", n->origin);
+	json_add_text(j, "owner", n->owner);
 	json_add_number(j, "created", (int64_t)n->created_s);
 	if (n->expires_s)
 		json_add_number(j, "expires", (int64_t)n->expires_s);

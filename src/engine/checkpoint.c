@@ -44,6 +44,8 @@
 static const struct keyrows_row rows[] = {
 	ROW("id", KEYROWS_ARRAY, id),
 	ROW("sandbox", KEYROWS_TEXT, sandbox),
+	ROW("sandbox-id", KEYROWS_TEXT, sandbox_id),
+	ROW("owner", KEYROWS_TEXT, owner),
 	ROW("comment", KEYROWS_TEXT, comment),
 	ROW("image", KEYROWS_TEXT, image),
 	ROW("image-pin", KEYROWS_TEXT, image_pin),
@@ -88,6 +90,12 @@ static int open_dir(char *const *environ_list, int *ret_fd, struct err *e)
 	return 0;
 }
 
+static int say_missing(const char *id, struct err *e)
+{
+	return err_set(e, ERR_NOT_FOUND,
+		       "no checkpoint '%s' ('agentkernel checkpoint list' shows them)", id);
+}
+
 static int read_record(int dir_fd, const char *id, struct checkpoint *ret, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
@@ -99,8 +107,7 @@ static int read_record(int dir_fd, const char *id, struct checkpoint *ret, struc
 	(void)snprintf(path, sizeof(path), "%s/" RECORD_FILE, id);
 	r = file_read_at(dir_fd, path, NAMED_RECORD_MAX_BYTES, &bytes, &len);
 	if (r == -ENOENT)
-		return err_set(e, ERR_NOT_FOUND,
-			       "no checkpoint '%s' ('agentkernel checkpoint list' shows them)", id);
+		return say_missing(id, e);
 	if (r < 0)
 		return err_sys(e, -r, "read checkpoint '%s'", id);
 	if (keyrows_parse(&format, bytes, len, &c, e) < 0)
@@ -115,14 +122,18 @@ static int read_record(int dir_fd, const char *id, struct checkpoint *ret, struc
 int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint *ret,
 		    struct err *e)
 {
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	cleanup_fd int dir_fd = -1;
 
 	if (!is_id(id))
-		return err_set(e, ERR_NOT_FOUND,
-			       "no checkpoint '%s' ('agentkernel checkpoint list' shows them)", id);
-	if (open_dir(environ_list, &dir_fd, e) < 0)
+		return say_missing(id, e);
+	if (open_dir(environ_list, &dir_fd, e) < 0 || read_record(dir_fd, id, &c, e) < 0)
 		return -1;
-	return read_record(dir_fd, id, ret, e);
+	if (!named_is_visible(c.owner))
+		return say_missing(id, e);
+	*ret = c;
+	c = (struct checkpoint){ 0 };
+	return 0;
 }
 
 int checkpoint_load_policy(char *const *environ_list, const char *id, struct policy *ret,
@@ -412,6 +423,8 @@ static void describe(struct checkpoint *c, const struct named *n, const char *la
 	named_random_id(id);
 	(void)snprintf(c->id, sizeof(c->id), "%.*s", (int)CHECKPOINT_ID_BYTES, id);
 	c->sandbox = mem_dup(n->name);
+	c->sandbox_id = mem_dup(n->id);
+	c->owner = n->owner ? mem_dup(n->owner) : NULL;
 	c->comment = comment ? mem_dup(comment) : NULL;
 	c->image = mem_dup(n->image ? n->image : "");
 	c->created_s = (uint64_t)time(NULL);
@@ -531,14 +544,15 @@ int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
 	cleanup_fd int dir_fd = -1;
 
 	if (!is_id(id))
-		return err_set(e, ERR_NOT_FOUND,
-			       "no checkpoint '%s' ('agentkernel checkpoint list' shows them)", id);
+		return say_missing(id, e);
 	if (open_dir(environ_list, &dir_fd, e) < 0)
 		return -1;
 	/* a damaged one is removed all the same; its pin is collected as garbage */
 	if (read_record(dir_fd, id, &c, e) < 0 && e->code != ERR_CORRUPT &&
 	    e->code != ERR_UNSUPPORTED)
 		return -1;
+	if (!named_is_visible(c.owner))
+		return say_missing(id, e);
 	(void)snprintf(gone, sizeof(gone), ".old-%s", id);
 	if (renameat(dir_fd, id, dir_fd, gone) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "remove checkpoint '%s'", id);
@@ -563,6 +577,7 @@ static int make_on(char *const *environ_list, const struct checkpoint *c, const 
 		.ttl_ms = use->ttl_ms,
 		.layers = c->layers,
 		.origin = use->origin,
+		.owner = use->owner,
 	};
 
 	images_init(&image);
@@ -624,9 +639,9 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 	for (unsigned i = 0; i < (count ? count : 1); i++) {
 		cleanup_free char *name =
 			count == 0 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
-		const struct checkpoint_use use = { .name = name,
-						    .labels = n->labels,
-						    .origin = origin };
+		const struct checkpoint_use use = {
+			.name = name, .labels = n->labels, .origin = origin, .owner = n->owner
+		};
 
 		if (fork_one(environ_list, &c, &policy, &use, is_to_run, e) < 0)
 			return -1;

@@ -19,8 +19,10 @@
 
 struct checkpoint {
 	char id[CHECKPOINT_ID_BYTES + 1];
-	char *sandbox; /* whose it was */
-	char *comment; /* may be NULL */
+	char *sandbox;    /* of which sandbox it was taken: its name then, */
+	char *sandbox_id; /* and its id; NULL: it was imported */
+	char *owner;      /* as the sandbox's (engine/named) */
+	char *comment;    /* may be NULL */
 	char *image;
 	char *image_pin; /* NULL: the host's */
 	char **layers;   /* highest first */
@@ -35,7 +37,7 @@ struct checkpoint_list {
 	size_t count;
 	bool has_damaged; /* there are some whose record cannot be read */
 };
-/* `sandbox` NULL: of all. */
+/* `sandbox` NULL: of all. Also those that named_is_visible() would leave out. */
 ERR_CHECKED int checkpoint_list(char *const *environ_list, const char *sandbox,
 				struct checkpoint_list *ret, struct err *e);
 void checkpoint_list_done(struct checkpoint_list *l);
@@ -43,6 +45,7 @@ void checkpoint_list_done(struct checkpoint_list *l);
 /* What a killed process left of one, made or removed; adds to *count. Nothing while one is made. */
 ERR_CHECKED int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e);
 
+/* ERR_NOT_FOUND when there is none, or none that is visible (engine/named). */
 ERR_CHECKED int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint *ret,
 				struct err *e);
 /* ERR_NOT_FOUND: it was imported and has none. */
@@ -68,6 +71,7 @@ struct checkpoint_use {
 	char *const *labels;
 	uint64_t ttl_ms;
 	const char *origin;
+	const char *owner; /* NULL: for whom this process works */
 };
 ERR_CHECKED int checkpoint_make(char *const *environ_list, const char *id,
 				const struct policy *policy, const struct checkpoint_use *use,

@@ -207,6 +207,8 @@ static char *compose_init(const struct lifecycle_request *q)
 
 static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
 {
+	const char *owner = q->owner ? q->owner : named_owner();
+
 	if (check_request(q, e) < 0)
 		return -1;
 	(void)snprintf(n->name, sizeof(n->name), "%s", q->name);
@@ -214,6 +216,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	copy_list(q->labels, &n->labels);
 	copy_list(q->layers, &n->layers);
 	n->origin = q->origin ? mem_dup(q->origin) : NULL;
+	n->owner = owner ? mem_dup(owner) : NULL;
 	n->init = compose_init(q);
 	n->image = mem_dup(q->policy->image);
 	n->has_disk_limit = policy_is_asked(q->policy, POLICY_DISK);
@@ -688,7 +691,7 @@ static bool look(char *const *environ_list, const char *name, struct lifecycle_e
 	*entry = (struct lifecycle_entry){ 0 };
 	named_init(&entry->named);
 	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
-	if (named_open(environ_list, name, &entry->named, &e) < 0) {
+	if (named_open_any(environ_list, name, &entry->named, &e) < 0) {
 		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
 		entry->state = NAMED_STOPPED;
 		return e.code != ERR_NOT_FOUND;

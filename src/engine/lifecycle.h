@@ -26,6 +26,7 @@ struct lifecycle_request {
 	uint64_t ttl_ms;      /* 0: for ever */
 	char *const *layers;  /* of a checkpoint, highest first; NULL: none */
 	const char *origin;   /* where those come from; NULL: none */
+	const char *owner;    /* NULL: for whom this process works */
 	const char *init;     /* a shell's text, run when it is started first; NULL: none */
 };
 

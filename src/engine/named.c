@@ -6,6 +6,9 @@
  * lock: it is inherited by the supervisor's process, goes away with the last process that has it,
  * and can be looked at without being taken.
  *
+ * For whom the process works is one setting of the whole process, not a parameter: a process
+ * carries out one call, and what is opened by name anywhere in it must be the caller's.
+ *
  * Nothing is synced: a machine that loses its power may lose the last seconds, as any file system
  * does; a process that is killed loses nothing.
  */
@@ -24,6 +27,7 @@
 #include "policy/policyfile.h"
 #include "sandbox/disk.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +67,7 @@ static const struct keyrows_row record_rows[] = {
 	ROW("disk", KEYROWS_NUMBER, disk_number),
 	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
 	ROW("init", KEYROWS_TEXT, init),
+	ROW("owner", KEYROWS_TEXT, owner),
 };
 static const struct keyrows record_format = {
 	.what = "sandbox",
@@ -119,6 +124,64 @@ void named_done(struct named *n)
 void named_run_done(struct named_run *r)
 {
 	keyrows_done(&run_format, r);
+}
+
+/* ---- for whom we work ---- */
+
+static struct {
+	bool is_for_face;
+	char owner[NAMED_OWNER_MAX_BYTES + 1];      /* "": the administrator */
+	char pinned_name[NAMED_NAME_MAX_BYTES + 1]; /* "": none */
+	char pinned_id[NAMED_ID_BYTES + 1];
+} view;
+
+void named_work_for(const char *owner)
+{
+	assert(!owner || strlen(owner) < sizeof(view.owner));
+	view.is_for_face = true;
+	(void)snprintf(view.owner, sizeof(view.owner), "%s", owner ? owner : "");
+}
+
+const char *named_owner(void)
+{
+	return view.owner[0] ? view.owner : NULL;
+}
+
+bool named_is_visible(const char *owner)
+{
+	if (!view.is_for_face)
+		return true;
+	if (view.owner[0])
+		return owner && strcmp(owner, view.owner) == 0;
+	return !owner || strncmp(owner, NAMED_CALL_OWNER, strlen(NAMED_CALL_OWNER)) != 0;
+}
+
+void named_pin(const struct named *n)
+{
+	memcpy(view.pinned_name, n->name, sizeof(view.pinned_name));
+	memcpy(view.pinned_id, n->id, sizeof(view.pinned_id));
+}
+
+static bool is_another(const struct named *n)
+{
+	return strcmp(n->name, view.pinned_name) == 0 && strcmp(n->id, view.pinned_id) != 0;
+}
+
+void named_set_identity(struct named_identity *ret, const char *id, const char *owner)
+{
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", id ? id : "");
+	(void)snprintf(ret->owner, sizeof(ret->owner), "%s", owner ? owner : "");
+}
+
+void named_identify(char *const *environ_list, const char *name, struct named_identity *ret)
+{
+	CLEANUP(named_done) struct named n;
+	struct err ignored;
+
+	named_init(&n);
+	named_set_identity(ret, NULL, named_owner());
+	if (name && named_open(environ_list, name, &n, &ignored) == 0)
+		named_set_identity(ret, n.id, n.owner);
 }
 
 /* ---- names ---- */
@@ -409,6 +472,12 @@ static int check_own(int dir_fd, const char *name, struct err *e)
 	return 0;
 }
 
+static int say_missing(const char *name, struct err *e)
+{
+	return err_set(e, ERR_NOT_FOUND,
+		       "no sandbox '%s' ('agentkernel list --all' shows what there is)", name);
+}
+
 int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,
 		       struct err *e)
 {
@@ -420,9 +489,7 @@ int named_open_damaged(char *const *environ_list, const char *name, struct named
 		return -1;
 	n.dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (n.dir_fd < 0 && errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND,
-			       "no sandbox '%s' ('agentkernel list --all' shows what there is)",
-			       name);
+		return say_missing(name, e);
 	if (n.dir_fd < 0)
 		return err_sys(e, errno, "open sandbox '%s'", name);
 	(void)snprintf(n.name, sizeof(n.name), "%s", name);
@@ -454,7 +521,28 @@ static int say_gone(const struct named *n, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "no sandbox '%s': it was removed meanwhile", n->name);
 }
 
+/* Its record cannot be read: then nobody can tell which key it belongs to. */
+static bool is_owner_lost(const struct err *e)
+{
+	return named_owner() && (e->code == ERR_CORRUPT || e->code == ERR_UNSUPPORTED ||
+				 e->code == ERR_DENIED || e->sys == ENOENT || e->sys == EFBIG);
+}
+
 int named_open(char *const *environ_list, const char *name, struct named *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open_any(environ_list, name, &n, e) < 0)
+		return is_owner_lost(e) ? say_missing(name, e) : -1;
+	if (!named_is_visible(n.owner) || is_another(&n))
+		return say_missing(name, e);
+	*ret = n;
+	named_init(&n);
+	return 0;
+}
+
+int named_open_any(char *const *environ_list, const char *name, struct named *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
@@ -711,6 +799,8 @@ static int appear(int making_fd, int all_fd, const struct named *n, struct err *
 {
 	if (syscall(SYS_renameat2, making_fd, n->id, all_fd, n->name, RENAME_NOREPLACE) == 0)
 		return 0;
+	if (errno == EEXIST && named_owner()) /* by whom is not for a key to know */
+		return err_set(e, ERR_EXISTS, "the name '%s' is taken", n->name);
 	if (errno == EEXIST)
 		return err_set(e, ERR_EXISTS,
 			       "there is a sandbox '%s' already ('agentkernel remove %s' removes "

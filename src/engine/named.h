@@ -26,6 +26,7 @@
 #define NAMED_DIR "sandboxes"
 #define NAMED_NAME_MAX_BYTES 63u
 #define NAMED_ID_BYTES 32u /* hexadecimal digits */
+#define NAMED_OWNER_MAX_BYTES 80u
 #define NAMED_LABELS_MAX 64u
 #define NAMED_LABEL_MAX_BYTES 512u
 #define NAMED_LAYERS_MAX 48u /* checkpoints below each other */
@@ -54,7 +55,8 @@ struct named {
 	char *origin;         /* "checkpoint ID", "fork of NAME"; NULL: made from its image */
 	uint64_t disk_number; /* of its directory disk.N */
 	bool has_disk_limit;  /* --disk was asked for and is enforced */
-	char *init; /* still to be run inside, by a shell, before anything else; or NULL */
+	char *init;  /* still to be run inside, by a shell, before anything else; or NULL */
+	char *owner; /* the key that made it (http/keys), or the one call; NULL: the user */
 
 	int dir_fd, lock_fd; /* -1: not open */
 	bool has_lock;       /* we are the one */
@@ -79,9 +81,36 @@ void named_run_done(struct named_run *r);
 ERR_CHECKED int named_check_name(const char *name, struct err *e);
 ERR_CHECKED int named_check_label(const char *label, struct err *e);
 
-/* Its directory and record. ERR_NOT_FOUND when there is none. */
+/*
+ * For whom this process works. A process of the user's (the default) sees every sandbox. One that
+ * carries out a call for a face works for the owner that the face names, and sees only what that
+ * owner has made; for NULL, the face's administrator, all but what belongs to a single call. What
+ * it does not see is not there: ERR_NOT_FOUND, with the same words. What it makes has that owner.
+ */
+#define NAMED_CALL_OWNER "call:" /* of one call; nobody else sees it */
+void named_work_for(const char *owner);
+const char *named_owner(void); /* NULL: none */
+bool named_is_visible(const char *owner);
+/* From now on its name means this one: another that takes its place is not there. */
+void named_pin(const struct named *n);
+
+/*
+ * Its directory and record. ERR_NOT_FOUND when there is none, or none that is visible;
+ * named_open_any() is for those who have to know of all: what they do not see they would remove.
+ */
+ERR_CHECKED int named_open_any(char *const *environ_list, const char *name, struct named *ret,
+			       struct err *e);
 ERR_CHECKED int named_open(char *const *environ_list, const char *name, struct named *ret,
 			   struct err *e);
+
+/* Which sandbox a name means now, for the audit log. */
+struct named_identity {
+	char id[NAMED_ID_BYTES + 1];           /* "": none that is visible */
+	char owner[NAMED_OWNER_MAX_BYTES + 1]; /* "": the user */
+};
+void named_identify(char *const *environ_list, const char *name, struct named_identity *ret);
+void named_set_identity(struct named_identity *ret, const char *id, const char *owner);
+
 /* Its directory alone, for removing one whose record cannot be read. */
 ERR_CHECKED int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,
 				   struct err *e);

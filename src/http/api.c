@@ -133,31 +133,26 @@ static const struct route *find_route(const struct connection_request *r, char *
 
 /* ---- who may ask ---- */
 
-/* Takes as long for a wrong key as for a right one. */
-static bool is_same(const char *a, const char *b)
-{
-	size_t a_len = strlen(a), b_len = strlen(b);
-	unsigned char differs = a_len != b_len;
-
-	for (size_t i = 0; i < b_len; i++)
-		differs |= (unsigned char)(b[i] ^ (i < a_len ? a[i] : 0));
-	return differs == 0;
-}
-
-static const char *check_key(const struct api *a, const struct connection *c)
+/* NULL: it may ask, *ret_owner (NULL: all) is whose sandboxes it sees. */
+static const char *check_key(const struct api *a, const struct connection *c,
+			     const char **ret_owner)
 {
 	const char *given = head_get(&connection_request(c)->head, "authorization");
-	bool is_known = false;
+	const struct keys_key *key;
 
-	if (a->key_count == 0 || connection_is_trusted(c))
+	*ret_owner = NULL;
+	/* the owner of a unix socket needs no key; one that is given counts there, too */
+	if (a->keys.count == 0 || (connection_is_trusted(c) && !given))
 		return NULL;
 	if (!given)
 		return "Missing Authorization header";
 	if (strncasecmp(given, "Bearer ", 7) != 0)
 		return "Invalid authorization format. Use: Bearer <api_key>";
-	for (unsigned i = 0; i < a->key_count; i++)
-		is_known |= is_same(given + 7, a->keys[i]);
-	return is_known ? NULL : "Invalid API key";
+	key = keys_find(&a->keys, given + 7);
+	if (!key)
+		return "Invalid API key";
+	*ret_owner = keys_owner(&a->keys, key);
+	return NULL;
 }
 
 static bool is_local_name(const char *text)
@@ -186,7 +181,7 @@ static const char *check_origin(const struct api *a, const struct connection *c)
 
 	if (connection_is_trusted(c))
 		return NULL;
-	if (a->key_count == 0 && host && !is_local_name(host))
+	if (a->keys.count == 0 && host && !is_local_name(host))
 		return "This Host is not ours";
 	if (origin && (!after || !is_local_name(after + 3)))
 		return "Requests of this origin are not allowed";
@@ -208,7 +203,7 @@ static enum connection_body on_head(struct connection *c, void *context)
 	unsigned part_count = 0;
 	cleanup_buf struct buf allowed;
 	const struct route *route;
-	const char *why;
+	const char *why, *owner = NULL;
 	struct webcall *x;
 
 	buf_init(&allowed, BUF_TEXT_MAX_BYTES);
@@ -218,7 +213,7 @@ static enum connection_body on_head(struct connection *c, void *context)
 		return refuse(c, 403, why);
 	route = find_route(r, parts, &part_count, &allowed);
 	if (route && !(route->flags & ROUTE_OPEN)) {
-		why = check_key(a, c);
+		why = check_key(a, c, &owner);
 		if (why) {
 			while (part_count > 0)
 				free(parts[--part_count]);
@@ -237,7 +232,7 @@ static enum connection_body on_head(struct connection *c, void *context)
 	}
 	if (!route)
 		return refuse(c, 404, "Not found");
-	x = webcall_new(a, c, route);
+	x = webcall_new(a, c, route, owner);
 	x->part_count = part_count;
 	for (unsigned i = 0; i < part_count; i++)
 		x->parts[i] = parts[i];
@@ -286,7 +281,7 @@ static void on_request(struct connection *c, void *context)
 		reply_busy(a, c, "Too many calls at once", 0);
 		return;
 	}
-	if (webcall_check_rate(a, o, &wait_ms, &e) < 0) {
+	if (webcall_check_rate(a, x->owner, o, &wait_ms, &e) < 0) {
 		reply_busy(a, c, e.msg, wait_ms);
 		return;
 	}
@@ -379,6 +374,11 @@ void api_follow(struct connection *c, void (*gone)(void *context), void *context
 	x->context = context;
 }
 
+const char *api_owner(const struct connection *c)
+{
+	return ((const struct webcall *)connection_user(c))->owner;
+}
+
 static void api_call_free(struct api_call *k)
 {
 	struct api_call **link = &k->api->mcp_calls;
@@ -416,7 +416,7 @@ static void on_mcp_progress(void *context, const char *words)
 }
 
 struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, const char *session,
-			       void (*on_over_fn)(void *context, json_t *result),
+			       const char *owner, void (*on_over_fn)(void *context, json_t *result),
 			       void (*on_progress)(void *context, const char *words), void *context,
 			       struct err *e)
 {
@@ -428,7 +428,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 		(void)err_set(e, ERR_LIMIT, "too many calls at once: try again in a second");
 		return NULL;
 	}
-	if (webcall_check_rate(a, o, &wait_ms, e) < 0)
+	if (webcall_check_rate(a, owner, o, &wait_ms, e) < 0)
 		return NULL;
 	k = mem_alloc(sizeof(*k));
 	*k = (struct api_call){ .api = a,
@@ -440,6 +440,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 	if (session)
 		memcpy(k->session, session, sizeof(k->session));
 	running_init(&k->running, a->base);
+	k->running.owner = owner;
 	k->running.context = k;
 	k->running.on_over = on_mcp_over;
 	k->running.on_progress = on_mcp_progress;

@@ -8,12 +8,12 @@
  */
 #include "base/buf.h"
 #include "http/connection.h"
+#include "http/keys.h"
 #include "mcp/protocol.h"
 #include "ops/call.h"
 #include "policy/ratelimit.h"
 
 #define API_RUNNING_MAX 64u /* calls at once; beyond: 429 */
-#define API_KEYS_MAX 64u
 #define API_RATES_MAX 2u
 #define API_BATCH_MAX 64u
 
@@ -25,6 +25,7 @@ struct api_call; /* of the Model Context Protocol, under way */
 /* Of the protocol's legacy era; http/mcproute looks after them. */
 struct api_session {
 	char id[API_SESSION_ID_BYTES + 1];
+	const char *owner; /* of the key that opened it; NULL: one that sees all */
 	const char *version;
 	uint64_t used_ms;
 };
@@ -44,8 +45,7 @@ struct api_counts {
 struct api {
 	struct event_base *base;
 	struct call_options options;
-	char *keys[API_KEYS_MAX];
-	unsigned key_count;
+	struct keys keys;
 	struct ratelimit *rates[API_RATES_MAX];
 	unsigned rate_count;
 	const char *audit_path;
@@ -65,10 +65,12 @@ struct connection_handler api_handler(struct api *a);
 
 /* `gone` when the answer is complete, or the client has gone. */
 void api_follow(struct connection *c, void (*gone)(void *context), void *context);
+/* Of the key that asks; NULL: it sees all. */
+const char *api_owner(const struct connection *c);
 
 /* NULL and `e`: it was not started. `on_over` gets NULL for a cancelled one. */
 struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, const char *session,
-			       void (*on_over_fn)(void *context, json_t *result),
+			       const char *owner, void (*on_over_fn)(void *context, json_t *result),
 			       void (*on_progress)(void *context, const char *words), void *context,
 			       struct err *e);
 void api_cancel(struct api_call *k);

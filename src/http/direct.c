@@ -61,7 +61,8 @@ static void write_next(struct webcall *x)
 	running_done(&x->running);
 	webcall_prepare(x);
 	x->route = &write_one_route;
-	if (webcall_check_rate(x->api, operation_get(x->route->operation), &wait_ms, &e) < 0 ||
+	if (webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
+		    0 ||
 	    webcall_start(x, args, &e) < 0)
 		webcall_reply_error(x->connection, e.code == ERR_LIMIT ? 429 : 400, e.msg);
 	json_decref(args);
@@ -99,7 +100,8 @@ static void run_next(struct webcall *x)
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	x->running.call.on_output = webcall_on_combined;
 	x->route = &batch_route;
-	if (webcall_check_rate(x->api, operation_get(x->route->operation), &wait_ms, &e) < 0 ||
+	if (webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
+		    0 ||
 	    webcall_start(x, args, &e) < 0) {
 		(void)json_array_append_new(x->results,
 					    json_pack("{s:n, s:s}", "output", "error", e.msg));

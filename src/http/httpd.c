@@ -2,11 +2,12 @@
  * httpd - the program agentkernel-serve: the HTTP API, on unix sockets and TCP.
  *
  * usage: agentkernel-serve LAUNCHER AUDIT [ROW...] [--listen WHERE]... [--rate CALLS:WINDOW_MS]...
- *                          [--tls-cert FILE --tls-key FILE]
+ *                          [--tls-cert FILE --tls-key FILE] [--isolate yes|no]
  *
- * WHERE is unix:PATH, or ADDRESS:PORT. Keys come in the variable AGENTKERNEL_SERVE_KEYS, one a
- * line, and go no further: errands do not see it. A unix socket is for its owner and root, who
- * need no key; an address that is not loopback needs one. SIGTERM lets requests under way finish.
+ * WHERE is unix:PATH, or ADDRESS:PORT. Keys come in the variable AGENTKERNEL_SERVE_KEYS (http/keys
+ * has its format), and go no further: errands do not see it. A unix socket is for its owner and
+ * root, who need no key; an address that is not loopback needs one. SIGTERM lets requests under way
+ * finish.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -57,6 +58,7 @@ struct server {
 	char *unix_paths[LISTENERS_MAX];
 	unsigned listener_count;
 	const char *cert, *key;
+	const char *isolate; /* "yes", "no"; NULL: as there are keys */
 	SSL_CTX *tls;
 	struct event *ends[2];
 	struct event *drain;
@@ -188,7 +190,7 @@ static void listen_tcp(struct server *s, const char *where)
 	if (evutil_parse_sockaddr_port(where, (struct sockaddr *)&address, &len) < 0 ||
 	    ((struct sockaddr_in *)&address)->sin_port == 0)
 		fail("--listen: '%s' is not ADDRESS:PORT or unix:PATH", where);
-	if (!is_loopback(&address) && s->api.key_count == 0)
+	if (!is_loopback(&address) && s->api.keys.count == 0)
 		fail("--listen: %s can be reached from elsewhere: that needs a key "
 		     "(--api-key-file)",
 		     where);
@@ -197,7 +199,7 @@ static void listen_tcp(struct server *s, const char *where)
 			      "agentkernel: keys and data go to %s unencrypted (--tls-cert, "
 			      "--tls-key)\n",
 			      where);
-	if (is_loopback(&address) && s->api.key_count == 0)
+	if (is_loopback(&address) && s->api.keys.count == 0)
 		(void)fprintf(stderr,
 			      "agentkernel: every user of this machine can use %s (--api-key-file "
 			      "asks for a key; a unix: socket is yours alone)\n",
@@ -223,15 +225,13 @@ static void open_tls(struct server *s)
 
 static void read_keys(struct server *s)
 {
-	char *text = getenv(KEYS_VARIABLE);
-	cleanup_free char *copy = mem_dup(text ? text : "");
-	char *rest = copy, *line;
+	const char *text = getenv(KEYS_VARIABLE);
+	struct err e = { 0 };
 
-	while ((line = strsep(&rest, "\n"))) {
-		line[strcspn(line, "\r")] = '\0';
-		if (*line && s->api.key_count < API_KEYS_MAX)
-			s->api.keys[s->api.key_count++] = mem_dup(line);
-	}
+	if (keys_parse(text ? text : "", &s->api.keys, &e) < 0)
+		fail("--api-key-file: %s", e.msg);
+	if (s->isolate)
+		s->api.keys.is_isolated = strcmp(s->isolate, "yes") == 0;
 	(void)unsetenv(KEYS_VARIABLE);
 	(void)unsetenv("AGENTKERNEL_API_KEY");
 }
@@ -269,6 +269,8 @@ static void read_words(struct server *s, char **words, char **ret_places, unsign
 			s->cert = words[1];
 		else if (strcmp(*words, "--tls-key") == 0)
 			s->key = words[1];
+		else if (strcmp(*words, "--isolate") == 0)
+			s->isolate = words[1];
 		else if (strcmp(*words, "--rate") != 0 || !read_rate(s, words[1]))
 			fail("'%s %s' cannot be", words[0], words[1]);
 		words++;

@@ -35,6 +35,7 @@ struct post {
 	struct protocol *protocol;
 	struct running_call *calls; /* under way */
 	bool is_modern, is_stream, is_answered, is_taking;
+	const char *owner;                      /* whose key it came with; NULL: sees all */
 	const char *known_session;              /* that it came in; NULL: none */
 	char session[API_SESSION_ID_BYTES + 1]; /* of a new one; "": none */
 };
@@ -55,15 +56,24 @@ static void post_free(struct post *p)
 
 /* ---- sessions ---- */
 
-static struct api_session *find_session(struct api *a, const char *id)
+/* Owners are the texts of keys: the same pointer is the same owner, or two keys of one name. */
+static bool is_same_owner(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* One that another owner has opened is not there. */
+static struct api_session *find_session(struct api *a, const char *id, const char *owner)
 {
 	for (unsigned i = 0; id && i < a->session_count; i++)
-		if (strcmp(a->sessions[i].id, id) == 0)
+		if (strcmp(a->sessions[i].id, id) == 0 &&
+		    is_same_owner(a->sessions[i].owner, owner))
 			return &a->sessions[i];
 	return NULL;
 }
 
-static void add_session(struct api *a, const char *version, char ret_id[API_SESSION_ID_BYTES + 1])
+static void add_session(struct api *a, const char *version, const char *owner,
+			char ret_id[API_SESSION_ID_BYTES + 1])
 {
 	struct api_session *s;
 	unsigned char bytes[API_SESSION_ID_BYTES / 2];
@@ -82,6 +92,7 @@ static void add_session(struct api *a, const char *version, char ret_id[API_SESS
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		(void)snprintf(s->id + 2 * i, 3, "%02x", bytes[i]);
 	s->version = version;
+	s->owner = owner;
 	s->used_ms = clock_now_ms();
 	memcpy(ret_id, s->id, sizeof(s->id));
 }
@@ -134,7 +145,7 @@ static void on_send(void *context, json_t *message)
 
 	if (protocol_version(p->protocol) && !p->is_modern && !p->session[0] &&
 	    json_object_get(json_object_get(message, "result"), "serverInfo"))
-		add_session(p->api, protocol_version(p->protocol), p->session);
+		add_session(p->api, protocol_version(p->protocol), p->owner, p->session);
 	send_message(p, message);
 	json_decref(message);
 }
@@ -226,7 +237,8 @@ static void on_call(void *context, struct protocol_call *call)
 
 	*k = (struct running_call){ .post = p, .call = call, .next = p->calls };
 	p->calls = k;
-	k->running = api_start_mcp(p->api, call, p->known_session, on_over, on_progress, k, &e);
+	k->running = api_start_mcp(p->api, call, p->known_session, p->owner, on_over, on_progress,
+				   k, &e);
 	if (!k->running) {
 		forget_call(k);
 		protocol_answer_failure(p->protocol, call, e.msg);
@@ -300,7 +312,7 @@ static bool check_legacy(struct post *p, const json_t *message)
 	const char *id = head_get(h, "mcp-session-id"),
 		   *version = head_get(h, "mcp-protocol-version");
 	const char *method = json_string_value(json_object_get(message, "method"));
-	struct api_session *s = find_session(p->api, id);
+	struct api_session *s = find_session(p->api, id, p->owner);
 
 	if (method && strcmp(method, "initialize") == 0)
 		return true;
@@ -359,7 +371,7 @@ void mcproute_post(struct api *a, struct connection *c)
 	message =
 		json_loadb(buf_text(&r->body), r->body.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
 	p = mem_alloc(sizeof(*p));
-	*p = (struct post){ .api = a, .connection = c };
+	*p = (struct post){ .api = a, .connection = c, .owner = api_owner(c) };
 	p->protocol = protocol_new(&(struct protocol_handler){ .context = p,
 							       .send = on_send,
 							       .call = on_call,
@@ -381,8 +393,8 @@ void mcproute_post(struct api *a, struct connection *c)
 
 void mcproute_delete(struct api *a, struct connection *c)
 {
-	struct api_session *s =
-		find_session(a, head_get(&connection_request(c)->head, "mcp-session-id"));
+	struct api_session *s = find_session(
+		a, head_get(&connection_request(c)->head, "mcp-session-id"), api_owner(c));
 
 	if (!s) {
 		refuse(c, 404, CODE_REQUEST, "no such session", NULL);

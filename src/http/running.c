@@ -2,6 +2,7 @@
 #include "http/running.h"
 
 #include "base/clock.h"
+#include "base/keyrows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,6 +117,8 @@ int running_start(struct running *r, const struct call_options *o,
 	arguments_init(&arguments);
 	ok = arguments_read(operation, args, &arguments, e);
 	if (ok == 0) {
+		if (r->owner)
+			keyrows_put(&arguments.rows, "owner", r->owner);
 		if (more_rows)
 			buf_add(&arguments.rows, more_rows, strlen(more_rows) + 1);
 		arguments.has_input = arguments.has_input || r->call.has_more_input;

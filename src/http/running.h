@@ -17,6 +17,7 @@ struct running {
 	unsigned event_count;
 	struct event *timer;
 	uint64_t progress_at_ms; /* 0: nobody wants to know */
+	const char *owner;       /* whose sandboxes it may see; NULL: everyone's */
 
 	void *context;
 	void (*on_over)(void *context, json_t *result); /* takes the result */

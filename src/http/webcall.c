@@ -120,11 +120,12 @@ void webcall_free(struct webcall *x)
 	free(x);
 }
 
-struct webcall *webcall_new(struct api *a, struct connection *c, const struct route *r)
+struct webcall *webcall_new(struct api *a, struct connection *c, const struct route *r,
+			    const char *owner)
 {
 	struct webcall *x = mem_alloc(sizeof(*x));
 
-	*x = (struct webcall){ .api = a, .connection = c, .route = r };
+	*x = (struct webcall){ .api = a, .connection = c, .route = r, .owner = owner };
 	webcall_prepare(x);
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	connection_set_user(c, x);
@@ -168,6 +169,7 @@ void webcall_prepare(struct webcall *x)
 {
 	running_init(&x->running, x->api->base);
 	x->running.context = x;
+	x->running.owner = x->owner;
 	x->running.on_over = on_over;
 	x->running.on_input_taken = on_input_taken;
 	x->running.is_full = is_full;
@@ -189,12 +191,12 @@ int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 
 /* ---- requests ---- */
 
-int webcall_check_rate(struct api *a, const struct operation *o, uint64_t *ret_wait_ms,
-		       struct err *e)
+int webcall_check_rate(struct api *a, const char *owner, const struct operation *o,
+		       uint64_t *ret_wait_ms, struct err *e)
 {
 	for (unsigned i = 0; i < a->rate_count; i++)
-		if (ratelimit_take(a->rates[i], "http", o->name, clock_now_ms(), ret_wait_ms, e) <
-		    0)
+		if (ratelimit_take(a->rates[i], owner ? owner : "http", o->name, clock_now_ms(),
+				   ret_wait_ms, e) < 0)
 			return -1;
 	return 0;
 }

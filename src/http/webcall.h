@@ -39,6 +39,7 @@ struct webcall {
 	struct connection *connection; /* NULL: it has gone */
 	const struct route *route;
 	struct running running;
+	const char *owner;              /* of the key that asks; NULL: it sees all */
 	void (*on_gone)(void *context); /* of a route that keeps its own state */
 	void *context;
 	char *parts[3]; /* of the path */
@@ -51,7 +52,8 @@ struct webcall {
 	size_t next_command;
 };
 
-struct webcall *webcall_new(struct api *a, struct connection *c, const struct route *r);
+struct webcall *webcall_new(struct api *a, struct connection *c, const struct route *r,
+			    const char *owner);
 void webcall_free(struct webcall *x);
 
 /* ---- calls ---- */
@@ -59,8 +61,9 @@ void webcall_free(struct webcall *x);
 /* Before another call of the same webcall: what belongs to the last one has been released. */
 void webcall_prepare(struct webcall *x);
 ERR_CHECKED int webcall_start(struct webcall *x, const json_t *args, struct err *e);
-ERR_CHECKED int webcall_check_rate(struct api *a, const struct operation *o, uint64_t *ret_wait_ms,
-				   struct err *e);
+/* `owner` NULL: one of those who see all. Each owner has its own allowance. */
+ERR_CHECKED int webcall_check_rate(struct api *a, const char *owner, const struct operation *o,
+				   uint64_t *ret_wait_ms, struct err *e);
 
 /* ---- answers; each takes its JSON ---- */
 

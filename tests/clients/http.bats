@@ -10,6 +10,14 @@ api() {
 		node "$BATS_TEST_DIRNAME/http.mjs" "$1"
 }
 
+# A test that failed half-way leaves nothing that runs.
+teardown() {
+	local sandbox
+	for sandbox in "$W"/state/sandboxes/*/; do
+		[ ! -d "$sandbox" ] || as env AGENTKERNEL_HOME="$W/state" "$AK" remove -f "$(basename "$sandbox")"
+	done
+}
+
 # bats test_tags=once
 @test "the published SDK works unchanged, every method of it" {
 	api "the published SDK works unchanged, every method of it"
@@ -18,6 +26,11 @@ api() {
 # bats test_tags=once
 @test "keys are asked for, and everyone else is told how" {
 	api "keys are asked for, and everyone else is told how"
+}
+
+# bats test_tags=once
+@test "a key sees, uses and is told of what it made itself, an admin of all, also after a restart" {
+	api "a key sees, uses and is told of what it made itself, an admin of all, also after a restart"
 }
 
 # bats test_tags=once

@@ -26,9 +26,13 @@ async function freePort() {
 	return port;
 }
 
+const servers = [];
+process.on('exit', () => servers.forEach((child) => child.kill('SIGKILL')));
+
 async function serve(...more) {
 	const port = await freePort();
 	const child = spawn(program, ['serve', '--image', 'host', '--listen', `127.0.0.1:${port}`, ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
+	servers.push(child);
 	const server = { port, url: `http://127.0.0.1:${port}`, pid: child.pid, child, words: '' };
 	child.stderr.on('data', (text) => { server.words += text; });
 	server.closed = new Promise((done) => child.on('exit', (code) => done(code)));
@@ -118,6 +122,97 @@ const tests = {
 		const inside = await (await post(s, '/run', { command: 'env' }, { Authorization: 'Bearer first-key' })).json();
 		assert.ok(!inside.data.output.includes('-key'));
 		await s.end();
+	},
+
+	async 'a key sees, uses and is told of what it made itself, an admin of all, also after a restart'() {
+		writeFileSync('keys', 'alice key-of-alice\nbare-key\nops key-of-ops admin\nalice second-key-of-alice\n');
+		const who = { alice: 'key-of-alice', again: 'second-key-of-alice', bare: 'bare-key', ops: 'key-of-ops' };
+		const as = (s, key) => async (method, where, body, headers = {}) => {
+			const r = await fetch(s.url + where, { method, body: body && JSON.stringify(body), headers: { Authorization: `Bearer ${who[key]}`, ...(body ? { 'Content-Type': 'application/json' } : {}), ...headers } });
+			const text = await r.text();
+			try { return { status: r.status, ...JSON.parse(text) }; } catch { return { status: r.status, text }; }
+		};
+		const tool = async (ask, name, args) => (await ask('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })).result;
+		const names = async (ask) => (await ask('GET', '/sandboxes')).data.map((b) => b.name).sort();
+		let s = await serve('--api-key-file', 'keys');
+		let [alice, again, bare, ops] = ['alice', 'again', 'bare', 'ops'].map((key) => as(s, key));
+		const box = (await alice('POST', '/sandboxes', { name: 'box' })).data;
+		assert.equal((await alice('PUT', '/sandboxes/box/files/tmp/f', { content: 'hers' })).status, 200);
+		const task = (await alice('POST', '/sandboxes/box/exec/detach', { command: ['sleep', '100'] })).data.id;
+		const snap = (await alice('POST', '/snapshots', { sandbox: 'box', name: 'snap' })).data.image_tag;
+		assert.equal((await tool(alice, 'sandbox_fork', { name: 'box', new_name: 'twin' })).isError ?? false, false);
+		assert.equal((await bare('POST', '/sandboxes', { name: 'other' })).status, 201);
+
+		const check = async () => {
+			assert.deepEqual(await names(alice), ['box', 'twin']);
+			assert.deepEqual(await names(again), ['box', 'twin'], 'two keys of one name are one owner');
+			assert.deepEqual(await names(bare), ['other']);
+			assert.deepEqual(await names(ops), ['box', 'other', 'twin']);
+			assert.equal((await again('GET', '/sandboxes/box/files/tmp/f')).data.content, 'hers');
+			assert.equal((await ops('POST', '/sandboxes/box/exec', { command: ['cat', '/tmp/f'] })).data.output, 'hers');
+			assert.deepEqual((await ops('GET', '/snapshots')).data.map((n) => n.name), ['snap']);
+			assert.deepEqual((await bare('GET', '/snapshots')).data, []);
+			// nothing of hers is there for another, and the words are those for what is not there at all
+			const requests = (name, uuid, task, word, id) => [['GET', `/sandboxes/${name}`], ['GET', `/sandboxes/by-uuid/${uuid}`], ['POST', `/sandboxes/${name}/exec`, { command: ['true'] }],
+				['POST', `/sandboxes/${name}/start`], ['POST', `/sandboxes/${name}/stop`], ['POST', `/sandboxes/${name}/extend`, { by: '1h' }], ['GET', `/sandboxes/${name}/logs`],
+				['GET', `/sandboxes/${name}/files/tmp/f`], ['PUT', `/sandboxes/${name}/files/tmp/f`, { content: 'x' }], ['DELETE', `/sandboxes/${name}/files/tmp/f`], ['POST', `/sandboxes/${name}/files`, { files: { '/tmp/f': 'x' } }],
+				['POST', `/sandboxes/${name}/exec/detach`, { command: ['true'] }], ['GET', `/sandboxes/${name}/exec/detached`], ['GET', `/sandboxes/${name}/exec/detached/${task}`],
+				['GET', `/sandboxes/${name}/exec/detached/${task}/logs`], ['DELETE', `/sandboxes/${name}/exec/detached/${task}`], ['POST', '/snapshots', { sandbox: name }],
+				['GET', `/snapshots/${word}`], ['DELETE', `/snapshots/${word}`], ['DELETE', `/snapshots/${id}`], ['POST', `/snapshots/${word}/restore`], ['POST', `/snapshots/${id}/restore`]];
+			const absent = requests('absent', '0'.repeat(32), '00000001', 'none', '0'.repeat(12));
+			for (const [i, [method, where, body]] of requests('box', box.uuid, task, 'snap', snap).entries()) {
+				const told = await bare(method, where, body);
+				assert.equal(told.status, 404, `${method} ${where}: ${JSON.stringify(told)}`);
+				const words = (t) => t.error.replace(/'[^']*'/, '');
+				assert.equal(words(told), words(await bare(...absent[i])), `${method} ${where}`);
+			}
+			for (const [name, args] of [['sandbox_exec', { name: 'box', command: ['true'] }], ['sandbox_file_read', { name: 'box', path: '/tmp/f' }], ['sandbox_fork', { name: 'box', new_name: 'stolen' }],
+				['sandbox_checkpoint', { name: 'box' }], ['sandbox_network_log', { name: 'box' }], ['sandbox_exec_output', { name: 'box', id: task }]])
+				assert.match(JSON.stringify(await tool(bare, name, args)), /no sandbox 'box'/, name);
+			assert.match(JSON.stringify(await tool(bare, 'sandbox_restore', { name: 'other', id: snap })), /no checkpoint/);
+			assert.deepEqual((await tool(bare, 'sandbox_list', {})).structuredContent.sandboxes.map((b) => b.name), ['other']);
+			const taken = await bare('POST', '/sandboxes', { name: 'box' });
+			assert.deepEqual([taken.status, taken.error], [409, "the name 'box' is taken"]);
+			assert.equal((await bare('DELETE', '/sandboxes/box')).status, 200, 'one that is not there is fine');
+			assert.equal((await alice('GET', `/sandboxes/box/exec/detached/${task}`)).data.status, 'running', 'and it was not touched');
+		};
+		await check();
+		const session = async (ask) => (await fetch(`${s.url}/mcp`, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18' } }), headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${ask}` } })).headers.get('mcp-session-id');
+		const hers = await session(who.alice);
+		assert.equal((await bare('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': hers })).status, 404);
+		assert.equal((await bare('DELETE', '/mcp', undefined, { 'Mcp-Session-Id': hers })).status, 404);
+		assert.equal((await again('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': hers })).status, 200);
+		await s.end();
+
+		const where = path.join(process.cwd(), 's.sock');
+		s = await serve('--api-key-file', 'keys', '--listen', `unix:${where}`);
+		[alice, again, bare, ops] = ['alice', 'again', 'bare', 'ops'].map((key) => as(s, key));
+		await check();
+		const local = (headers) => new Promise((done) => http.get({ socketPath: where, path: '/sandboxes', headers: { Host: 'localhost', ...headers } }, (r) => { let t = ''; r.on('data', (d) => { t += d; }); r.on('end', () => done([r.statusCode, JSON.parse(t).data?.map((b) => b.name)])); }));
+		assert.deepEqual(await local({}), [200, ['box', 'other', 'twin']], 'the user needs no key and sees all');
+		assert.deepEqual(await local({ Authorization: 'Bearer bare-key' }), [200, ['other']], 'a key that is given counts');
+		assert.equal((await local({ Authorization: 'Bearer wrong' }))[0], 401);
+		await s.end();
+
+		s = await serve('--api-key-file', 'keys', '--no-isolate-keys');
+		assert.deepEqual(await names(as(s, 'bare')), ['box', 'other', 'twin']);
+		await s.end();
+		writeFileSync('keys', 'bare-key\n');
+		s = await serve('--api-key-file', 'keys');
+		assert.deepEqual(await names(as(s, 'bare')), ['box', 'other', 'twin'], 'one key alone is the user');
+		await s.end();
+		s = await serve('--api-key-file', 'keys', '--isolate-keys');
+		assert.deepEqual(await names(as(s, 'bare')), ['other']);
+		await s.end();
+		for (const text of ['alice a b\n', 'Alice key\n', 'a same\nb same\n', ' \n\n', Array.from({ length: 65 }, (_, i) => `key${i}`).join('\n')]) {
+			writeFileSync('keys', text);
+			const refused = spawnSync(program, ['serve', '--listen', `127.0.0.1:${s.port}`, '--api-key-file', 'keys'], { encoding: 'utf8', timeout: 5000 });
+			assert.deepEqual([refused.status, /key/.test(refused.stderr)], [125, true], text);
+		}
+		const cli = (...words) => spawnSync(program, words, { encoding: 'utf8' });
+		assert.equal(JSON.parse(cli('info', '--json', 'twin').stdout).owner, 'name:alice', 'a fork has the owner of its original');
+		cli('checkpoint', 'remove', snap);
+		for (const name of ['box', 'twin', 'other']) assert.equal(cli('remove', '-f', name).status, 0);
 	},
 
 	async 'a page of another origin gets nothing, nor does another name for this machine'() {
