@@ -219,14 +219,16 @@ static void wait_for_child(pid_t pid)
 }
 
 /*
- * Files have to be there before the command: a named sandbox that lives for one command. A child
- * does the work; we stay to remove the sandbox, however that ends.
+ * Files have to be there before the command: a named sandbox that lives for one command. It belongs
+ * to this call: no other caller sees it, the owner of the key included. A child does the work; we
+ * stay to remove the sandbox, however that ends.
  */
 static int run_with_files(struct errand *w, char **argv, struct images *image, char *const *files,
 			  struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
+	char owner[sizeof(NAMED_CALL_OWNER) + NAMED_ID_BYTES];
 	char *labels[] = { (char *)(uintptr_t) "agentkernel=run", NULL };
 	const struct lifecycle_request q = {
 		.environ_list = w->environ_list,
@@ -242,6 +244,9 @@ static int run_with_files(struct errand *w, char **argv, struct images *image, c
 	named_init(&n);
 	named_random_id(id);
 	(void)snprintf(name, sizeof(name), "run-%.12s", id);
+	named_random_id(id); /* the name tells nothing about the owner */
+	(void)snprintf(owner, sizeof(owner), NAMED_CALL_OWNER "%s", id);
+	named_work_for(owner);
 	if (lifecycle_create(&q, &n, e) < 0)
 		return -1;
 	pid = fork();

@@ -34,6 +34,11 @@ teardown() {
 }
 
 # bats test_tags=once
+@test "the sandbox of a run with files is the call's alone, and gone with it or with its client" {
+	api "the sandbox of a run with files is the call's alone, and gone with it or with its client"
+}
+
+# bats test_tags=once
 @test "a page of another origin gets nothing, nor does another name for this machine" {
 	api "a page of another origin gets nothing, nor does another name for this machine"
 }

@@ -215,6 +215,34 @@ const tests = {
 		for (const name of ['box', 'twin', 'other']) assert.equal(cli('remove', '-f', name).status, 0);
 	},
 
+	async 'the sandbox of a run with files is the call\'s alone, and gone with it or with its client'() {
+		writeFileSync('keys', 'alice key-of-alice\nops key-of-ops admin\n');
+		const s = await serve('--api-key-file', 'keys');
+		const boxes = () => { try { return readdirSync(path.join(process.env.AGENTKERNEL_HOME, 'sandboxes')).filter((n) => !n.startsWith('.')); } catch { return []; } };
+		const until = async (wanted) => { for (let i = 0; i < 400 && boxes().length !== wanted; i++) await wait(25); assert.equal(boxes().length, wanted); return boxes()[0]; };
+		const key = (k) => ({ Authorization: `Bearer ${k}` });
+		for (const disconnects of [false, true]) {
+			const stop = new AbortController();
+			const asked = fetch(`${s.url}/run`, { method: 'POST', body: JSON.stringify({ command: 'cat /tmp/f; sleep 2; cat /tmp/f', files: { '/tmp/f': 'kept' } }), headers: { 'Content-Type': 'application/json', ...key('key-of-alice') }, signal: stop.signal }).then((r) => r.json());
+			const settled = asked.catch(() => {});
+			const name = await until(1);
+			for (const k of ['key-of-alice', 'key-of-ops']) {
+				assert.deepEqual((await (await fetch(`${s.url}/sandboxes`, { headers: key(k) })).json()).data, [], k);
+				assert.equal((await fetch(`${s.url}/sandboxes/${name}`, { headers: key(k) })).status, 404);
+				assert.equal((await post(s, `/sandboxes/${name}/exec`, { command: 'echo changed >/tmp/f' }, key(k))).status, 404);
+				assert.equal((await fetch(`${s.url}/sandboxes/${name}`, { method: 'DELETE', headers: key(k) })).status, 200, 'as for one that is not there');
+				assert.match(await (await post(s, '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'sandbox_exec', arguments: { name, command: ['true'] } } }, key(k))).text(), /no sandbox/);
+			}
+			assert.deepEqual(boxes(), [name]);
+			assert.equal(JSON.parse(spawnSync(program, ['info', '--json', name], { encoding: 'utf8' }).stdout).owner.slice(0, 5), 'call:', 'the user at the command line sees it');
+			if (disconnects) stop.abort();
+			else assert.equal((await asked).data.stdout, 'keptkept');
+			await settled;
+			await until(0);
+		}
+		await s.end();
+	},
+
 	async 'a page of another origin gets nothing, nor does another name for this machine'() {
 		const s = await serve();
 		for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://localhost.evil.example' }])
