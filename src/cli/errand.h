@@ -95,6 +95,6 @@ errand_fn errandcommand_run, errandcommand_exec, errandcommand_exec_start,
 errand_fn errandsandbox_create, errandsandbox_list, errandsandbox_remove, errandsandbox_start,
 	errandsandbox_stop, errandsandbox_checkpoint, errandsandbox_restore, errandsandbox_fork,
 	errandsandbox_network_log, errandsandbox_network_check, errandsandbox_info,
-	errandsandbox_extend, errandsandbox_audit, errandsandbox_checkpoint_list,
-	errandsandbox_checkpoint_remove;
+	errandsandbox_extend, errandsandbox_checkpoint_list, errandsandbox_checkpoint_remove;
+errand_fn errandaudit_logs, errandaudit_events;
 errand_fn errandfile_write, errandfile_read, errandfile_list, errandfile_remove;

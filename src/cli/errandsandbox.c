@@ -2,21 +2,15 @@
 #include "cli/errand.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/timestamp.h"
 #include "cli/networkview.h"
 #include "cli/pickimage.h"
 #include "cli/sandboxview.h"
-#include "engine/audit.h"
 #include "engine/checkpoint.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
-#include "engine/statedir.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -328,56 +322,6 @@ int errandsandbox_extend(struct errand *w, struct json *j, struct err *e)
 	    lifecycle_extend(w->environ_list, name, by_ms, &expires_s, e) < 0)
 		return -1;
 	json_add_number(j, "expires", (int64_t)expires_s);
-	return 0;
-}
-
-static void add_event(struct json *j, const struct auditline *a)
-{
-	char time[TIMESTAMP_TEXT_MAX_BYTES];
-
-	json_open_object(j, NULL);
-	json_add_text(j, "time", timestamp_format(a->time_ms, time));
-	json_add_text(j, "type", auditline_type_word(a->type));
-	json_add_text(j, "sandbox", a->sandbox);
-	if (a->what)
-		json_add_text(j, "what", a->what);
-	if (a->argv) {
-		json_open_array(j, "command");
-		for (char *const *word = a->argv; *word; word++)
-			json_add_text(j, NULL, *word);
-		json_close_array(j);
-	}
-	json_add_text(j, "result", a->result);
-	json_close_object(j);
-}
-
-/* The file that is written now: what happened lately. */
-int errandsandbox_audit(struct errand *w, struct json *j, struct err *e)
-{
-	const char *name = errand_text(w, "name");
-	cleanup_free char *path = NULL;
-	cleanup_free char *text = NULL;
-	cleanup_free char **words = mem_alloc(AUDITLINE_WORDS_MAX * sizeof(*words));
-	char *rest, *line;
-	size_t len = 0;
-	int r;
-
-	if (errand_check_sandbox(w, name, e) < 0 ||
-	    statedir_path(w->environ_list, AUDIT_FILE, &path, e) < 0)
-		return -1;
-	r = file_read_at(AT_FDCWD, path, 2 * AUDIT_MAX_BYTES, &text, &len);
-	if (r < 0 && r != -ENOENT)
-		return err_sys(e, -r, "read '%s'", path);
-	json_open_array(j, "entries");
-	rest = text;
-	while (rest && (line = strsep(&rest, "\n"))) {
-		struct auditline a;
-
-		if (auditline_parse(line, strlen(line), words, &a) && a.sandbox &&
-		    strcmp(a.sandbox, name) == 0)
-			add_event(j, &a);
-	}
-	json_close_array(j);
 	return 0;
 }
 

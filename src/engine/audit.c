@@ -118,12 +118,17 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 {
 	const struct audit_actor *actor = event->actor;
 	struct audit_caller caller;
+	struct named_identity who = { 0 };
 	cleanup_buf struct buf line;
 
 	if (!actor) {
 		audit_find_caller(&caller);
 		actor = &caller.actor;
 	}
+	if (event->who)
+		who = *event->who;
+	else
+		named_identify(environ_list, event->sandbox, &who);
 	buf_init(&line, AUDITLINE_MAX_BYTES);
 	auditline_format(
 		&(struct auditline){ .time_ms = timestamp_now_ms(),
@@ -131,6 +136,8 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 				     .pid = actor->pid,
 				     .program = actor->program,
 				     .sandbox = event->sandbox,
+				     .id = who.id[0] ? who.id : NULL,
+				     .owner = who.owner[0] ? who.owner : NULL,
 				     .type = event->type,
 				     .what = event->what,
 				     .argv = event->argv,

@@ -8,6 +8,7 @@
  * docs/design/audit.md has the format.
  */
 #include "engine/auditline.h"
+#include "engine/named.h"
 
 #define AUDIT_FILE "audit.jsonl"
 #define AUDIT_OLD_FILE "audit.jsonl.1"
@@ -31,11 +32,12 @@ void audit_find_caller(struct audit_caller *ret);
 struct audit_event {
 	enum auditline_type type;
 	const struct audit_actor *actor;
-	const char *sandbox; /* NULL: none */
-	const char *what;    /* words, or NULL */
-	char *const *argv;   /* instead: a command; or NULL */
-	const char *result;  /* NULL: it went well */
-	const char *detail;  /* NULL: none */
+	const char *sandbox;              /* NULL: none */
+	const struct named_identity *who; /* which sandbox; NULL: what its name means now */
+	const char *what;                 /* words, or NULL */
+	char *const *argv;                /* instead: a command; or NULL */
+	const char *result;               /* NULL: it went well */
+	const char *detail;               /* NULL: none */
 };
 
 /*

@@ -23,9 +23,11 @@
 #include <assert.h>
 #include <string.h>
 
-#define FRAME_BYTES 256u /* keys, numbers, time, type, brackets: 190 at most */
+#define FRAME_BYTES 256u /* keys, numbers, time, type, brackets: 210 at most */
 #define PROGRAM_MAX_BYTES 128u
 #define SANDBOX_MAX_BYTES 256u
+#define ID_MAX_BYTES 64u
+#define OWNER_MAX_BYTES 128u
 #define RESULT_MAX_BYTES 1024u
 #define DETAIL_MAX_BYTES 768u
 #define MARK_MAX_BYTES 48u /* "...[1234567890 bytes left out]..." */
@@ -215,10 +217,9 @@ static size_t find_budget(const struct auditline *a)
 		const char *text;
 		size_t max;
 	} others[] = {
-		{ a->program, PROGRAM_MAX_BYTES },
-		{ a->sandbox, SANDBOX_MAX_BYTES },
-		{ a->result, RESULT_MAX_BYTES },
-		{ a->detail, DETAIL_MAX_BYTES },
+		{ a->program, PROGRAM_MAX_BYTES }, { a->sandbox, SANDBOX_MAX_BYTES },
+		{ a->id, ID_MAX_BYTES },           { a->owner, OWNER_MAX_BYTES },
+		{ a->result, RESULT_MAX_BYTES },   { a->detail, DETAIL_MAX_BYTES },
 	};
 	size_t budget = AUDITLINE_MAX_BYTES - FRAME_BYTES;
 
@@ -246,6 +247,10 @@ void auditline_format(const struct auditline *a, struct buf *out)
 	add_text(&j, "program", a->program, PROGRAM_MAX_BYTES, &is_cut);
 	if (a->sandbox)
 		add_text(&j, "sandbox", a->sandbox, SANDBOX_MAX_BYTES, &is_cut);
+	if (a->id)
+		add_text(&j, "id", a->id, ID_MAX_BYTES, &is_cut);
+	if (a->owner)
+		add_text(&j, "owner", a->owner, OWNER_MAX_BYTES, &is_cut);
 	json_add_text(&j, "type", type_words[a->type]);
 	if (a->argv)
 		add_words(&j, a->argv, budget, &is_cut);
@@ -414,7 +419,9 @@ bool auditline_parse(char *line, size_t len, char *words[AUDITLINE_WORDS_MAX],
 	    !take_time(&r, &ret->time_ms) || !take(&r, ",\"uid\":") ||
 	    !take_number(&r, &ret->uid) || !take(&r, ",\"pid\":") || !take_number(&r, &ret->pid) ||
 	    !take(&r, ",\"program\":") || !take_text(&r, &program) ||
-	    !take_optional(&r, ",\"sandbox\":", &ret->sandbox) || !take(&r, ",\"type\":") ||
+	    !take_optional(&r, ",\"sandbox\":", &ret->sandbox) ||
+	    !take_optional(&r, ",\"id\":", &ret->id) ||
+	    !take_optional(&r, ",\"owner\":", &ret->owner) || !take(&r, ",\"type\":") ||
 	    !take_type(&r, &ret->type) || !take_subject(&r, words, ret) ||
 	    !take(&r, ",\"result\":") || !take_text(&r, &result) ||
 	    !take_optional(&r, ",\"detail\":", &ret->detail))

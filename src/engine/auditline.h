@@ -51,7 +51,9 @@ struct auditline {
 	uint32_t uid;     /* who: */
 	uint32_t pid;
 	const char *program;
-	const char *sandbox; /* may be NULL */
+	const char *sandbox; /* may be NULL, as the next two */
+	const char *id; /* which one of that name; NULL: there was none, or none of the owner's */
+	const char *owner; /* engine/named: whose it is, or who asked for one that is not there */
 	enum auditline_type type;
 	const char *what;   /* words, or NULL */
 	char *const *argv;  /* instead of `what`: a command, ended by NULL; or NULL */

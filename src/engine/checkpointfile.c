@@ -338,6 +338,7 @@ int checkpointfile_import(char *const *environ_list, const char *file, struct ch
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	cleanup_fd int in_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	const struct named_identity none = { 0 };
 	struct err ignored;
 
 	if (in_fd < 0)
@@ -348,7 +349,8 @@ int checkpointfile_import(char *const *environ_list, const char *file, struct ch
 		(void)!layerstore_collect(environ_list, NULL, &ignored);
 		return err_wrap(e, "'%s'", file);
 	}
-	lifecycle_audit(environ_list, AUDITLINE_CHECKPOINT, c.sandbox, "imported", NULL);
+	/* a name that a file brings means no sandbox of ours */
+	lifecycle_audit_of(environ_list, &none, AUDITLINE_CHECKPOINT, c.sandbox, "imported", NULL);
 	*ret = c;
 	c = (struct checkpoint){ 0 };
 	return 0;

@@ -461,8 +461,10 @@ static void finish(struct execution *x, const struct supervise_outcome *outcome,
 static void note(const struct execution *x, enum auditline_type type, const struct err *why)
 {
 	const struct execute_options *o = x->options;
+	struct named_identity who = { 0 };
 	const struct audit_event event = {
 		.type = type,
+		.who = x->named.id[0] ? &who : NULL,
 		.actor = x->caller.actor.program ? &x->caller.actor : NULL,
 		.sandbox = o->name,
 		.argv = o->argv,
@@ -470,6 +472,7 @@ static void note(const struct execution *x, enum auditline_type type, const stru
 		.result = why ? why->msg : NULL,
 	};
 
+	named_set_identity(&who, x->named.id, x->named.owner);
 	(void)audit_write(o->caller->environ_list, &event);
 }
 

@@ -66,9 +66,17 @@ static const char *const hint[] = {
 void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
 		     const char *what, const struct err *why)
 {
+	lifecycle_audit_of(environ_list, NULL, type, name, what, why);
+}
+
+void lifecycle_audit_of(char *const *environ_list, const struct named_identity *who,
+			enum auditline_type type, const char *name, const char *what,
+			const struct err *why)
+{
 	const struct audit_event event = {
 		.type = type,
 		.sandbox = name,
+		.who = who,
 		.what = what,
 		.result = why ? why->msg : NULL,
 	};
@@ -554,16 +562,25 @@ static int remove_it(char *const *environ_list, const char *name, unsigned flags
 
 int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags, struct err *e)
 {
-	return noted(remove_it(environ_list, name, flags, e), environ_list, AUDITLINE_REMOVE, name,
-		     e);
+	struct named_identity who = { 0 };
+	int r;
+
+	named_identify(environ_list, name, &who);
+	r = remove_it(environ_list, name, flags, e);
+	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, name, NULL, r < 0 ? e : NULL);
+	return r;
 }
 
 void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 {
+	struct named_identity who = { 0 };
 	struct err e = { 0 };
-	int r = remove_locked(environ_list, n, &e);
+	int r;
 
-	lifecycle_audit(environ_list, AUDITLINE_REMOVE, n->name, "expired", r < 0 ? &e : NULL);
+	named_set_identity(&who, n->id, n->owner);
+	r = remove_locked(environ_list, n, &e);
+	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, n->name, "expired",
+			   r < 0 ? &e : NULL);
 }
 
 /* ---- changing ---- */

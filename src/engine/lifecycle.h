@@ -104,6 +104,10 @@ ERR_CHECKED int lifecycle_gc(char *const *environ_list, unsigned flags,
 /* A line in the audit log about one sandbox; `why` is NULL when it went well. */
 void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
 		     const char *what, const struct err *why);
+/* About one that its name does not mean any more. */
+void lifecycle_audit_of(char *const *environ_list, const struct named_identity *who,
+			enum auditline_type type, const char *name, const char *what,
+			const struct err *why);
 void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit);
 /* The denials that came since the last time; *seen counts them. */
 void lifecycle_audit_denials(char *const *environ_list, const char *name,

@@ -176,11 +176,14 @@ void named_set_identity(struct named_identity *ret, const char *id, const char *
 void named_identify(char *const *environ_list, const char *name, struct named_identity *ret)
 {
 	CLEANUP(named_done) struct named n;
+	cleanup_free char *all = NULL;
 	struct err ignored;
 
 	named_init(&n);
 	named_set_identity(ret, NULL, named_owner());
-	if (name && named_open(environ_list, name, &n, &ignored) == 0)
+	/* whoever only asks makes no directories */
+	if (name && statedir_path(environ_list, NAMED_DIR, &all, &ignored) == 0 &&
+	    access(all, F_OK) == 0 && named_open(environ_list, name, &n, &ignored) == 0)
 		named_set_identity(ret, n.id, n.owner);
 }
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,10 +174,14 @@ void direct_write_files(struct api *a, struct connection *c)
 
 /* ---- the audit log as it grows ---- */
 
+/*
+ * What a caller may be told of is an errand's to decide (cli/errandaudit), as with the logs of one
+ * sandbox. We look whether the file has grown, and have it read by one errand at a time.
+ */
 struct tail {
 	struct webcall *webcall;
 	struct event *timer;
-	off_t offset;
+	json_int_t offset;
 	unsigned looks;
 };
 
@@ -188,33 +191,56 @@ static void tail_done(struct tail *t)
 	free(t);
 }
 
-static void send_lines(struct tail *t, const char *path)
-{
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char bytes[65536];
-	struct stat st;
-	ssize_t n;
-	char *line = bytes, *end;
+static const struct route events_route;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+static void read_more(struct tail *t)
+{
+	struct webcall *x = t->webcall;
+	struct err ignored;
+	struct stat st;
+	json_t *args;
+
+	if (stat(x->api->audit_path, &st) < 0 || st.st_size == t->offset)
 		return;
 	if (st.st_size < t->offset)
 		t->offset = 0; /* a new file took its place */
-	n = pread(fd, bytes, sizeof(bytes) - 1, t->offset);
-	if (n <= 0)
-		return;
-	bytes[n] = '\0';
-	while ((end = strchr(line, '\n'))) {
-		cleanup_free char *event = NULL;
-
-		*end = '\0';
-		t->offset += end + 1 - line;
-		event = mem_format("id: %lld\nevent: audit\ndata: %s\n\n", (long long)t->offset,
-				   line);
-		connection_send(t->webcall->connection, event, strlen(event));
-		line = end + 1;
-	}
+	args = json_pack("{s:I}", "offset", t->offset);
+	running_done(&x->running);
+	webcall_prepare(x);
+	x->route = &events_route;
+	(void)!webcall_start(x, args, &ignored); /* too many calls: at the next look */
+	json_decref(args);
 }
+
+static void tell_lines(struct webcall *x, json_t *result)
+{
+	const json_t *error = json_object_get(result, "error");
+	struct tail *t = x->context;
+	size_t index;
+	json_t *entry;
+
+	if (error) {
+		webcall_send_event(
+			x->connection, "error",
+			json_pack("{s:O}", "message", json_object_get(error, "message")));
+		json_decref(result);
+		connection_end(x->connection); /* on_tail() releases the rest */
+		return;
+	}
+	json_array_foreach(json_object_get(result, "entries"), index, entry)
+	{
+		cleanup_free char *event =
+			mem_format("id: %" JSON_INTEGER_FORMAT "\nevent: audit\ndata: %s\n\n",
+				   json_integer_value(json_object_get(entry, "offset")),
+				   json_string_value(json_object_get(entry, "line")));
+
+		connection_send(x->connection, event, strlen(event));
+	}
+	t->offset = json_integer_value(json_object_get(result, "next_offset"));
+	json_decref(result);
+}
+
+static const struct route events_route = { .operation = OPERATION_EVENTS, .tell = tell_lines };
 
 static void on_tail(evutil_socket_t fd, short what, void *context)
 {
@@ -224,7 +250,7 @@ static void on_tail(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	if (!x->connection || x->api->connections.is_draining) {
+	if (!x->is_counted && (!x->connection || x->api->connections.is_draining)) {
 		struct connection *c = x->connection;
 
 		tail_done(t);
@@ -235,11 +261,22 @@ static void on_tail(evutil_socket_t fd, short what, void *context)
 			webcall_free(x);
 		return;
 	}
-	if (connection_unsent(x->connection) < CONNECTION_UNSENT_MAX_BYTES)
-		send_lines(t, x->api->audit_path);
-	if (++t->looks % EVENTS_ALIVE_LOOKS == 0)
+	if (!x->is_counted && connection_unsent(x->connection) < CONNECTION_UNSENT_MAX_BYTES)
+		read_more(t);
+	if (x->connection && ++t->looks % EVENTS_ALIVE_LOOKS == 0)
 		connection_send(x->connection, ": alive\n\n", 9);
 	event_add(t->timer, &later);
+}
+
+/* Digits, as we have sent them. */
+static bool read_offset(const char *text, json_int_t *ret)
+{
+	char *end;
+
+	if (strspn(text, "0123456789") != strlen(text) || !*text || strlen(text) > 18)
+		return false;
+	*ret = strtoll(text, &end, 10);
+	return true;
 }
 
 /* From now on, or from where Last-Event-ID says that a client left off. */
@@ -248,14 +285,20 @@ void direct_events(struct api *a, struct connection *c)
 	struct webcall *x = connection_user(c);
 	const char *last = head_get(&connection_request(c)->head, "last-event-id");
 	struct timeval now = { 0 };
-	struct tail *t = mem_alloc(sizeof(*t));
+	json_int_t offset = 0;
+	struct tail *t;
 	struct stat st;
 
-	*t = (struct tail){ .webcall = x };
-	t->offset = last                            ? (off_t)strtoll(last, NULL, 10)
-		    : stat(a->audit_path, &st) == 0 ? st.st_size
-						    : 0;
+	if (last && !read_offset(last, &offset)) {
+		webcall_reply_error(c, 400, "Last-Event-ID: this is no id of an event");
+		return;
+	}
+	if (!last && stat(a->audit_path, &st) == 0)
+		offset = st.st_size;
+	t = mem_alloc(sizeof(*t));
+	*t = (struct tail){ .webcall = x, .offset = offset };
 	t->timer = event_new(a->base, -1, 0, on_tail, t);
+	x->context = t;
 	x->is_tailing = true; /* lives until the timer sees that the client has gone */
 	webcall_begin_events(x);
 	connection_send(c, ": begun\n\n", 9);

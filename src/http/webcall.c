@@ -145,7 +145,8 @@ static void on_over(void *context, json_t *result)
 		return;
 	}
 	json_decref(result);
-	webcall_free(x);
+	if (!x->is_tailing) /* its timer releases it then */
+		webcall_free(x);
 }
 
 static void on_input_taken(void *context)

@@ -45,7 +45,9 @@ struct webcall {
 	char *parts[3]; /* of the path */
 	unsigned part_count;
 	struct buf output; /* both streams, as they came */
-	bool is_counted, is_raw, has_begun, is_tailing;
+	bool is_counted;   /* a call is under way */
+	bool is_raw, has_begun;
+	bool is_tailing; /* a timer holds it, and releases it: http/direct's events */
 
 	/* where one call follows another */
 	json_t *commands, *results;

@@ -303,6 +303,16 @@ static const struct operation_field entries_results[] = {
 	END,
 };
 static const struct operation_field no_params[] = { END };
+static const struct operation_field events_params[] = {
+	{ "offset", OPERATION_INTEGER, "Where to begin, in bytes.", .is_required = true,
+	  .max = INT64_MAX },
+	END,
+};
+static const struct operation_field events_results[] = {
+	{ "entries", OPERATION_OBJECTS, "Each line, and where it ends.", .is_required = true },
+	{ "next_offset", OPERATION_INTEGER, "Where to go on.", .is_required = true },
+	END,
+};
 static const struct operation_field id_params[] = {
 	{ "id", OPERATION_TEXT, "Its id, or the comment it was made with.", .is_required = true },
 	END,
@@ -413,6 +423,13 @@ static const struct operation operations[] = {
 			      "Lists what was done to a named sandbox.",
 			      OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_NO_TOOL,
 			      name_params, entries_results },
+	[OPERATION_EVENTS] = { "sandbox_events", "Show what happens",
+			       "Lists what was done to the caller's sandboxes, from an offset of "
+			       "the "
+			       "audit log on.",
+			       OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
+				       OPERATION_IS_NO_TOOL,
+			       events_params, events_results },
 	[OPERATION_EXEC_LIST] = { "sandbox_exec_list", "List long commands",
 				  "Lists commands that were started and not waited for.",
 				  OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |

@@ -39,6 +39,11 @@ teardown() {
 }
 
 # bats test_tags=once
+@test "events and logs tell each caller the same: what is about a sandbox that it may use" {
+	api "events and logs tell each caller the same: what is about a sandbox that it may use"
+}
+
+# bats test_tags=once
 @test "a page of another origin gets nothing, nor does another name for this machine" {
 	api "a page of another origin gets nothing, nor does another name for this machine"
 }

@@ -243,6 +243,73 @@ const tests = {
 		await s.end();
 	},
 
+	async 'events and logs tell each caller the same: what is about a sandbox that it may use'() {
+		writeFileSync('keys', 'alice key-of-alice\nbob key-of-bob\nops key-of-ops admin\n');
+		const cli = (...words) => spawnSync(program, words, { encoding: 'utf8' });
+		const key = (k) => ({ Authorization: `Bearer key-of-${k}` });
+		const until = async (what) => { for (let i = 0; i < 200 && !what(); i++) await wait(25); };
+		const listen = async (s, k, headers = {}) => {
+			const l = { told: '' };
+			const r = await fetch(`${s.url}/events`, { headers: { ...key(k), ...headers } });
+			assert.equal(r.status, 200);
+			l.reader = r.body.getReader();
+			(async () => { for (;;) { const { value, done } = await l.reader.read(); if (done) return; l.told += new TextDecoder().decode(value); } })().catch(() => {});
+			await until(() => l.told.includes('begun'));
+			l.events = () => [...l.told.matchAll(/^data: (.*)$/gm)].map((m) => JSON.parse(m[1]));
+			l.names = () => [...new Set(l.events().map((e) => e.sandbox))].sort();
+			return l;
+		};
+		// one that may do more than the server's callers, and one of the same name before that
+		cli('create', '--image', 'host', '--profile', 'permissive', 'reused');
+		cli('start', 'reused');
+		cli('exec', 'reused', 'echo', 'secret-of-the-old');
+		cli('remove', '-f', 'reused');
+		cli('create', '--image', 'host', '--profile', 'permissive', 'loose');
+		const s = await serve('--api-key-file', 'keys', '--profile', 'restrictive');
+		const heard = {};
+		for (const k of ['alice', 'bob', 'ops']) heard[k] = await listen(s, k);
+		assert.equal((await post(s, '/sandboxes', { name: 'hers' }, key('alice'))).status, 201);
+		assert.equal((await post(s, '/sandboxes', { name: 'his' }, key('bob'))).status, 201);
+		assert.equal((await post(s, '/sandboxes', { name: 'reused' }, key('ops'))).status, 201);
+		await post(s, '/sandboxes/hers/exec', { command: ['echo', 'secret-of-alice'] }, key('alice'));
+		assert.equal((await post(s, '/sandboxes/hers/exec', { command: ['echo', 'attempt-of-bob'] }, key('bob'))).status, 404);
+		cli('start', 'loose');
+		cli('exec', 'loose', 'echo', 'secret-of-the-user');
+		await post(s, '/run', { command: ['true'], files: { '/tmp/x': '' } }, key('alice'));
+		await post(s, '/sandboxes/his/exec', { command: ['echo', 'the-last'] }, key('bob'));
+		await until(() => heard.ops.told.includes('the-last') && heard.bob.told.includes('the-last') && heard.alice.told.includes('secret-of-alice'));
+		await wait(500);
+		assert.deepEqual(heard.alice.names(), ['hers']);
+		assert.deepEqual([...new Set(heard.alice.events().map((e) => e.owner))], ['name:alice']);
+		assert.ok(heard.alice.told.includes('secret-of-alice') && !heard.alice.told.includes('attempt-of-bob'));
+		assert.ok(heard.bob.names().includes('his') && !heard.bob.told.includes('secret-of-alice'));
+		assert.deepEqual(heard.ops.names(), ['hers', 'his', 'reused']);
+		assert.ok(!heard.ops.told.includes('secret-of-the-user'));
+		// all that is in the log, from its beginning
+		for (const k of ['alice', 'bob', 'ops']) {
+			const all = await listen(s, k, { 'Last-Event-ID': '0' });
+			await until(() => all.told.includes(k === 'alice' ? 'secret-of-alice' : 'the-last'));
+			await wait(300);
+			assert.ok(!/secret-of-the-(user|old)/.test(all.told), k);
+			assert.equal(all.told.includes('secret-of-alice'), k !== 'bob');
+			await all.reader.cancel();
+		}
+		assert.equal((await fetch(`${s.url}/events`, { headers: { ...key('ops'), 'Last-Event-ID': '-1' } })).status, 400);
+		const logs = async (name, k) => { const r = await fetch(`${s.url}/sandboxes/${name}/logs`, { headers: key(k) }); return [r.status, await r.text()]; };
+		assert.equal((await logs('loose', 'ops'))[0], 403);
+		assert.equal((await logs('hers', 'bob'))[0], 404);
+		const [status, told] = await logs('reused', 'ops');
+		assert.deepEqual([status, told.includes('"create"'), told.includes('secret-of-the-old')], [200, true, false], 'of the one that is there now');
+		// that it is gone is told, too
+		await fetch(`${s.url}/sandboxes/hers`, { method: 'DELETE', headers: key('alice') });
+		await until(() => heard.alice.told.includes('"remove"') && heard.ops.told.includes('"remove"'));
+		assert.ok(heard.alice.events().some((e) => e.type === 'remove' && e.sandbox === 'hers'));
+		assert.ok(heard.ops.events().some((e) => e.type === 'remove' && e.sandbox === 'hers'));
+		for (const k of ['alice', 'bob', 'ops']) await heard[k].reader.cancel();
+		await s.end();
+		for (const name of ['his', 'reused', 'loose']) cli('remove', '-f', name);
+	},
+
 	async 'a page of another origin gets nothing, nor does another name for this machine'() {
 		const s = await serve();
 		for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://localhost.evil.example' }])

@@ -51,7 +51,7 @@ static void check_event(const uint8_t *data, size_t size)
 	if (count > 0)
 		a.program = texts[0];
 	if (count > 1)
-		a.sandbox = texts[1];
+		a.sandbox = a.id = a.owner = texts[1];
 	if (count > 2)
 		a.result = texts[2];
 	if (count > 3)

@@ -95,12 +95,15 @@ static void a_line_is_as_documented(void **state)
 	buf_init(&line, 2 * AUDITLINE_MAX_BYTES);
 	a.argv = argv;
 	a.detail = "id 3";
+	a.id = "0123";
+	a.owner = "name:ci";
 	auditline_format(&a, &line);
 	assert_string_equal(
 		buf_text(&line),
 		"{\"time\":\"2025-03-01T12:30:00.250Z\",\"uid\":1000,\"pid\":42,\"program\":"
 		"\"bash\","
-		"\"sandbox\":\"otter\",\"type\":\"exec\",\"argv\":[\"sh\",\"-c\","
+		"\"sandbox\":\"otter\",\"id\":\"0123\",\"owner\":\"name:ci\",\"type\":\"exec\","
+		"\"argv\":[\"sh\",\"-c\","
 		"\"echo \\\"hi\\\"\\n\\u0007\\u007f\"],\"result\":\"ok\",\"detail\":\"id 3\"}\n");
 	line.len = 0;
 	a = plain;
@@ -141,12 +144,16 @@ static void what_is_written_is_read(void **state)
 	(void)state;
 	a.argv = argv;
 	a.detail = "";
+	a.id = "0123";
+	a.owner = "name:ci";
 	back = reread(&a, &line, words);
 	assert_int_equal(back.time_ms, a.time_ms);
 	assert_int_equal(back.uid, 1000);
 	assert_int_equal(back.pid, 42);
 	assert_string_equal(back.program, "bash");
 	assert_string_equal(back.sandbox, "otter");
+	assert_string_equal(back.id, "0123");
+	assert_string_equal(back.owner, "name:ci");
 	assert_int_equal(back.type, AUDITLINE_EXEC);
 	for (int i = 0; i < 3; i++)
 		assert_string_equal(back.argv[i], argv[i]);
@@ -208,7 +215,7 @@ static void long_texts_are_cut_in_their_middle(void **state)
 		cleanup_buf struct buf line, second;
 		struct auditline a = plain, back;
 
-		a.program = a.sandbox = a.result = a.detail = a.what = text;
+		a.program = a.sandbox = a.id = a.owner = a.result = a.detail = a.what = text;
 		back = reread(&a, &line, words);
 		assert_true(back.is_cut);
 		assert_non_null(strstr(back.what, "bytes left out]..."));
