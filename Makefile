@@ -117,7 +117,7 @@ OBJECTS := $(SOURCES:src/%.c=$(BUILD)/launcher/%.o)
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 LIBRARY_SOURCES := $(filter-out src/cli/main.c,$(SOURCES)) $(filter-out $(IMAGE_MAIN),$(IMAGE_ONLY)) \
-	$(filter-out $(FACE_MAINS) $(filter-out src/http/head.c src/http/keys.c,$(wildcard src/http/*.c)),$(FACE_ONLY))
+	$(filter-out $(FACE_MAINS) $(filter-out $(addprefix src/http/,head.c keys.c origin.c),$(wildcard src/http/*.c)),$(FACE_ONLY))
 UNIT_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/unit-objects/%.o)
 UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
@@ -126,7 +126,7 @@ UNIT_FLAGS := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE -fsanitize=address,undefined
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
 FUZZ_SOURCES := $(filter-out $(BUILD_ONLY) $(GATE_ONLY) $(IMAGE_MAIN) $(FACE_MAINS), \
-	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image ops mcp)))) src/http/head.c src/engine/auditline.c \
+	$(wildcard $(addsuffix /*.c,$(addprefix src/,base policy net image ops mcp)))) $(addprefix src/http/,head.c origin.c) src/engine/auditline.c \
 	src/sandbox/order.c src/sandbox/tasklog.c
 FUZZ_CC := clang
 FUZZ_FLAGS := $(COMMON_FLAGS) -Wno-unknown-warning-option -O1 -fsanitize=fuzzer,address,undefined \

@@ -23,6 +23,7 @@
 #include <strings.h>
 
 #define JSON_TYPE "application/json"
+#define RAW_TYPE "application/octet-stream"
 
 static webcall_direct_fn reply_openapi;
 
@@ -77,6 +78,18 @@ static const struct route routes[] = {
 	{ "POST", "/snapshots/{}/restore", 0, OPERATION_CHECKPOINT_LIST, args_nothing,
 	  tell_restore_target },
 };
+
+/* Of a path. */
+struct parts {
+	char *texts[3];
+	unsigned count;
+};
+
+static void free_parts(struct parts *p)
+{
+	while (p->count > 0)
+		free(p->texts[--p->count]);
+}
 
 /* Takes the parts of the path out; false: it is another path. */
 static bool matches(const char *pattern, const char *path, char *parts[3], unsigned *ret_count)
@@ -142,7 +155,7 @@ static const char *check_key(const struct api *a, const struct connection *c,
 
 	*ret_owner = NULL;
 	/* the owner of a unix socket needs no key; one that is given counts there, too */
-	if (a->keys.count == 0 || (connection_is_trusted(c) && !given))
+	if (a->keys.count == 0 || (connection_place(c)->is_unix && !given))
 		return NULL;
 	if (!given)
 		return "Missing Authorization header";
@@ -155,93 +168,77 @@ static const char *check_key(const struct api *a, const struct connection *c,
 	return NULL;
 }
 
-static bool is_local_name(const char *text)
-{
-	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
-
-	for (size_t i = 0; i < COUNT_OF(names); i++) {
-		size_t len = strlen(names[i]);
-
-		if (strncasecmp(text, names[i], len) == 0 &&
-		    (text[len] == '\0' || text[len] == ':'))
-			return true;
-	}
-	return false;
-}
-
-/*
- * A web page in the user's browser can reach this machine's loopback, under a name of its own
- * choosing. Without keys, only our own names are answered; a page of another origin never is.
- */
-static const char *check_origin(const struct api *a, const struct connection *c)
-{
-	const struct head *h = &connection_request(c)->head;
-	const char *host = head_get(h, "host"), *origin = head_get(h, "origin");
-	const char *after = origin ? strstr(origin, "://") : NULL;
-
-	if (connection_is_trusted(c))
-		return NULL;
-	if (a->keys.count == 0 && host && !is_local_name(host))
-		return "This Host is not ours";
-	if (origin && (!after || !is_local_name(after + 3)))
-		return "Requests of this origin are not allowed";
-	return NULL;
-}
-
 static enum connection_body refuse(struct connection *c, int status, const char *words)
 {
 	webcall_reply_error(c, status, words);
 	return CONNECTION_REFUSED;
 }
 
+static const char *check_origin(const struct connection *c)
+{
+	const struct head *h = &connection_request(c)->head;
+
+	return origin_check(connection_place(c),
+			    &(struct origin_claims){ .host = head_get(h, "host"),
+						     .origin = head_get(h, "origin"),
+						     .fetch_site = head_get(h, "sec-fetch-site") });
+}
+
+static enum connection_body refuse_method(struct connection *c, const struct buf *allowed)
+{
+	const struct connection_header extra[] = { { "Allow", buf_text(allowed) }, { NULL, NULL } };
+
+	webcall_reply_json(c, 405,
+			   json_pack("{s:b, s:s}", "success", 0, "error", "Method not allowed"),
+			   extra);
+	return CONNECTION_REFUSED;
+}
+
+/*
+ * A page may send form data and plain text to anyone without asking: so nothing that changes
+ * something is taken in such a form, nor in none.
+ */
+static bool is_accepted_type(const struct connection_request *r, const struct route *route,
+			     bool *ret_is_raw)
+{
+	const char *type = head_get(&r->head, "content-type");
+
+	*ret_is_raw = route->operation == OPERATION_FILE_WRITE && !route->direct && type &&
+		      strcasecmp(type, RAW_TYPE) == 0;
+	if (*ret_is_raw || strcmp(r->head.method, "GET") == 0)
+		return true;
+	return (!type && r->head.content_length == 0) || origin_is_json_type(type);
+}
+
 static enum connection_body on_head(struct connection *c, void *context)
 {
 	struct api *a = context;
 	const struct connection_request *r = connection_request(c);
-	const char *type = head_get(&r->head, "content-type");
-	char *parts[3];
-	unsigned part_count = 0;
+	const char *why = check_origin(c), *owner = NULL;
+	CLEANUP(free_parts) struct parts parts = { 0 };
 	cleanup_buf struct buf allowed;
 	const struct route *route;
-	const char *why, *owner = NULL;
+	bool is_raw = false;
 	struct webcall *x;
 
 	buf_init(&allowed, BUF_TEXT_MAX_BYTES);
 	a->request_count++;
-	why = check_origin(a, c);
 	if (why)
 		return refuse(c, 403, why);
-	route = find_route(r, parts, &part_count, &allowed);
-	if (route && !(route->flags & ROUTE_OPEN)) {
-		why = check_key(a, c, &owner);
-		if (why) {
-			while (part_count > 0)
-				free(parts[--part_count]);
-			return refuse(c, 401, why);
-		}
-	}
-	if (!route && allowed.len) {
-		const struct connection_header extra[] = { { "Allow", buf_text(&allowed) },
-							   { NULL, NULL } };
-
-		webcall_reply_json(
-			c, 405,
-			json_pack("{s:b, s:s}", "success", 0, "error", "Method not allowed"),
-			extra);
-		return CONNECTION_REFUSED;
-	}
+	route = find_route(r, parts.texts, &parts.count, &allowed);
 	if (!route)
-		return refuse(c, 404, "Not found");
+		return allowed.len ? refuse_method(c, &allowed) : refuse(c, 404, "Not found");
+	why = route->flags & ROUTE_OPEN ? NULL : check_key(a, c, &owner);
+	if (why)
+		return refuse(c, 401, why);
+	if (!is_accepted_type(r, route, &is_raw))
+		return refuse(c, 415, "Content-Type has to be " JSON_TYPE);
 	x = webcall_new(a, c, route, owner);
-	x->part_count = part_count;
-	for (unsigned i = 0; i < part_count; i++)
-		x->parts[i] = parts[i];
-	if (strcmp(r->head.method, "PUT") == 0 && type &&
-	    strcasecmp(type, "application/octet-stream") == 0) {
-		x->running.call.has_more_input = true;
-		return CONNECTION_HAND_ON;
-	}
-	return CONNECTION_COLLECT;
+	memcpy(x->parts, parts.texts, sizeof(x->parts));
+	x->part_count = parts.count;
+	parts.count = 0;
+	x->running.call.has_more_input = is_raw;
+	return is_raw ? CONNECTION_HAND_ON : CONNECTION_COLLECT;
 }
 
 static void reply_busy(struct api *a, struct connection *c, const char *words, uint64_t wait_ms)

@@ -26,7 +26,8 @@ struct connection {
 	enum connection_body body;
 	uint64_t body_left;
 	struct event *deadline; /* for a whole head, however slowly it comes */
-	bool is_paused, is_closing, is_streaming, has_request, is_trusted;
+	bool is_paused, is_closing, is_streaming, has_request;
+	const struct origin_place *place;
 	void *user;
 	struct connection_list *list;
 	struct connection *next, **link;
@@ -71,9 +72,9 @@ const struct connection_request *connection_request(const struct connection *c)
 	return &c->request;
 }
 
-bool connection_is_trusted(const struct connection *c)
+const struct origin_place *connection_place(const struct connection *c)
 {
-	return c->is_trusted;
+	return c->place;
 }
 
 void connection_set_user(struct connection *c, void *user)
@@ -443,13 +444,13 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 }
 
 void connection_serve(struct connection_list *list, struct bufferevent *transport,
-		      const struct connection_handler *handler, bool is_trusted)
+		      const struct connection_handler *handler, const struct origin_place *place)
 {
 	struct connection *c = mem_alloc(sizeof(*c));
 
 	*c = (struct connection){ .handler = *handler,
 				  .transport = transport,
-				  .is_trusted = is_trusted,
+				  .place = place,
 				  .list = list,
 				  .link = &list->first,
 				  .next = list->first };

@@ -9,6 +9,7 @@
  */
 #include "base/buf.h"
 #include "http/head.h"
+#include "http/origin.h"
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -56,10 +57,10 @@ struct connection_list {
 	bool is_draining;
 };
 
-/* Takes the transport. `is_trusted`: it needs no key, its owner was checked. */
+/* Takes the transport; `place`, where it came in, is borrowed for as long as the server lives. */
 void connection_serve(struct connection_list *list, struct bufferevent *transport,
-		      const struct connection_handler *handler, bool is_trusted);
-bool connection_is_trusted(const struct connection *c);
+		      const struct connection_handler *handler, const struct origin_place *place);
+const struct origin_place *connection_place(const struct connection *c);
 /* No more requests: idle ones are closed, the others after their answer. */
 void connection_drain(struct connection_list *list);
 

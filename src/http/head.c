@@ -136,6 +136,9 @@ static int read_length(struct head *h)
 
 static int judge(struct head *h)
 {
+	/* what is decided by */
+	static const char *const once[] = { "host", "origin", "authorization", "content-type",
+					    "sec-fetch-site" };
 	const char *coding = head_get(h, "transfer-encoding");
 	const char *connection = head_get(h, "connection");
 	const char *expect = head_get(h, "expect");
@@ -149,8 +152,11 @@ static int judge(struct head *h)
 			return -501;
 		h->is_chunked = true;
 	}
-	if (count(h, "host") > 1 || (h->is_kept_alive && count(h, "host") == 0))
+	if (h->is_kept_alive && count(h, "host") == 0)
 		return BAD;
+	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++)
+		if (count(h, once[i]) > 1)
+			return BAD;
 	if (connection && strcasestr(connection, "close"))
 		h->is_kept_alive = false;
 	if (expect) {

@@ -3,8 +3,8 @@
  * head - the head of an HTTP/1.1 request, read strictly.
  *
  * Pure. What two programs could read in two ways is refused: bare line feeds, folded lines, spaces
- * before a colon, two lengths, a length beside a transfer coding, more than one Host. Hostile:
- * every byte.
+ * before a colon, two lengths, a length beside a transfer coding, more than one Host, Origin, key
+ * or type. Hostile: every byte.
  */
 #include <stdbool.h>
 #include <stddef.h>

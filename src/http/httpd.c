@@ -47,7 +47,7 @@
 
 struct listening {
 	struct server *server;
-	bool is_unix;
+	struct origin_place place;
 };
 
 struct server {
@@ -111,17 +111,17 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	(void)address;
 	(void)len;
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if ((l->is_unix && !is_owner(fd)) ||
-	    s->api.connections.count >= CONNECTIONS_MAX + (l->is_unix ? OWNERS_SPARE : 0)) {
+	if ((l->place.is_unix && !is_owner(fd)) ||
+	    s->api.connections.count >= CONNECTIONS_MAX + (l->place.is_unix ? OWNERS_SPARE : 0)) {
 		(void)close(fd);
 		return;
 	}
-	transport = make_transport(s, fd, l->is_unix);
+	transport = make_transport(s, fd, l->place.is_unix);
 	if (!transport) {
 		(void)close(fd);
 		return;
 	}
-	connection_serve(&s->api.connections, transport, &handler, l->is_unix);
+	connection_serve(&s->api.connections, transport, &handler, &l->place);
 }
 
 /* Out of descriptors: whoever waits waits a little longer. */
@@ -132,6 +132,13 @@ static void on_accept_trouble(struct evconnlistener *listener, void *context)
 	(void)usleep(10000);
 }
 
+static bool is_loopback(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
 static void add_listener(struct server *s, const struct sockaddr *address, socklen_t len,
 			 const char *where, bool is_unix)
 {
@@ -140,7 +147,11 @@ static void add_listener(struct server *s, const struct sockaddr *address, sockl
 
 	if (s->listener_count == LISTENERS_MAX)
 		fail("more than %u places to listen at", LISTENERS_MAX);
-	*l = (struct listening){ s, is_unix };
+	*l = (struct listening){ s, { .is_unix = is_unix, .is_tls = s->tls && !is_unix } };
+	if (!is_unix) {
+		memcpy(&l->place.address, address, len);
+		l->place.is_loopback = is_loopback(&l->place.address);
+	}
 	listener = evconnlistener_new_bind(s->api.base, on_accept, l,
 					   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
 						   LEV_OPT_REUSEABLE,
@@ -173,13 +184,6 @@ static void listen_unix(struct server *s, const char *path)
 	s->unix_paths[s->listener_count] = mem_dup(path);
 	add_listener(s, (struct sockaddr *)&address, sizeof(address), path, true);
 	(void)umask(old);
-}
-
-static bool is_loopback(const struct sockaddr_storage *a)
-{
-	if (a->ss_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
 }
 
 static void listen_tcp(struct server *s, const char *where)

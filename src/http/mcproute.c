@@ -356,14 +356,9 @@ static void on_post_gone(void *context)
 void mcproute_post(struct api *a, struct connection *c)
 {
 	const struct connection_request *r = connection_request(c);
-	const char *type = head_get(&r->head, "content-type");
 	struct post *p;
 	json_t *message;
 
-	if (!type || strncasecmp(type, JSON_TYPE, strlen(JSON_TYPE)) != 0) {
-		refuse(c, 415, CODE_REQUEST, "Content-Type has to be application/json", NULL);
-		return;
-	}
 	if (r->body.len == 0) {
 		refuse(c, 400, CODE_PARSE, "the body is empty", NULL);
 		return;

@@ -311,12 +311,36 @@ const tests = {
 	},
 
 	async 'a page of another origin gets nothing, nor does another name for this machine'() {
-		const s = await serve();
-		for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://localhost.evil.example' }])
-			assert.equal((await post(s, '/run', { command: ['true'] }, headers)).status, 403);
-		assert.equal((await post(s, '/run', { command: ['true'] }, { Origin: `http://localhost:${s.port}` })).status, 200);
-		for (const host of ['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example'])
-			assert.equal(status((await raw(s.port, `GET /sandboxes HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).got), 403);
+		const local = path.join(process.cwd(), 's.sock');
+		const s = await serve('--listen', `unix:${local}`);
+		const own = [`http://localhost:${s.port}`, `http://127.0.0.1:${s.port}`, `http://[::1]:${s.port}`, `HTTP://LOCALHOST:${s.port}`];
+		const foreign = ['http://evil.example', 'null', '', 'http://localhost.evil.example', 'http://localhost:3000', 'http://localhost', `https://localhost:${s.port}`, `http://localhost:${s.port}.evil.example`,
+			`http://localhost:${s.port}@evil.example`, `http://evil.example/http://localhost:${s.port}`, `http://localhost:${s.port}/`, `http://user@localhost:${s.port}`, `http://localhost:0${s.port}`, `localhost:${s.port}`, `http://127.0.0.2:${s.port}`];
+		const ask = (more, { socket, host = 'localhost', where = '/run', method = 'POST', body = '{"command":["echo","ran"]}', type = 'application/json' } = {}) => new Promise((done, fail) => {
+			const c = socket ? net.connect(socket) : net.connect(s.port, '127.0.0.1');
+			let got = '';
+			c.on('data', (d) => { got += d; }).on('error', fail).on('close', () => done([status(got), got.includes('ran\\n')]));
+			c.write(`${method} ${where} HTTP/1.1\r\n${host === null ? '' : `Host: ${host}\r\n`}${type ? `Content-Type: ${type}\r\n` : ''}Content-Length: ${body.length}\r\n${more}Connection: close\r\n\r\n${body}`);
+		});
+		for (const origin of foreign) assert.deepEqual(await ask(`Origin: ${origin}\r\n`), [403, false], origin);
+		for (const origin of own) assert.deepEqual(await ask(`Origin: ${origin}\r\n`), [200, true], origin);
+		for (const site of ['cross-site', 'same-site', 'nonsense']) assert.deepEqual(await ask(`Sec-Fetch-Site: ${site}\r\n`), [403, false], site);
+		for (const site of ['same-origin', 'none']) assert.deepEqual(await ask(`Sec-Fetch-Site: ${site}\r\n`), [200, true], site);
+		for (const host of ['evil.example', `evil.example:${s.port}`, '127.0.0.1.evil.example', 'localhost.evil.example', 'localhost:1@evil.com', `localhost:${s.port}@evil.com`, 'localhost:1', `localhost:${s.port}x`, 'localhost:', 'localhost/', '[::1', '[::1]x', '::1', '[localhost]', '127.1', '', '127.0.0.2'])
+			assert.deepEqual(await ask('', { host }), [403, false], host);
+		for (const host of ['localhost', `localhost:${s.port}`, `LocalHost:${s.port}`, `127.0.0.1:${s.port}`, `[::1]:${s.port}`]) assert.deepEqual(await ask('', { host }), [200, true], host);
+		// the socket is no origin, and has no name but those that programs make up for it
+		for (const origin of [...foreign, ...own]) assert.deepEqual(await ask(`Origin: ${origin}\r\n`, { socket: local }), [403, false], origin);
+		for (const host of ['evil.example', 'localhost:1@evil.com', 'localhost.evil.example', 'unix.evil.example', '']) assert.deepEqual(await ask('', { socket: local, host }), [403, false], host);
+		for (const host of ['localhost', 'localhost:18888', '127.0.0.1:1', 'unix', 'agentkernel']) assert.deepEqual(await ask('', { socket: local, host }), [200, true], host);
+		// what a page can send without being asked for
+		for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/plain; x=application/json', 'application/jsonx', 'application/json, text/plain', 'application/json; charset=utf-16', ''])
+			for (const where of ['/run', '/run/stream', '/batch/run', '/sandboxes', '/sandboxes/x/start', '/sandboxes/x/files', '/mcp', '/snapshots'])
+				assert.deepEqual(await ask('', { where, type }), [415, false], `${where} ${type}`);
+		assert.deepEqual(await ask('', { where: '/sandboxes/x/files/f', method: 'PUT', type: 'text/plain' }), [415, false]);
+		assert.deepEqual(await ask('', { where: '/sandboxes/x', method: 'DELETE', type: 'text/plain' }), [415, false]);
+		for (const type of ['application/json', 'Application/JSON', 'application/json;charset=UTF-8', 'application/json; charset="utf-8"']) assert.deepEqual(await ask('', { type }), [200, true], type);
+		assert.equal(JSON.parse(spawnSync('curl', ['-sS', '--unix-socket', local, '-H', 'Content-Type: application/json', '-d', '{"command":["echo","ran"]}', 'http://localhost/run'], { encoding: 'utf8' }).stdout).data.output, 'ran\n');
 		await s.end();
 	},
 
@@ -338,7 +362,10 @@ const tests = {
 			['GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
 			[`GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 414],
 			[`GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(40000)}\r\n\r\n`, 431],
-			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n', 413],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n', 413],
+			['GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n\r\n', 400],
+			['GET /health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n', 400],
+			['POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n', 400],
 		];
 		for (const [bytes, expected] of cases) {
 			const r = await raw(s.port, bytes);
@@ -352,11 +379,11 @@ const tests = {
 
 	async 'mistakes are told with the right status'() {
 		const s = await serve();
-		const code = async (method, where, body) => (await fetch(s.url + where, { method, body })).status;
+		const code = async (method, where, body) => (await fetch(s.url + where, { method, body, headers: body ? { 'Content-Type': 'application/json' } : {} })).status;
 		assert.equal(await code('GET', '/nope'), 404);
 		assert.equal(await code('DELETE', '/run'), 405);
 		assert.equal((await fetch(`${s.url}/run`)).headers.get('allow'), 'POST');
-		const bad = await fetch(`${s.url}/run`, { method: 'POST', body: '{"a":\n x' });
+		const bad = await fetch(`${s.url}/run`, { method: 'POST', body: '{"a":\n x', headers: { 'Content-Type': 'application/json; charset=utf-8' } });
 		assert.deepEqual([bad.status, /line 2, column/.test((await bad.json()).error)], [400, true]);
 		assert.equal(await code('POST', '/run', '{}'), 400);
 		assert.equal(await code('POST', '/run', '{"command":[]}'), 400);
@@ -422,7 +449,7 @@ const tests = {
 		}).length;
 		for (const where of ['/run', '/run/stream']) {
 			const stop = new AbortController();
-			const asked = fetch(s.url + where, { method: 'POST', body: JSON.stringify({ command: ['sleep', mark] }), signal: stop.signal }).then((r) => r.text());
+			const asked = fetch(s.url + where, { method: 'POST', body: JSON.stringify({ command: ['sleep', mark] }), headers: { 'Content-Type': 'application/json' }, signal: stop.signal }).then((r) => r.text());
 			for (let i = 0; i < 200 && processes() === 0; i++) await wait(25);
 			assert.equal(processes(), 1);
 			stop.abort();
@@ -455,7 +482,7 @@ const tests = {
 		const deaf = net.connect(s.port, '127.0.0.1');
 		deaf.pause();
 		const body = JSON.stringify({ command: 'head -c 300000000 /dev/zero | tr "\\0" x', timeout_ms: 20000 });
-		deaf.write(`POST /run/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+		deaf.write(`POST /run/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
 		await wait(1000);
 		assert.equal((await (await post(s, '/run', { command: ['echo', 'x'] })).json()).data.output, 'x\n');
 		const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]);
@@ -480,7 +507,7 @@ const tests = {
 		const where = path.join(process.cwd(), 's.sock');
 		const s = await serve('--api-key-file', 'keys', '--listen', `unix:${where}`);
 		assert.equal(statSync(where).mode & 0o777, 0o600);
-		const answer = await new Promise((done) => http.get({ socketPath: where, path: '/sandboxes', headers: { Host: 'anything' } }, (r) => { r.resume(); done(r.statusCode); }));
+		const answer = await new Promise((done) => http.get({ socketPath: where, path: '/sandboxes', headers: { Host: 'localhost' } }, (r) => { r.resume(); done(r.statusCode); }));
 		assert.equal(answer, 200);
 		await s.end();
 		assert.equal(existsSync(where), false);
@@ -706,7 +733,7 @@ const tests = {
 			await wait(50);
 			assert.ok(i < 199, 'calls that nobody waits for still run');
 		}
-		assert.equal((await fetch(`${s.url}/sandboxes/busy/files/x`, { method: 'PUT', body: '{}' })).status, 400);
+		assert.equal((await fetch(`${s.url}/sandboxes/busy/files/x`, { method: 'PUT', body: '{}', headers: { 'Content-Type': 'application/json' } })).status, 400);
 		const batch = await (await post(s, '/mcp', [1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: ['echo', String(id)] } } })))).json();
 		assert.deepEqual(batch.map((b) => [b.id, b.result.structuredContent.stdout]).sort(), [[1, '1\n'], [2, '2\n']]);
 		assert.equal((await post(s, '/mcp', [{ jsonrpc: '2.0', method: 'notifications/x' }])).status, 202);
