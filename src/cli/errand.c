@@ -239,6 +239,7 @@ static int collect(const struct errand *w, struct opts_settings *s, struct err *
 		    0 ||
 	    add(s, POLICY_NETWORK, network, "network", e) < 0 ||
 	    add(s, POLICY_MEMORY, errand_text(w, "memory"), "memory", e) < 0 ||
+	    add(s, POLICY_CPUS, errand_text(w, "cpus"), "cpus", e) < 0 ||
 	    add(s, POLICY_WORKDIR, errand_text(w, "cwd"), "cwd", e) < 0)
 		return -1;
 	return 0;
@@ -258,7 +259,8 @@ static void lower_limits(struct errand *w)
 
 	if (!errand_text(w, "memory"))
 		lower(&p->memory_bytes, most->memory_bytes);
-	lower(&p->cpus_milli, most->cpus_milli);
+	if (!errand_text(w, "cpus"))
+		lower(&p->cpus_milli, most->cpus_milli);
 	lower(&p->pids_count, most->pids_count);
 	lower(&p->disk_bytes, most->disk_bytes);
 	lower(&p->nofile_count, most->nofile_count);

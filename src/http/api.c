@@ -261,6 +261,44 @@ static void start_stream(struct webcall *x, const json_t *args)
 				     timestamp_format(timestamp_now_ms(), time)));
 }
 
+/* False: it was answered. Where no members are expected there are none. */
+static bool read_body(struct connection *c, const struct webcall *x, json_t **ret)
+{
+	const char *first;
+
+	if (x->running.call.has_more_input ||
+	    (!(x->route->flags & ROUTE_BODY) && connection_request(c)->body.len == 0))
+		return true;
+	if (!webcall_read_body(c, ret))
+		return false;
+	if (x->route->flags & ROUTE_BODY || (json_is_object(*ret) && json_object_size(*ret) == 0))
+		return true;
+	first = json_object_iter_key(json_object_iter(*ret));
+	if (first) {
+		cleanup_free char *words = mem_format("there is no parameter '%.60s' here", first);
+
+		webcall_reply_error(c, 400, words);
+	} else {
+		webcall_reply_error(c, 400, "the body is not an object");
+	}
+	json_decref(*ret);
+	return false;
+}
+
+static void tell_not_started(struct webcall *x, const struct err *e)
+{
+	if (!x->has_begun) {
+		webcall_reply_error(x->connection,
+				    e->code == ERR_INVALID ? 400
+				    : e->code == ERR_LIMIT ? 413
+							   : 500,
+				    e->msg);
+		return;
+	}
+	webcall_send_event(x->connection, "error", json_pack("{s:s}", "message", e->msg));
+	connection_end(x->connection);
+}
+
 static void on_request(struct connection *c, void *context)
 {
 	struct api *a = context;
@@ -282,8 +320,7 @@ static void on_request(struct connection *c, void *context)
 		reply_busy(a, c, e.msg, wait_ms);
 		return;
 	}
-	if (x->route->flags & ROUTE_BODY && !x->running.call.has_more_input &&
-	    !webcall_read_body(c, &body))
+	if (!read_body(c, x, &body))
 		return;
 	if (x->route->args(x, body, &args, &e) < 0) {
 		webcall_reply_error(
@@ -292,19 +329,8 @@ static void on_request(struct connection *c, void *context)
 	} else {
 		if (x->route->flags & ROUTE_STREAM && json_object_get(args, "command"))
 			start_stream(x, args);
-		if (webcall_start(x, args, &e) < 0) {
-			if (x->has_begun) {
-				webcall_send_event(c, "error",
-						   json_pack("{s:s}", "message", e.msg));
-				connection_end(c);
-			} else {
-				webcall_reply_error(c,
-						    e.code == ERR_INVALID ? 400
-						    : e.code == ERR_LIMIT ? 413
-									  : 500,
-						    e.msg);
-			}
-		}
+		if (webcall_start(x, args, &e) < 0)
+			tell_not_started(x, &e);
 	}
 	json_decref(args);
 	json_decref(body);

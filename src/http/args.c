@@ -7,48 +7,92 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- arguments ---- */
+/* ---- bodies ---- */
 
-static void copy_members(json_t *to, const json_t *from, const char *const *names)
+enum alias_kind {
+	ALIAS_SAME,    /* the same value under another name */
+	ALIAS_TEXT,    /* a number there, a text here */
+	ALIAS_ROOT,    /* true: the user is root */
+	ALIAS_NOTHING, /* a flag that changes nothing here */
+	ALIAS_REFUSED, /* the user's to give, not a caller's to take */
+};
+
+/* Words of the published SDK, and of other servers of its API. */
+static const struct alias {
+	enum operation_id operation;
+	const char *name;
+	enum alias_kind kind;
+	const char *as;
+} aliases[] = {
+	{ OPERATION_RUN, "fast", ALIAS_NOTHING, NULL }, /* every run takes the shortest way */
+	{ OPERATION_RUN, "workdir", ALIAS_SAME, "cwd" },
+	{ OPERATION_RUN, "vcpus", ALIAS_TEXT, "cpus" },
+	{ OPERATION_RUN, "memory_mb", ALIAS_SAME, "memory" },
+	{ OPERATION_CREATE, "vcpus", ALIAS_TEXT, "cpus" },
+	{ OPERATION_CREATE, "memory_mb", ALIAS_SAME, "memory" },
+	{ OPERATION_CREATE, "source_url", ALIAS_REFUSED, NULL },
+	{ OPERATION_CREATE, "source_ref", ALIAS_REFUSED, NULL },
+	{ OPERATION_CREATE, "volumes", ALIAS_REFUSED, NULL },
+	{ OPERATION_CREATE, "secrets", ALIAS_REFUSED, NULL },
+	{ OPERATION_CREATE, "secret_files", ALIAS_REFUSED, NULL },
+	{ OPERATION_EXEC, "workdir", ALIAS_SAME, "cwd" },
+	{ OPERATION_EXEC, "sudo", ALIAS_ROOT, "user" },
+	{ OPERATION_EXEC_START, "workdir", ALIAS_SAME, "cwd" },
+	{ OPERATION_EXEC_START, "sudo", ALIAS_ROOT, "user" },
+	{ OPERATION_CHECKPOINT, "name", ALIAS_SAME, "comment" },
+	{ OPERATION_CHECKPOINT, "sandbox", ALIAS_SAME, "name" },
+};
+
+static const struct alias *find_alias(enum operation_id id, const char *name)
 {
-	for (; *names; names++)
-		if (json_object_get(from, *names))
-			(void)json_object_set(to, *names, json_object_get(from, *names));
+	for (size_t i = 0; i < COUNT_OF(aliases); i++)
+		if (aliases[i].operation == id && strcmp(aliases[i].name, name) == 0)
+			return &aliases[i];
+	return NULL;
 }
 
-static int expect_object(const json_t *body, struct err *e)
+/* A parameter that was given twice, by two names or by the path, would mean two things. */
+static int put(json_t *args, const char *name, json_t *value, struct err *e)
 {
-	return json_is_object(body) ? 0 : err_set(e, ERR_INVALID, "the body is not an object");
+	if (json_object_get(args, name)) {
+		json_decref(value);
+		return err_set(e, ERR_INVALID, "%s: it is given twice", name);
+	}
+	return json_object_set_new(args, name, value);
 }
 
-int args_run(struct webcall *x, json_t *body, json_t **ret, struct err *e)
+static int put_alias(json_t *args, const struct alias *a, json_t *value, struct err *e)
 {
-	static const char *const names[] = {
-		"command", "image", "profile", "compatibility_mode", "network", "memory",
-		"cwd",     "env",   "files",   "timeout_ms",         "stdin",   NULL
-	};
-
-	if (expect_object(body, e) < 0)
-		return -1;
-	*ret = json_object();
-	copy_members(*ret, body, names);
-	x->running.call.on_output =
-		x->route->flags & ROUTE_STREAM ? webcall_on_streamed : webcall_on_combined;
-	return 0;
+	switch (a->kind) {
+	case ALIAS_SAME:
+		return put(args, a->as, json_incref(value), e);
+	case ALIAS_TEXT:
+		if (!json_is_integer(value))
+			return err_set(e, ERR_INVALID, "%s: a whole number is expected", a->name);
+		return put(args, a->as,
+			   json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value)), e);
+	case ALIAS_ROOT:
+	case ALIAS_NOTHING:
+		if (!json_is_boolean(value))
+			return err_set(e, ERR_INVALID, "%s: true or false is expected", a->name);
+		return a->kind == ALIAS_ROOT && json_is_true(value)
+			       ? put(args, a->as, json_string("root"), e)
+			       : 0;
+	case ALIAS_REFUSED:
+		break;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "%s: a caller cannot have what only the user can give",
+		       a->name);
 }
 
 /* "env" is an object, or a list of "K=V". */
-static int add_env(json_t *args, const json_t *env, struct err *e)
+static int put_env(json_t *args, json_t *env, struct err *e)
 {
 	json_t *map, *entry;
 	size_t index;
 
-	if (!env)
-		return 0;
-	if (json_is_object(env))
-		return json_object_set(args, "env", (json_t *)(uintptr_t)env);
 	if (!json_is_array(env))
-		return err_set(e, ERR_INVALID, "env: an object or a list is expected");
+		return put(args, "env", json_incref(env), e);
 	map = json_object();
 	json_array_foreach(env, index, entry)
 	{
@@ -62,62 +106,85 @@ static int add_env(json_t *args, const json_t *env, struct err *e)
 		}
 		(void)json_object_set_new(map, key, json_string(text + len + 1));
 	}
-	(void)json_object_set_new(args, "env", map);
+	return put(args, "env", map, e);
+}
+
+/* Adds the body to what the path says. Takes `args`, also on failure. */
+static int read_body(enum operation_id id, const json_t *body, json_t *args, json_t **ret,
+		     struct err *e)
+{
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(body)) {
+		json_decref(args);
+		return err_set(e, ERR_INVALID, "the body is not an object");
+	}
+	json_object_foreach((json_t *)(uintptr_t)body, key, value)
+	{
+		const struct alias *alias = find_alias(id, key);
+		int r = alias                     ? put_alias(args, alias, value, e)
+			: strcmp(key, "env") == 0 ? put_env(args, value, e)
+						  : put(args, key, json_incref(value), e);
+
+		if (r < 0) {
+			json_decref(args);
+			return -1;
+		}
+	}
+	*ret = args;
 	return 0;
+}
+
+int args_expect_only(const json_t *body, const char *name, json_type kind, size_t max, json_t **ret,
+		     struct err *e)
+{
+	json_t *found = json_object_get(body, name), *value;
+	const char *key;
+
+	json_object_foreach((json_t *)(uintptr_t)body, key,
+			    value) if (strcmp(key, name) !=
+				       0) return err_set(e, ERR_INVALID,
+							 "there is no parameter '%.60s' here", key);
+	if (!found || json_typeof(found) != kind ||
+	    (kind == JSON_ARRAY ? json_array_size(found) : json_object_size(found)) > max)
+		return err_set(e, ERR_INVALID, "%s: %s is expected, of at most %zu", name,
+			       kind == JSON_ARRAY ? "a list" : "an object", max);
+	*ret = found;
+	return 0;
+}
+
+/* ---- arguments ---- */
+
+static void take_output(struct webcall *x)
+{
+	x->running.call.on_output =
+		x->route->flags & ROUTE_STREAM ? webcall_on_streamed : webcall_on_combined;
+}
+
+int args_run(struct webcall *x, json_t *body, json_t **ret, struct err *e)
+{
+	take_output(x);
+	return read_body(OPERATION_RUN, body, json_object(), ret, e);
+}
+
+int args_batched(const json_t *item, json_t **ret, struct err *e)
+{
+	return read_body(OPERATION_RUN, item, json_object(), ret, e);
 }
 
 int args_exec(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
-	static const char *const names[] = {
-		"command", "cwd", "user", "timeout_ms", "stdin", NULL
-	};
-	json_t *args;
-
-	if (expect_object(body, e) < 0)
-		return -1;
-	args = json_pack("{s:s}", "name", x->parts[0]);
-	copy_members(args, body, names);
-	if (x->route->operation == OPERATION_EXEC_START)
-		(void)json_object_del(args, "stdin");
-	if (json_object_get(body, "workdir"))
-		(void)json_object_set(args, "cwd", json_object_get(body, "workdir"));
-	if (json_is_true(json_object_get(body, "sudo")))
-		(void)json_object_set_new(args, "user", json_string("root"));
-	if (add_env(args, json_object_get(body, "env"), e) < 0) {
-		json_decref(args);
-		return -1;
-	}
+	take_output(x);
 	x->commands = json_incref(json_object_get(body, "command"));
-	x->running.call.on_output =
-		x->route->flags & ROUTE_STREAM ? webcall_on_streamed : webcall_on_combined;
-	*ret = args;
-	return 0;
+	return read_body(x->route->operation, body, json_pack("{s:s}", "name", x->parts[0]), ret,
+			 e);
 }
 
 int args_create(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
-	static const char *const names[] = {
-		"name",       "image",  "profile", "compatibility_mode",
-		"network",    "memory", "cwd",     "env",
-		"timeout_ms", "ttl_ms", "labels",  NULL
-	};
-	static const char *const refused[] = { "source_url", "volumes", "secrets", "secret_files" };
-	json_t *args;
-
 	(void)x;
-	if (expect_object(body, e) < 0)
-		return -1;
-	for (size_t i = 0; i < COUNT_OF(refused); i++)
-		if (json_object_get(body, refused[i]))
-			return err_set(e, ERR_UNSUPPORTED,
-				       "%s: a caller cannot have what only the user can give",
-				       refused[i]);
-	args = json_object();
-	copy_members(args, body, names);
-	if (json_object_get(body, "memory_mb"))
-		(void)json_object_set(args, "memory", json_object_get(body, "memory_mb"));
-	*ret = args;
-	return 0;
+	return read_body(OPERATION_CREATE, body, json_object(), ret, e);
 }
 
 int args_name(struct webcall *x, json_t *body, json_t **ret, struct err *e)
@@ -160,10 +227,7 @@ int args_detached(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 
 int args_extend(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
-	if (!json_is_string(json_object_get(body, "by")))
-		return err_set(e, ERR_INVALID, "by: a duration is expected, such as '30m'");
-	*ret = json_pack("{s:s, s:O}", "name", x->parts[0], "by", json_object_get(body, "by"));
-	return 0;
+	return read_body(OPERATION_EXTEND, body, json_pack("{s:s}", "name", x->parts[0]), ret, e);
 }
 
 int args_snapshot(struct webcall *x, json_t *body, json_t **ret, struct err *e)
@@ -172,14 +236,12 @@ int args_snapshot(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 
 	if (!json_is_string(json_object_get(body, "sandbox")))
 		return err_set(e, ERR_INVALID, "sandbox: a string is expected");
-	*ret = json_pack("{s:O}", "name", json_object_get(body, "sandbox"));
 	if (json_is_string(name)) {
-		(void)json_object_set(*ret, "comment", (json_t *)(uintptr_t)name);
 		x->part_count = 2;
 		x->parts[0] = mem_dup("");
 		x->parts[1] = mem_dup(json_string_value(name));
 	}
-	return 0;
+	return read_body(OPERATION_CHECKPOINT, body, json_object(), ret, e);
 }
 
 int args_id(struct webcall *x, json_t *body, json_t **ret, struct err *e)
@@ -234,22 +296,10 @@ int args_file_read(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 
 int args_file_write(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
-	json_t *encoding = json_object_get(body, "encoding");
-
+	if (!x->running.call.has_more_input)
+		return read_body(OPERATION_FILE_WRITE, body, file_args(x), ret, e);
 	*ret = file_args(x);
-	if (x->running.call.has_more_input) {
-		(void)json_object_set_new(*ret, "content", json_string(""));
-		return 0;
-	}
-	if (!json_is_string(json_object_get(body, "content"))) {
-		json_decref(*ret);
-		*ret = NULL;
-		return err_set(e, ERR_INVALID, "content: a string is expected");
-	}
-	(void)json_object_set(*ret, "content", json_object_get(body, "content"));
-	if (encoding)
-		(void)json_object_set(*ret, "encoding", encoding);
-	return 0;
+	return json_object_set_new(*ret, "content", json_string(""));
 }
 
 int args_file(struct webcall *x, json_t *body, json_t **ret, struct err *e)

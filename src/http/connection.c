@@ -9,6 +9,7 @@
 #include "http/connection.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <event2/buffer.h>
@@ -235,7 +236,19 @@ static int hex(char c)
 				      : -1;
 }
 
-/* Decoded, empty parts left out. NULL: a NUL, a bad escape, or "..". */
+static bool is_utf8(const char *text, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		size_t n = json_utf8_len(text + at, len - at);
+
+		if (n == 0)
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+/* Decoded, empty parts left out. NULL: a NUL, a bad escape, or what no JSON can hold. */
 static char *decode_path(const char *text, size_t len)
 {
 	char *out = mem_alloc(len + 2);
@@ -263,7 +276,10 @@ static char *decode_path(const char *text, size_t len)
 	while (n > 1 && out[n - 1] == '/')
 		n--;
 	out[n] = '\0';
-	return out;
+	if (is_utf8(out, n))
+		return out;
+	free(out);
+	return NULL;
 }
 
 static bool read_target(struct connection *c)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "http/args.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -85,21 +86,21 @@ static void run_next(struct webcall *x)
 	json_t *item = json_array_get(x->commands, x->next_command);
 	struct err e = { 0 };
 	uint64_t wait_ms = 0;
-	json_t *args;
+	json_t *args = NULL;
 
 	if (!item) {
 		webcall_reply_data(x->connection, 200, json_pack("{s:O}", "results", x->results));
 		return;
 	}
 	x->next_command++;
-	args = json_pack("{s:O?}", "command", json_object_get(item, "command"));
 	running_done(&x->running);
 	webcall_prepare(x);
 	buf_done(&x->output);
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	x->running.call.on_output = webcall_on_combined;
 	x->route = &batch_route;
-	if (webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
+	if (args_batched(item, &args, &e) < 0 ||
+	    webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
 		    0 ||
 	    webcall_start(x, args, &e) < 0) {
 		(void)json_array_append_new(x->results,
@@ -133,42 +134,43 @@ static void tell_one_run(struct webcall *x, json_t *result)
 
 static const struct route batch_route = { .operation = OPERATION_RUN, .tell = tell_one_run };
 
+/* The member of that name; NULL: it was answered. A new reference. */
+static json_t *read_only_member(struct connection *c, const char *name, json_type kind, size_t max)
+{
+	json_t *body = NULL, *found = NULL;
+	struct err e = { 0 };
+
+	if (!webcall_read_body(c, &body))
+		return NULL;
+	if (args_expect_only(body, name, kind, max, &found, &e) < 0)
+		webcall_reply_error(c, 400, e.msg);
+	json_incref(found);
+	json_decref(body);
+	return found;
+}
+
 void direct_batch(struct api *a, struct connection *c)
 {
 	struct webcall *x = connection_user(c);
-	json_t *body = NULL, *commands;
+	json_t *commands = read_only_member(c, "commands", JSON_ARRAY, API_BATCH_MAX);
 
 	(void)a;
-	if (!webcall_read_body(c, &body))
+	if (!commands)
 		return;
-	commands = json_object_get(body, "commands");
-	if (!json_is_array(commands) || json_array_size(commands) > API_BATCH_MAX) {
-		json_decref(body);
-		webcall_reply_error(c, 400, "commands: a list is expected, of at most 64");
-		return;
-	}
-	x->commands = json_incref(commands);
+	x->commands = commands;
 	x->results = json_array();
-	json_decref(body);
 	run_next(x);
 }
 
 void direct_write_files(struct api *a, struct connection *c)
 {
 	struct webcall *x = connection_user(c);
-	json_t *body = NULL, *files;
+	json_t *files = read_only_member(c, "files", JSON_OBJECT, OPERATION_FILES_MAX);
 
 	(void)a;
-	if (!webcall_read_body(c, &body))
+	if (!files)
 		return;
-	files = json_object_get(body, "files");
-	if (!json_is_object(files) || json_object_size(files) > OPERATION_FILES_MAX) {
-		json_decref(body);
-		webcall_reply_error(c, 400, "files: an object is expected, of at most 256");
-		return;
-	}
-	x->commands = json_incref(files);
-	json_decref(body);
+	x->commands = files;
 	write_next(x);
 }
 

@@ -54,6 +54,7 @@ static const char *const signals[] = { "TERM", "KILL", "INT", "HUP", NULL };
 		  "Preset for one agent's needs; it cannot exceed what the server allows.",        \
 		  .choices = modes },                                                              \
 		{ "network", OPERATION_FLAG, "false: no network. true: as the server allows." },   \
+		{ "cpus", OPERATION_TEXT, "Processors: '2', '0.5'." },                             \
 	{                                                                                          \
 		"memory", OPERATION_AMOUNT, "Memory limit: '512MiB', '2GiB', or a number of MiB."  \
 	}

@@ -59,6 +59,11 @@ teardown() {
 }
 
 # bats test_tags=once
+@test "a member that nobody knows is refused and named, and the SDK's own words are known" {
+	api "a member that nobody knows is refused and named, and the SDK's own words are known"
+}
+
+# bats test_tags=once
 @test "words that look like options are words" {
 	api "words that look like options are words"
 }

@@ -400,6 +400,41 @@ const tests = {
 		await s.end();
 	},
 
+	async 'a member that nobody knows is refused and named, and the SDK\'s own words are known'() {
+		const s = await serve();
+		const said = async (where, body, method = 'POST') => {
+			const r = await fetch(s.url + where, { method, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } });
+			const text = await r.text();
+			return [r.status, text];
+		};
+		assert.equal((await said('/sandboxes', { name: 'box' }))[0], 201);
+		for (const [where, body, named, method] of [['/run', { command: ['true'], timeot_ms: 5 }, 'timeot_ms'], ['/run', { command: ['true'], user: 'root' }, 'user'], ['/run', { command: ['true'], volumes: ['/:/x'] }, 'volumes'],
+			['/sandboxes', { name: 'x', lables: {} }, 'lables'], ['/sandboxes', { name: 'x', user: 'root' }, 'user'], ['/sandboxes/box/exec', { command: ['true'], timeot_ms: 5 }, 'timeot_ms'], ['/sandboxes/box/exec', { command: ['true'], image: 'x' }, 'image'],
+			['/sandboxes/box/exec', { command: ['true'], name: 'other' }, 'name'], ['/sandboxes/box/exec/detach', { command: ['true'], stdin: 'x' }, 'stdin'], ['/sandboxes/box/extend', { by: '1h', to: 'x' }, 'to'],
+			['/sandboxes/box/files/tmp/f', { content: 'x', mode: 7 }, 'mode', 'PUT'], ['/sandboxes/box/files/tmp/f', { content: 'x', path: '/etc/x' }, 'path', 'PUT'], ['/sandboxes/box/files', { files: {}, more: 1 }, 'more'],
+			['/batch/run', { commands: [], more: 1 }, 'more'], ['/snapshots', { sandbox: 'box', more: 1 }, 'more'], ['/sandboxes/box/stop', { timeout: 5 }, 'timeout'], ['/sandboxes/box', { force: true }, 'force', 'DELETE'],
+			['/run', { command: ['true'], workdir: '/', cwd: '/tmp' }, 'cwd'], ['/run', { command: ['true'], fast: 'yes' }, 'fast']]) {
+			const [status, text] = await said(where, body, method);
+			assert.deepEqual([status, text.includes(named)], [400, true], `${where} ${JSON.stringify(body)}: ${text}`);
+		}
+		assert.match((await said('/run', { command: ['true'], timeot_ms: 5 }))[1], /did you mean 'timeout_ms'/);
+		assert.match((await said('/run/stream', { command: ['true'], timeot_ms: 5 }))[1], /event: error\ndata: .*timeot_ms/);
+		assert.match((await said('/batch/run', { commands: [{ command: ['true'], timeot_ms: 5 }] }))[1], /timeot_ms/);
+		for (const refused of ['volumes', 'secrets', 'secret_files', 'source_url', 'source_ref']) assert.equal((await said('/sandboxes', { name: 'x', [refused]: ['a'] }))[0], 422, refused);
+		assert.equal((await said('/sandboxes/box/stop', {}))[0], 200);
+		assert.equal((await said('/sandboxes', { name: 'small', vcpus: 1, memory_mb: 128 }))[0], 201);
+		const info = JSON.parse(spawnSync(program, ['info', '--json', 'small'], { encoding: 'utf8' }).stdout);
+		assert.match(`${info.policy.cpus} ${info.policy.memory}`, /^1 .*128/);
+		assert.equal((await said('/sandboxes/small/exec', { command: ['sh', '-c', 'echo $A; pwd'], env: ['A=b'], workdir: '/tmp', sudo: false }))[0], 200);
+		assert.equal((await fetch(`${s.url}/sandboxes/%ff`)).status, 400);
+		for (const name of ['box', 'small']) await fetch(`${s.url}/sandboxes/${name}`, { method: 'DELETE' });
+		await s.end();
+		const strict = await serve('--cpus', '1');
+		assert.equal((await post(strict, '/run', { command: ['true'], vcpus: 8 })).status, 403, 'asked for and more than the ceiling');
+		assert.equal((await post(strict, '/run', { command: ['true'] })).status, 200);
+		await strict.end();
+	},
+
 	async 'words that look like options are words'() {
 		const s = await serve();
 		const said = async (where, body) => {
