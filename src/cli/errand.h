@@ -81,7 +81,7 @@ ERR_CHECKED int errand_resolve(struct errand *w, const char *command, struct err
 uint64_t errand_timeout_ms(const struct errand *w);
 /* May this caller use that sandbox? */
 ERR_CHECKED int errand_check_sandbox(const struct errand *w, const char *name, struct err *e);
-/* May it remove that checkpoint? One without a policy was imported, by the user. */
+/* May it use that checkpoint? One without a policy was imported, by the user. */
 ERR_CHECKED int errand_check_checkpoint(const struct errand *w, const char *id, struct err *e);
 /* The same as for a sandbox, and it runs afterwards. */
 ERR_CHECKED int errand_need_running(const struct errand *w, const char *name, struct err *e);

@@ -173,27 +173,53 @@ int errandsandbox_checkpoint(struct errand *w, struct json *j, struct err *e)
 	return 0;
 }
 
-/* By its id, or by the comment that a program gave it as a name; the latest of these. */
-static int find_checkpoint(const struct errand *w, const char *id, const char *sandbox,
+/*
+ * By its id, or by a comment that no other has; a text in the form of an id is never a comment: who
+ * may comment could choose it. `sandbox` NULL: of any; else of the very one, by its id: what
+ * another of the same name had on its disk is not for this one to see. NULL: none, and `e`.
+ */
+static const struct checkpoint *pick_checkpoint(const struct checkpoint_list *list,
+						const char *text, const struct named *sandbox,
+						struct err *e)
+{
+	const struct checkpoint *found = NULL;
+	bool is_by_id = checkpoint_is_id(text);
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct checkpoint *c = &list->entries[i];
+		const char *own = is_by_id ? c->id : c->comment;
+
+		if (!own || strcmp(own, text) != 0 || !named_is_visible(c->owner) ||
+		    (sandbox && (!c->sandbox_id || strcmp(c->sandbox_id, sandbox->id) != 0)))
+			continue;
+		if (found) {
+			(void)err_set(e, ERR_INVALID,
+				      "several checkpoints have the comment '%s': use an id", text);
+			return NULL;
+		}
+		found = c;
+	}
+	if (!found)
+		(void)err_set(e, ERR_NOT_FOUND, "no checkpoint '%s'", text);
+	return found;
+}
+
+static int find_checkpoint(const struct errand *w, const char *text, const char *name,
 			   char ret[CHECKPOINT_ID_BYTES + 1], struct err *e)
 {
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+	CLEANUP(named_done) struct named n;
+	const struct checkpoint *c;
 
-	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0)
+	named_init(&n);
+	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0 ||
+	    (name && named_open(w->environ_list, name, &n, e) < 0))
 		return -1;
-	for (size_t i = list.count; i-- > 0;) {
-		const struct checkpoint *c = &list.entries[i];
-
-		if (!named_is_visible(c->owner))
-			continue;
-		if (strcmp(c->id, id) != 0 && (!c->comment || strcmp(c->comment, id) != 0))
-			continue;
-		if (sandbox && strcmp(c->sandbox, sandbox) != 0)
-			continue; /* what another one had on its disk is not this one's to see */
-		(void)snprintf(ret, CHECKPOINT_ID_BYTES + 1, "%s", c->id);
-		return sandbox ? 0 : errand_check_checkpoint(w, c->id, e);
-	}
-	return err_set(e, ERR_NOT_FOUND, "no checkpoint '%s'", id);
+	c = pick_checkpoint(&list, text, name ? &n : NULL, e);
+	if (!c || errand_check_checkpoint(w, c->id, e) < 0)
+		return -1;
+	(void)snprintf(ret, CHECKPOINT_ID_BYTES + 1, "%s", c->id);
+	return 0;
 }
 
 /* The policy of a sandbox does not come from its checkpoints: it stays as it is. */
@@ -340,12 +366,19 @@ static void add_checkpoint(struct json *j, const struct checkpoint *c)
 int errandsandbox_checkpoint_list(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+	const char *text = errand_text(w, "id");
+	const struct checkpoint *only = NULL;
 
 	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0)
 		return -1;
+	if (text) {
+		only = pick_checkpoint(&list, text, NULL, e);
+		if (!only)
+			return -1;
+	}
 	json_open_array(j, "entries");
 	for (size_t i = 0; i < list.count; i++)
-		if (named_is_visible(list.entries[i].owner))
+		if (named_is_visible(list.entries[i].owner) && (!only || only == &list.entries[i]))
 			add_checkpoint(j, &list.entries[i]);
 	json_close_array(j);
 	return 0;

@@ -69,7 +69,7 @@ void checkpoint_done(struct checkpoint *c)
 
 /* ---- records ---- */
 
-static bool is_id(const char *text)
+bool checkpoint_is_id(const char *text)
 {
 	return strlen(text) == CHECKPOINT_ID_BYTES &&
 	       strspn(text, "0123456789abcdef") == CHECKPOINT_ID_BYTES;
@@ -125,7 +125,7 @@ int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	cleanup_fd int dir_fd = -1;
 
-	if (!is_id(id))
+	if (!checkpoint_is_id(id))
 		return say_missing(id, e);
 	if (open_dir(environ_list, &dir_fd, e) < 0 || read_record(dir_fd, id, &c, e) < 0)
 		return -1;
@@ -274,7 +274,7 @@ int checkpoint_list(char *const *environ_list, const char *sandbox, struct check
 	if (open_listing(environ_list, &dir, e) < 0)
 		return -1;
 	while ((errno = 0, entry = readdir(dir)))
-		if (is_id(entry->d_name))
+		if (checkpoint_is_id(entry->d_name))
 			add_entry(ret, dirfd(dir), entry->d_name, sandbox);
 	sys = errno;
 	(void)closedir(dir);
@@ -544,7 +544,7 @@ int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
 	struct named_identity who = { 0 };
 	cleanup_fd int dir_fd = -1;
 
-	if (!is_id(id))
+	if (!checkpoint_is_id(id))
 		return say_missing(id, e);
 	if (open_dir(environ_list, &dir_fd, e) < 0)
 		return -1;

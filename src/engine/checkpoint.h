@@ -30,6 +30,7 @@ struct checkpoint {
 	uint64_t bytes, entries; /* of the highest layer */
 	bool has_disk_limit;
 };
+bool checkpoint_is_id(const char *text);    /* in its form; it need not be there */
 void checkpoint_done(struct checkpoint *c); /* may run twice, and on a zeroed struct */
 
 struct checkpoint_list {

@@ -31,11 +31,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HEADER_BYTES 32768u
 #define ARCHIVE_MAX_BYTES (1ull << 40)
 #define PIECE_BYTES 65536u
+#define TEMPORARY_PREFIX ".agentkernel-checkpoint-"
 
 struct header {
 	char *sandbox, *comment, *image, *image_digest;
@@ -149,29 +151,75 @@ static int write_all(char *const *environ_list, const struct checkpoint *c, int 
 	return r;
 }
 
-/* Under another name until it is whole. */
+/* The directory that the file goes to, and its name there. */
+static int open_target(const char *file, int *ret_dir_fd, const char **ret_name, struct err *e)
+{
+	const char *slash = strrchr(file, '/');
+	cleanup_free char *dir = !slash          ? mem_dup(".")
+				 : slash == file ? mem_dup("/")
+						 : mem_dup_bytes(file, (size_t)(slash - file));
+	int fd;
+
+	*ret_name = slash ? slash + 1 : file;
+	if (!**ret_name)
+		return err_set(e, ERR_INVALID, "'%s' is not the name of a file", file);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", dir);
+	*ret_dir_fd = fd;
+	return 0;
+}
+
+/*
+ * Under another name until it is whole: one that nobody can foresee, and that is not there yet, so
+ * that what others may have put into the directory is never written to. The rename takes the place
+ * of a file or link of the name; it does not follow one.
+ */
 int checkpointfile_export(char *const *environ_list, const char *id, const char *file,
 			  struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	cleanup_free char *temporary = mem_format("%s.part", file);
-	cleanup_fd int out_fd = -1;
+	char temporary[sizeof(TEMPORARY_PREFIX) + NAMED_ID_BYTES], random[NAMED_ID_BYTES + 1];
+	cleanup_fd int out_fd = -1, dir_fd = -1;
+	const char *name = NULL;
 
-	if (checkpoint_open(environ_list, id, &c, e) < 0)
+	if (checkpoint_open(environ_list, id, &c, e) < 0 ||
+	    open_target(file, &dir_fd, &name, e) < 0)
 		return -1;
-	out_fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	named_random_id(random);
+	(void)snprintf(temporary, sizeof(temporary), TEMPORARY_PREFIX "%s", random);
+	out_fd =
+		openat(dir_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out_fd < 0)
-		return err_sys(e, errno, "write '%s'", temporary);
+		return err_sys(e, errno, "write '%s'", file);
 	if (write_all(environ_list, &c, out_fd, e) == 0) {
-		if (rename(temporary, file) == 0)
+		if (renameat(dir_fd, temporary, dir_fd, name) == 0)
 			return 0;
 		(void)err_sys(e, errno, "write '%s'", file);
 	}
-	(void)unlink(temporary);
+	(void)unlinkat(dir_fd, temporary, 0);
 	return -1;
 }
 
 /* ---- in ---- */
+
+/*
+ * What is shown and sorted by later. A clock elsewhere may be ahead: a time that is still to come
+ * is now, so that no file can be the latest for ever.
+ */
+static int check_header(struct header *h, struct err *e)
+{
+	uint64_t now_s = (uint64_t)time(NULL);
+
+	if (named_check_name(h->sandbox, e) < 0)
+		return -1;
+	if (h->comment && strlen(h->comment) > CHECKPOINT_COMMENT_MAX_BYTES)
+		return err_set(e, ERR_LIMIT, "a comment has at most %u bytes",
+			       CHECKPOINT_COMMENT_MAX_BYTES);
+	if (h->created_s > now_s)
+		h->created_s = now_s;
+	return 0;
+}
 
 static int read_header(int in_fd, struct header *ret, struct err *e)
 {
@@ -187,7 +235,7 @@ static int read_header(int in_fd, struct header *ret, struct err *e)
 	if (!ret->is_whole || !ret->sandbox || !ret->image || !ret->parts ||
 	    keyrows_list_count(ret->parts) > NAMED_LAYERS_MAX)
 		return err_set(e, ERR_CORRUPT, "the checkpoint file is incomplete");
-	return 0;
+	return check_header(ret, e);
 }
 
 /* A process that gives so many bytes of the file, for the helper to read. */

@@ -73,9 +73,9 @@ static const struct route routes[] = {
 	{ "GET", "/snapshots", 0, OPERATION_CHECKPOINT_LIST, args_nothing, tell_snapshots },
 	{ "POST", "/snapshots", ROUTE_BODY, OPERATION_CHECKPOINT, args_snapshot,
 	  tell_snapshot_made },
-	{ "GET", "/snapshots/{}", 0, OPERATION_CHECKPOINT_LIST, args_nothing, tell_snapshot },
+	{ "GET", "/snapshots/{}", 0, OPERATION_CHECKPOINT_LIST, args_id, tell_snapshot },
 	{ "DELETE", "/snapshots/{}", 0, OPERATION_CHECKPOINT_REMOVE, args_id, tell_snapshot_gone },
-	{ "POST", "/snapshots/{}/restore", 0, OPERATION_CHECKPOINT_LIST, args_nothing,
+	{ "POST", "/snapshots/{}/restore", 0, OPERATION_CHECKPOINT_LIST, args_id,
 	  tell_restore_target },
 };
 

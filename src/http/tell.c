@@ -325,33 +325,13 @@ void tell_snapshots(struct webcall *x, json_t *result)
 	json_decref(result);
 }
 
-static const json_t *find_snapshot(const json_t *result, const char *name)
-{
-	const json_t *found = NULL, *s;
-	size_t index;
-
-	json_array_foreach(json_object_get(result, "entries"), index, s)
-	{
-		const char *comment = json_string_value(json_object_get(s, "comment"));
-
-		if (strcmp(json_string_value(json_object_get(s, "id")), name) == 0 ||
-		    (comment && strcmp(comment, name) == 0))
-			found = s;
-	}
-	return found;
-}
-
+/* The one that was asked for: which that is the errand has decided. */
 void tell_snapshot(struct webcall *x, json_t *result)
 {
-	const json_t *s;
-
 	if (!webcall_take_success(x, result))
 		return;
-	s = find_snapshot(result, x->parts[0]);
-	if (s)
-		webcall_reply_data(x->connection, 200, snapshot_data(s));
-	else
-		webcall_reply_error(x->connection, 404, "No such snapshot");
+	webcall_reply_data(x->connection, 200,
+			   snapshot_data(json_array_get(json_object_get(result, "entries"), 0)));
 	json_decref(result);
 }
 
@@ -382,12 +362,7 @@ void tell_restore_target(struct webcall *x, json_t *result)
 
 	if (!webcall_take_success(x, result))
 		return;
-	s = find_snapshot(result, x->parts[0]);
-	if (!s) {
-		json_decref(result);
-		webcall_reply_error(x->connection, 404, "No such snapshot");
-		return;
-	}
+	s = json_array_get(json_object_get(result, "entries"), 0);
 	args = json_pack("{s:O, s:O}", "name", json_object_get(s, "sandbox"), "id",
 			 json_object_get(s, "id"));
 	json_decref(result);

@@ -303,7 +303,10 @@ static const struct operation_field entries_results[] = {
 	{ "entries", OPERATION_OBJECTS, "One object each.", .is_required = true },
 	END,
 };
-static const struct operation_field no_params[] = { END };
+static const struct operation_field checkpoint_list_params[] = {
+	{ "id", OPERATION_TEXT, "Only this one: its id, or a comment that no other has." },
+	END,
+};
 static const struct operation_field events_params[] = {
 	{ "offset", OPERATION_INTEGER, "Where to begin, in bytes.", .is_required = true,
 	  .max = INT64_MAX },
@@ -315,7 +318,8 @@ static const struct operation_field events_results[] = {
 	END,
 };
 static const struct operation_field id_params[] = {
-	{ "id", OPERATION_TEXT, "Its id, or the comment it was made with.", .is_required = true },
+	{ "id", OPERATION_TEXT, "Its id, or the comment it was made with, if no other has that.",
+	  .is_required = true },
 	END,
 };
 
@@ -437,10 +441,10 @@ static const struct operation operations[] = {
 					  OPERATION_IS_NO_TOOL,
 				  name_params, entries_results },
 	[OPERATION_CHECKPOINT_LIST] = { "checkpoint_list", "List checkpoints",
-					"Lists the checkpoints of all sandboxes.",
+					"Lists the checkpoints of all sandboxes, or one.",
 					OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
 						OPERATION_IS_NO_TOOL,
-					no_params, entries_results },
+					checkpoint_list_params, entries_results },
 	[OPERATION_CHECKPOINT_REMOVE] = { "checkpoint_remove", "Remove a checkpoint",
 					  "Removes one checkpoint.",
 					  OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, id_params,

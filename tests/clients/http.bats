@@ -159,6 +159,11 @@ teardown() {
 }
 
 # bats test_tags=once
+@test "a checkpoint is of one sandbox and not of a name, and ids win over comments" {
+	api "a checkpoint is of one sandbox and not of a name, and ids win over comments"
+}
+
+# bats test_tags=once
 @test "of many at once each gets its own answer" {
 	api "of many at once each gets its own answer"
 }

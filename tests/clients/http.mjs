@@ -634,6 +634,49 @@ const tests = {
 		cli('remove', '--force', 'roomy');
 	},
 
+	async 'a checkpoint is of one sandbox and not of a name, and ids win over comments'() {
+		const cli = (...words) => spawnSync(program, words, { encoding: 'utf8' });
+		// the disk of a sandbox that could do more, and is gone
+		cli('create', '--image', 'host', '--profile', 'permissive', 'box');
+		cli('start', 'box');
+		cli('exec', 'box', 'sh', '-c', 'echo secret >/var/tmp/secret');
+		const loose = cli('checkpoint', 'create', 'box', '--comment', 'before').stdout.trim();
+		assert.match(loose, /^[0-9a-f]{12}$/);
+		cli('remove', '-f', 'box');
+		const s = await serve('--profile', 'restrictive');
+		const get = async (where) => { const r = await fetch(s.url + where); return [r.status, (await r.json()).data]; };
+		assert.equal((await post(s, '/sandboxes', { name: 'box' })).status, 201);
+		const tool = async (name, args) => (await (await post(s, '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })).json()).result;
+		for (const id of [loose, 'before']) {
+			assert.equal((await post(s, `/snapshots/${id}/restore`, {})).status, 404, id);
+			assert.match(JSON.stringify(await tool('sandbox_restore', { name: 'box', id })), /no checkpoint/, id);
+		}
+		assert.equal((await post(s, '/sandboxes/box/exec', { command: ['cat', '/var/tmp/secret'] })).status, 409);
+		// its own is
+		await post(s, '/sandboxes/box/exec', { command: ['sh', '-c', 'echo one >/var/tmp/f'] });
+		const first = (await (await post(s, '/snapshots', { sandbox: 'box', name: 'named' })).json()).data.image_tag;
+		await post(s, '/sandboxes/box/exec', { command: ['sh', '-c', 'echo two >/var/tmp/f'] });
+		// a comment that is another's id
+		const second = (await (await post(s, '/snapshots', { sandbox: 'box', name: first })).json()).data.image_tag;
+		assert.equal((await get(`/snapshots/${first}`))[1].image_tag, first);
+		assert.equal((await post(s, `/snapshots/${first}/restore`, {})).status, 200);
+		assert.equal((await (await post(s, '/sandboxes/box/exec', { command: ['cat', '/var/tmp/f'] })).json()).data.output, 'one\n');
+		assert.equal((await fetch(`${s.url}/snapshots/${first}`, { method: 'DELETE' })).status, 200);
+		assert.deepEqual((await get('/snapshots'))[1].map((n) => n.image_tag).sort(), [loose, second].sort(), 'the one of that id went');
+		assert.equal((await fetch(`${s.url}/snapshots/${first}`, { method: 'DELETE' })).status, 404, 'and the comment is not taken for it');
+		// a comment that two have
+		const twins = [];
+		for (let i = 0; i < 2; i++) twins.push((await (await post(s, '/snapshots', { sandbox: 'box', name: 'twin' })).json()).data.image_tag);
+		assert.equal((await get('/snapshots/twin'))[0], 400);
+		assert.equal((await fetch(`${s.url}/snapshots/twin`, { method: 'DELETE' })).status, 400);
+		assert.equal((await post(s, '/snapshots/twin/restore', {})).status, 400);
+		assert.equal((await fetch(`${s.url}/snapshots/${twins[0]}`, { method: 'DELETE' })).status, 200);
+		assert.equal((await post(s, '/snapshots/twin/restore', {})).status, 200);
+		await s.end();
+		cli('remove', '-f', 'box');
+		cli('checkpoint', 'remove', loose, second, twins[1]);
+	},
+
 	async 'of many at once each gets its own answer'() {
 		const s = await serve();
 		await Promise.all([...Array(8).keys()].map(async (client) => {

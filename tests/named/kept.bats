@@ -122,6 +122,76 @@ checkpoint() {
 	fails_with 125 nosuch
 }
 
+# Another name, time or comment in a checkpoint's file: rewrite FROM TO KEY VALUE
+rewrite() {
+	python3 - "$@" <<-'PY'
+	import sys
+	source, target, key, value = sys.argv[1:]
+	data = open(source, "rb").read()
+	rows = data[16:16 + int(data[:15])].split(b"\0")[:-1]
+	rows = [r for r in rows if not r.startswith(key.encode() + b"=")] + [key.encode() + b"=" + value.encode()]
+	text = b"".join(r + b"\0" for r in rows)
+	open(target, "wb").write((b"%015d\0" % len(text) + text).ljust(32768, b"\0") + data[32768:])
+	PY
+	chmod 644 "$2"
+}
+
+@test "a file's sandbox has a name that could be one, and its time is not to come" {
+	ak create origin
+	id=$(checkpoint origin)
+	ak checkpoint export "$id" "$W/file"
+	rewrite "$W/file" "$W/named" sandbox other
+	new=$(ak checkpoint import "$W/named")
+	[[ "$(ak checkpoint list --json)" == *'"sandbox":"other"'* ]]
+	for name in '../origin' 'UPPER' 'a b' '' "$(printf 'x\033[2J')" "$(printf '%064d' 0)"; do
+		rewrite "$W/file" "$W/bad" sandbox "$name"
+		run ak checkpoint import "$W/bad"
+		[ "$status" -eq 125 ] || { echo "$name: $output"; false; }
+		[[ "$output" != *$'\033'* ]]
+	done
+	rewrite "$W/file" "$W/long" comment "$(printf '%01025d' 0)"
+	run ak checkpoint import "$W/long"
+	fails_with 125 "a comment has at most"
+	rewrite "$W/file" "$W/later" created 4102444800
+	later=$(ak checkpoint import "$W/later")
+	python3 -c 'import json, sys, time; assert all(c["created"] <= time.time() for c in json.loads(sys.argv[1]))' "$(ak checkpoint list --json)"
+	ak checkpoint remove "$id" "$new" "$later"
+}
+
+@test "an export goes to a file of its own, whatever lies where it may be written meanwhile" {
+	ak create exported
+	id=$(checkpoint exported)
+	mkdir "$W/open"
+	chmod 1777 "$W/open"
+	echo canary >"$W/canary"
+	chmod 666 "$W/canary"
+	# what another user would have put there: the old names, as links and as files
+	ln -s "$W/canary" "$W/open/file.part"
+	ln -s "$W/canary" "$W/open/file"
+	: >"$W/open/second.part"
+	chmod 666 "$W/open/second.part"
+	[ "${AS:-root}" != user ] || chown -h 12345:12345 "$W/open/file"
+	ak checkpoint export "$id" "$W/open/file"
+	ak checkpoint export "$id" "$W/open/second"
+	[ "$(cat "$W/canary")" = canary ]
+	[ -L "$W/open/file.part" ]
+	[ ! -L "$W/open/file" ]
+	[ "$(stat -c %a "$W/open/file" "$W/open/second" | sort -u)" = 600 ]
+	[ ! -s "$W/open/second.part" ]
+	[ "$(find "$W/open" -mindepth 1 | wc -l)" -eq 4 ]
+	(cd "$W/open" && ak checkpoint export "$id" third)
+	new=$(ak checkpoint import "$W/open/third")
+	run ak checkpoint export "$id" "$W/open/"
+	fails_with 125 "not the name of a file"
+	run ak checkpoint export "$id" "$W/nosuch/file"
+	fails_with 125 "nosuch"
+	mkdir "$W/taken"
+	run ak checkpoint export "$id" "$W/taken"
+	[ "$status" -eq 125 ]
+	[ -z "$(find "$W" -name '.agentkernel-checkpoint-*')" ]
+	ak checkpoint remove "$id" "$new"
+}
+
 @test "--disk ends writing at its limit, and nothing else; or is refused in words" {
 	run ak create small --disk 32M
 	if [ "$status" -ne 0 ]; then
