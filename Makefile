@@ -84,7 +84,7 @@ PLUGIN_HEADER := $(BUILD)/gen/plugin_texts.h
 
 # What is in the gate alone, with libevent and c-ares; what the two programs share.
 GATE_ONLY := $(addprefix src/net/,gate.c flow.c flowcheck.c flowstate.c lane.c dial.c resolve.c nameserver.c confine.c)
-GATE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c clock.c hash.c wall.c) \
+GATE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c parse.c file.c clock.c hash.c wall.c) \
 	$(addprefix src/policy/,address.c domain.c egress.c) \
 	$(filter-out $(GATE_ONLY) $(CALL_LISTS) src/net/netns.c,$(wildcard src/net/*.c))
 GATE_OBJECTS := $(patsubst src/%.c,$(BUILD)/gate/%.o,$(GATE_ONLY) $(GATE_SHARED))
@@ -95,7 +95,7 @@ GATE_LIBRARIES := -levent_core -lcares
 IMAGE_FOR_ALL := $(addprefix src/image/,reference.c record.c)
 IMAGE_MAIN := src/image/tool.c
 IMAGE_ONLY := $(filter-out $(IMAGE_FOR_ALL) $(CALL_LISTS),$(wildcard src/image/*.c))
-IMAGE_SHARED := $(addprefix src/base/,err.c mem.c buf.c parse.c file.c path.c clock.c hash.c json.c suggest.c sweep.c keyrows.c wall.c) \
+IMAGE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c parse.c file.c path.c clock.c hash.c json.c suggest.c sweep.c keyrows.c wall.c) \
 	$(wildcard src/base/toml*.c $(IMAGE_FOR_ALL))
 IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHARED))
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
@@ -104,7 +104,7 @@ IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 # do what is asked.
 FACE_MAINS := src/mcp/server.c src/http/httpd.c
 FACE_ONLY := $(wildcard src/mcp/*.c src/http/*.c src/ops/*.c)
-FACE_SHARED := $(addprefix src/base/,err.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c timestamp.c) \
+FACE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c timestamp.c) \
 	$(addprefix src/policy/,operation.c ratelimit.c)
 FACE_OBJECTS := $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/ops/%,$(FACE_ONLY)) $(FACE_SHARED))
 MCP_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/mcp/%,$(FACE_ONLY)))

@@ -1,6 +1,8 @@
 /* err - one way to fail; see err.h. */
 #include "base/err.h"
 
+#include "base/shown.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,42 +68,10 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
-/*
- * How many bytes of UTF-8 make a character that a terminal only shows; 0 for none. Not shown but
- * obeyed are U+0080..U+009F (U+009B is "ESC [") and those that turn the direction of text.
- */
-static size_t shown_length(const unsigned char *p)
-{
-	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-	if (len == 1)
-		return p[0] >= ' ' && p[0] != 0x7f;
-	for (size_t i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xc2 && p[1] < 0xa0) || p[0] > 0xf4)
-		return 0;
-	if (p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) ||
-			     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
-		return 0;
-	return len;
-}
-
-void err_sanitize_text(char *text)
-{
-	for (char *p = text; *p;) {
-		size_t len = shown_length((const unsigned char *)p);
-
-		if (len == 0)
-			*p = '?';
-		p += len ? len : 1;
-	}
-}
-
 void err_sanitize(struct err *e)
 {
 	if ((int)e->code <= ERR_NONE || e->code >= ERR_CODE_COUNT)
 		e->code = ERR_SYSTEM;
 	e->msg[sizeof(e->msg) - 1] = '\0';
-	err_sanitize_text(e->msg);
+	shown_replace(e->msg);
 }

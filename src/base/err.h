@@ -47,6 +47,6 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 int err_sys(struct err *e, int sys, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes a struct that came from another process safe to read: known code, terminated text. */
+/* Makes a struct that came from another process safe to read: known code, terminated text that a
+ * terminal only shows (base/shown). */
 void err_sanitize(struct err *e);
-void err_sanitize_text(char *text); /* the same for other words that a terminal will show */

@@ -1,6 +1,8 @@
 /* json - writing JSON; see json.h. */
 #include "base/json.h"
 
+#include "base/shown.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,38 +12,6 @@
 void json_init(struct json *j, struct buf *out)
 {
 	*j = (struct json){ .out = out };
-}
-
-size_t json_utf8_len(const char *text, size_t left)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	size_t len;
-	unsigned char low = 0x80, high = 0xbf; /* range of the second byte */
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		len = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
-		len = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		len = 4;
-	else
-		return 0;
-	if (p[0] == 0xe0)
-		low = 0xa0; /* overlong */
-	else if (p[0] == 0xed)
-		high = 0x9f; /* surrogates */
-	else if (p[0] == 0xf0)
-		low = 0x90; /* overlong */
-	else if (p[0] == 0xf4)
-		high = 0x8f; /* above U+10FFFF */
-	if (left < len || p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < len; i++)
-		if (p[i] < 0x80 || p[i] > 0xbf)
-			return 0;
-	return len;
 }
 
 /* By hand: an output may be megabytes of these. */
@@ -76,6 +46,12 @@ static void add_escaped(struct buf *out, unsigned char c)
 	}
 }
 
+/* U+0080 to U+009F, which a terminal obeys: two bytes, of which the second is the number. */
+static bool is_c1(const unsigned char *p, const unsigned char *end)
+{
+	return p[0] == 0xc2 && end - p > 1 && p[1] >= 0x80 && p[1] < 0xa0;
+}
+
 static void add_string(struct buf *out, const char *bytes, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
@@ -88,12 +64,15 @@ static void add_string(struct buf *out, const char *bytes, size_t len)
 
 		/* a run that needs no escape goes out in one piece */
 		while (p < end && *p >= ' ' && *p != '"' && *p != '\\' && *p != 0x7f &&
-		       (n = json_utf8_len((const char *)p, (size_t)(end - p))) > 0)
+		       !is_c1(p, end) &&
+		       (n = shown_utf8_len((const char *)p, (size_t)(end - p))) > 0)
 			p += n;
 		buf_add(out, plain, (size_t)(p - plain));
 		if (p == end)
 			break;
-		if (*p < 0x80)
+		if (is_c1(p, end))
+			add_control(out, *++p);
+		else if (*p < 0x80)
 			add_escaped(out, *p);
 		else
 			buf_add_text(out, REPLACEMENT);

@@ -4,7 +4,8 @@
  *
  * The launcher prints a result and is done; it never reads JSON (the helpers that do use
  * jansson). Values are appended to a buf in order; commas and nesting are kept right here.
- * Text may hold any bytes: what is not valid UTF-8 becomes U+FFFD, so the output always is.
+ * Text may hold any bytes: what is not valid UTF-8 becomes U+FFFD, so the output always is, and
+ * control characters, U+0080 to U+009F too, are escaped.
  */
 #include "base/buf.h"
 
@@ -18,9 +19,6 @@ struct json {
 	unsigned depth;
 	bool has_item[JSON_DEPTH_MAX]; /* the open object or array at this depth is not empty */
 };
-
-/* How many of the `left` bytes the UTF-8 character at `text` takes; 0: it is none (RFC 3629). */
-size_t json_utf8_len(const char *text, size_t left);
 
 void json_init(struct json *j, struct buf *out);
 

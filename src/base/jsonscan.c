@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/jsonwalk.h"
+#include "base/shown.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ int jsonscan_err(const struct jsonscan_text *t, const char *at, enum err_code co
 	(void)err_set(e, code, "%s%s:%u:%u: %s", is_cut ? "..." : "",
 		      is_cut ? t->name + name_len - JSONSCAN_NAME_MAX_BYTES : t->name, line, column,
 		      words);
-	err_sanitize_text(e->msg);
+	shown_replace(e->msg);
 	return -1;
 }
 
@@ -115,7 +116,7 @@ static int check_utf8(const struct scan *s, struct err *e)
 	const char *at = s->at;
 
 	while (at < s->end) {
-		size_t len = json_utf8_len(at, (size_t)(s->end - at));
+		size_t len = shown_utf8_len(at, (size_t)(s->end - at));
 
 		if (len == 0)
 			return jsonscan_err(s->text, at, ERR_INVALID, e, "not UTF-8: byte 0x%02x",

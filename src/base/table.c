@@ -2,6 +2,7 @@
 #include "base/table.h"
 
 #include "base/mem.h"
+#include "base/shown.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -55,9 +56,7 @@ void table_add_row(struct table *t, const char *const *cells)
 		char *cell = mem_dup(cells[column]);
 		size_t width;
 
-		for (char *p = cell; *p; p++)
-			if ((unsigned char)*p < ' ' || *p == 0x7f)
-				*p = '?';
+		shown_replace(cell);
 		width = screen_width(cell);
 		if (width > t->width[column])
 			t->width[column] = width;

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/shown.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/follower.h"
@@ -140,7 +141,7 @@ static void format_line(struct reading *r, const struct auditline *a, struct buf
 	buf_addf(&line, "  %s", a->result);
 	if (a->detail)
 		buf_addf(&line, " (%s)", a->detail);
-	err_sanitize_text(line.bytes);
+	shown_replace(line.bytes);
 	buf_addf(out, "%s\n", buf_text(&line));
 }
 

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/commands.h"
@@ -92,6 +93,7 @@ static void format(const struct request *r, const struct err *too_much, const st
 		buf_addf(out, "%s: ok, your own\n", c->user_path);
 	if (c->project_path)
 		buf_addf(out, "%s: ok%s\n", c->project_path, trust);
+	shown_replace_lines(out->bytes, out->len);
 	if (!c->user_path && !c->project_path)
 		buf_add_text(out, "no configuration file counts here ('agentkernel init' writes "
 				  "one)\n");

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/networkview.h"
 #include "cli/request.h"
@@ -26,6 +27,7 @@ static void format_text(const struct networkview_answer *a, struct buf *out)
 		buf_addf(out, "to allow it: %s\n", buf_text(&a->fix));
 	if (a->note)
 		buf_addf(out, "note: %s\n", a->note);
+	shown_replace_lines(out->bytes, out->len);
 }
 
 static void format_json(const struct networkview_answer *a, struct buf *out)

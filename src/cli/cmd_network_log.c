@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
@@ -105,15 +106,6 @@ static void format_sum_json(const struct netlog_sum *sum, struct buf *out)
 
 /* ---- as it comes ---- */
 
-/* A gate that was taken over must not steer the reader's terminal. */
-static void make_harmless(struct buf *out)
-{
-	for (size_t i = 0; i < out->len; i++)
-		if (((unsigned char)out->bytes[i] < ' ' && out->bytes[i] != '\n') ||
-		    out->bytes[i] == 0x7f)
-			out->bytes[i] = '?';
-}
-
 static void format_line(const struct netlog_line *l, const struct flags *f, struct buf *out)
 {
 	char when[TIME_MAX_BYTES], port[8] = "";
@@ -142,7 +134,8 @@ static void format_line(const struct netlog_line *l, const struct flags *f, stru
 		(void)snprintf(port, sizeof(port), ":%u", l->port);
 	buf_addf(out, "%s  %s  %s  %s%s  %s\n", format_time(l->time_ms, when), l->sandbox,
 		 l->decision, l->host, port, l->reason);
-	make_harmless(out);
+	/* a gate that was taken over must not steer the reader's terminal */
+	shown_replace_lines(out->bytes, out->len);
 }
 
 struct following {

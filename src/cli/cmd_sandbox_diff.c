@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "engine/changes.h"
@@ -25,19 +26,6 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-/* Names are the sandbox's choice: they must not steer the reader's terminal or fake lines. */
-static void add_path(struct buf *out, const char *path)
-{
-	for (; *path; path++) {
-		unsigned char c = (unsigned char)*path;
-
-		if (c < ' ' || c == 0x7f)
-			buf_addf(out, "\\x%02x", c);
-		else
-			buf_add(out, path, 1);
-	}
-}
-
 static void format(const struct treediff *d, bool is_json, struct buf *out)
 {
 	char letter[2] = "";
@@ -56,7 +44,8 @@ static void format(const struct treediff *d, bool is_json, struct buf *out)
 			continue;
 		}
 		buf_addf(out, "%s ", letter);
-		add_path(out, d->list[i].path);
+		/* names are the sandbox's choice: they must not steer a terminal or fake lines */
+		shown_add(out, d->list[i].path);
 		buf_add_text(out, "\n");
 	}
 	if (is_json) {

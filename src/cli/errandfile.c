@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "engine/files.h"
 #include "engine/named.h"
 
@@ -71,7 +72,7 @@ int errandfile_write(struct errand *w, struct json *j, struct err *e)
 static bool is_text(const struct buf *b)
 {
 	for (size_t at = 0; at < b->len;) {
-		size_t len = b->bytes[at] ? json_utf8_len(b->bytes + at, b->len - at) : 0;
+		size_t len = b->bytes[at] ? shown_utf8_len(b->bytes + at, b->len - at) : 0;
 
 		if (len == 0)
 			return false;
@@ -88,7 +89,7 @@ static void end_at_character(struct buf *b, bool is_last)
 
 		if ((c & 0xc0) == 0x80)
 			continue;
-		if ((c & 0x80) && json_utf8_len(b->bytes + b->len - back, back) == 0)
+		if ((c & 0x80) && shown_utf8_len(b->bytes + b->len - back, back) == 0)
 			b->len -= back;
 		return;
 	}

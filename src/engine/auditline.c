@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "base/timestamp.h"
 
@@ -93,11 +94,16 @@ int auditline_parse_type(const char *text, enum auditline_type *ret, struct err 
 
 /* ---- writing ---- */
 
+static bool is_c1(const char *text, size_t left)
+{
+	return left > 1 && text[0] == (char)0xc2 && (unsigned char)text[1] < 0xa0;
+}
+
 /* The bytes that the character at `text` takes there and in the line. */
 static size_t measure_character(const char *text, size_t left, size_t *ret_written)
 {
 	unsigned char c = (unsigned char)text[0];
-	size_t len = json_utf8_len(text, left);
+	size_t len = shown_utf8_len(text, left);
 
 	if (len == 0) {
 		*ret_written = 3; /* U+FFFD */
@@ -106,7 +112,7 @@ static size_t measure_character(const char *text, size_t left, size_t *ret_writt
 	*ret_written = len;
 	if (c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t')
 		*ret_written = 2;
-	else if (c < ' ' || c == 0x7f)
+	else if (c < ' ' || c == 0x7f || is_c1(text, left))
 		*ret_written = 6;
 	return len;
 }
@@ -289,8 +295,8 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* After a backslash: what json.c escapes, as it does. */
-static bool take_escape(struct reader *r, char *ret)
+/* After a backslash: what json.c escapes, as it does; one byte, or two for U+0080 to U+009F. */
+static bool take_escape(struct reader *r, char ret[2], size_t *ret_len)
 {
 	static const char from[] = "\"\\nrt", to[] = "\"\\\n\r\t";
 	const char *known;
@@ -299,6 +305,7 @@ static bool take_escape(struct reader *r, char *ret)
 	if (r->at == r->end)
 		return false;
 	known = *r->at ? strchr(from, *r->at) : NULL;
+	*ret_len = 1;
 	if (known) {
 		r->at++;
 		*ret = to[known - from];
@@ -311,6 +318,12 @@ static bool take_escape(struct reader *r, char *ret)
 	r->at += 2;
 	if (high < 0 || low < 0)
 		return false;
+	if (high == 8 || high == 9) {
+		ret[0] = (char)0xc2;
+		ret[1] = (char)(high << 4 | low);
+		*ret_len = 2;
+		return true;
+	}
 	*ret = (char)(high << 4 | low);
 	return (*ret > 0 && *ret < ' ' && !strchr("\n\r\t", *ret)) || *ret == 0x7f;
 }
@@ -321,16 +334,17 @@ static bool take_text(struct reader *r, char **ret)
 	if (!take(r, "\""))
 		return false;
 	while (r->at < r->end && *r->at != '"') {
-		size_t len = json_utf8_len(r->at, (size_t)(r->end - r->at));
-		char c;
+		size_t len = shown_utf8_len(r->at, (size_t)(r->end - r->at));
+		char c[2];
 
 		if (take(r, "\\")) {
-			if (!take_escape(r, &c))
+			if (!take_escape(r, c, &len))
 				return false;
-			*r->out++ = c;
+			memcpy(r->out, c, len);
+			r->out += len;
 			continue;
 		}
-		if (len == 0 || (unsigned char)*r->at < ' ' || *r->at == 0x7f)
+		if (len == 0 || is_c1(r->at, len) || (unsigned char)*r->at < ' ' || *r->at == 0x7f)
 			return false;
 		memmove(r->out, r->at, len);
 		r->out += len;

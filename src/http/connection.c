@@ -9,8 +9,8 @@
 #include "http/connection.h"
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/shown.h"
 
 #include <event2/buffer.h>
 #include <stdio.h>
@@ -239,7 +239,7 @@ static int hex(char c)
 static bool is_utf8(const char *text, size_t len)
 {
 	for (size_t at = 0; at < len;) {
-		size_t n = json_utf8_len(text + at, len - at);
+		size_t n = shown_utf8_len(text + at, len - at);
 
 		if (n == 0)
 			return false;

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "base/shown.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ void output_add_utf8(struct buf *out, const char *bytes, size_t len)
 	size_t plain = 0;
 
 	for (size_t at = 0; at < len;) {
-		size_t char_len = json_utf8_len(bytes + at, len - at);
+		size_t char_len = shown_utf8_len(bytes + at, len - at);
 
 		if (char_len > 0) {
 			at += char_len;
@@ -104,7 +104,7 @@ static size_t end_of_characters(const char *bytes, size_t len)
 
 		if ((c & 0xc0) == 0x80)
 			continue;
-		if ((c & 0x80) && json_utf8_len(bytes + len - back, back) == 0)
+		if ((c & 0x80) && shown_utf8_len(bytes + len - back, back) == 0)
 			return len - back;
 		break;
 	}

@@ -125,10 +125,14 @@ some_events() {
 }
 
 @test "audit: what a command was called cannot steer a terminal" {
-	event 2025-03-01T12:30:00.250Z otter exec '"argv":["x\u001b[2J","\u0007","'$'\xc2\x9b''2J"]' >"$LOG"
+	event 2025-03-01T12:30:00.250Z otter exec '"argv":["x\u001b[2J","\u0007","\u009b2J"]' >"$LOG"
 	run audit
 	[[ "$output" == *"'x?[2J' ? ??2J  ok" ]] || { echo "$output"; return 1; }
 	! grep -q $'[\x1b\x07\x9b]' <<<"$output"
+	# the writer escapes it: a line that has it is not the writer's
+	event 2025-03-01T12:30:00.250Z otter exec '"argv":["'$'\xc2\x9b''2J"]' >"$LOG"
+	run audit
+	[[ "$output" == "(damaged line)"* ]]
 }
 
 @test "audit -f: events as they happen, through rotation" {

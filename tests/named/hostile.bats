@@ -154,3 +154,45 @@ newline"; for i in $(seq 60); do mkdir -p d; cd d; done; echo deep >file'
 	says "0
 /tmp"
 }
+
+# Shows nothing that a terminal would obey: harmless COMMAND...
+harmless() {
+	"$@" >"$W/shown" 2>&1 || true
+	[ -s "$W/shown" ]
+	python3 - "$W/shown" "$*" <<-'PY'
+	import sys, unicodedata
+	text = open(sys.argv[1], "rb").read().decode()  # not UTF-8: that fails, too
+	obeyed = lambda c: unicodedata.category(c) == "Cc"
+	if "--json" not in sys.argv[2]:  # which has the text as it is, and escapes control characters
+	    obeyed = lambda c: (unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in "\u200e\u200f\u061c" or "\u202a" <= c <= "\u202e" or "\u2066" <= c <= "\u2069")
+	bad = [c for c in text if c != "\n" and obeyed(c)]
+	assert not bad, (sys.argv[2], bad)
+	PY
+}
+
+@test "names, commands, labels and comments of a sandbox steer no terminal, and JSON stays JSON" {
+	evil=$(printf 'x\302\233' ; printf '2J\302\205\233[31m\377\342\200\256z')
+	ak create loud --label "key=$evil"
+	ak start loud
+	ak exec loud sh -c 'cd /tmp && : >"$1" && mkdir "d$1"' - "$evil"
+	ak exec -d loud sh -c 'sleep 300' "$evil"
+	id=$(ak checkpoint create loud --comment "$evil")
+	[ -n "$(ak diff loud | grep -a 'x.xc2.x9b2J')" ]
+	for command in "diff loud" "ps loud" "list --all" "info loud" "checkpoint list" "audit --sandbox loud" "stats --no-stream loud"; do
+		harmless ak $command
+	done
+	harmless ak exec loud "$evil"
+	harmless ak run "$evil"
+	harmless ak start "$evil"
+	harmless ak cp "loud:/tmp/$evil/nosuch" "$W/there"
+	harmless ak network check "$evil"
+	for command in "diff --json loud" "ps --json loud" "list --all --json" "info --json loud" "checkpoint list --json"; do
+		harmless ak $command
+		python3 -c 'import json, sys; json.load(sys.stdin)' <"$W/shown"
+	done
+	harmless ak audit --json --sandbox loud
+	python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <"$W/shown"
+	# JSON has the name as it is, as far as it is text
+	ak list --all --json | python3 -c 'import json, sys; assert any("x\u009b2J\u0085" in l for s in json.load(sys.stdin) for l in s["labels"])'
+	ak checkpoint remove "$id"
+}

@@ -135,8 +135,9 @@ static struct auditline reread(const struct auditline *a, struct buf *line,
 
 static void what_is_written_is_read(void **state)
 {
-	char *argv[] = { (char *)"", (char *)"\xc3\xa9 \\ \" \t\r\n", (char *)"\x01\x1f\x7f",
-			 NULL };
+	char *argv[] = { (char *)"",
+			 (char *)"\xc3\xa9 \\ \" \t\r\n \xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0",
+			 (char *)"\x01\x1f\x7f", NULL };
 	char *words[AUDITLINE_WORDS_MAX];
 	cleanup_buf struct buf line;
 	struct auditline a = plain, back;

@@ -4,10 +4,12 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "base/table.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void an_error_grows_words_in_front_and_keeps_its_code(void **state)
@@ -49,6 +51,66 @@ static void a_foreign_error_is_made_harmless(void **state)
 	assert_int_equal(e.code, ERR_SYSTEM);
 	assert_int_equal(e.msg[sizeof(e.msg) - 1], '\0');
 	assert_int_equal(e.msg[1], '?');
+}
+
+static void what_a_terminal_would_obey_is_made_visible(void **state)
+{
+	static const struct {
+		const char *text, *replaced, *escaped;
+	} cases[] = {
+		{ "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+		  "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+		  "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "a\033[2Jb", "a?[2Jb", "a\\x1b[2Jb" },
+		{ "a\nb\x7f", "a?b?", "a\\x0ab\\x7f" },
+		{ "\xc2\x9b"
+		  "2J",
+		  "??2J", "\\xc2\\x9b2J" }, /* U+009B is ESC [ */
+		{ "\xc2\x80\xc2\x9f\xc2\xa0", "????\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0" },
+		{ "\x9b"
+		  "2J\xff",
+		  "?2J?", "\\x9b2J\\xff" }, /* no UTF-8 at all */
+		{ "\xe0\x82\x9b\xed\xa0\x80", "??????",
+		  "\\xe0\\x82\\x9b\\xed\\xa0\\x80" }, /* overlong, a surrogate */
+		{ "\xe2\x80\xae"
+		  "exe",
+		  "???exe", "\\xe2\\x80\\xaeexe" }, /* right to left */
+		{ "\xe2\x80\xa8\xe2\x81\xa9", "??????", "\\xe2\\x80\\xa8\\xe2\\x81\\xa9" },
+		{ "end\xc3", "end?", "end\\xc3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char copy[64];
+		cleanup_buf struct buf out;
+
+		buf_init(&out, 256);
+		(void)snprintf(copy, sizeof(copy), "%s", cases[i].text);
+		shown_replace(copy);
+		assert_string_equal(copy, cases[i].replaced);
+		shown_add(&out, cases[i].text);
+		assert_string_equal(buf_text(&out), cases[i].escaped);
+	}
+	{
+		char lines[] = "a\nb\033\xc2\x85\n";
+
+		shown_replace_lines(lines, strlen(lines));
+		assert_string_equal(lines, "a\nb???\n");
+	}
+}
+
+static void json_escapes_every_control_character(void **state)
+{
+	cleanup_buf struct buf out;
+	struct json j;
+
+	(void)state;
+	buf_init(&out, 256);
+	json_init(&j, &out);
+	json_add_text(&j, NULL, "\x1b\x7f\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0\x9b\xc2");
+	assert_string_equal(
+		buf_text(&out),
+		"\"\\u001b\\u007f\\u0080\\u009b\\u009f\xc2\xa0\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
 static void a_buffer_never_exceeds_its_maximum(void **state)
@@ -153,6 +215,8 @@ int main(void)
 		cmocka_unit_test(an_error_grows_words_in_front_and_keeps_its_code),
 		cmocka_unit_test(a_long_error_is_cut_and_says_so),
 		cmocka_unit_test(a_foreign_error_is_made_harmless),
+		cmocka_unit_test(what_a_terminal_would_obey_is_made_visible),
+		cmocka_unit_test(json_escapes_every_control_character),
 		cmocka_unit_test(a_buffer_never_exceeds_its_maximum),
 		cmocka_unit_test(paths_become_absolute_and_normal),
 		cmocka_unit_test(near_words_are_suggested_and_far_ones_not),
