@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "base/wall.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/init.h"
@@ -15,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,6 +29,8 @@
 #include <unistd.h>
 
 #define INOTIFY_INSTANCES_MAX "64"
+#define INOTIFY_WATCHES_MAX UINT64_C(65536)
+#define INOTIFY_WATCHES_PART 4u   /* of what the account may have: so many sandboxes use it up */
 #define PENDING_SIGNALS_MAX 4096u /* of all sandboxes of one caller */
 #define EXIT_SETUP_FAILED 125
 #define PROC_PATH_MAX_BYTES 40
@@ -100,21 +104,47 @@ static int enter_cgroup(const struct native_plan *plan, struct err *e)
 	return 0;
 }
 
+static int set_share(const char *path, const char *text, struct err *e)
+{
+	int r = file_write_at(AT_FDCWD, path, text);
+
+	return r < 0 && r != -ENOENT ? err_sys(e, -r, "bound the sandbox's share of '%s'", path)
+				     : 0;
+}
+
+/* How many watches an account may have depends on the machine's memory: 8192 to a million. */
+static int format_watches(char *out, size_t size, struct err *e)
+{
+	char text[32];
+	uint64_t account = 0, share;
+	int r = file_read_line(AT_FDCWD, "/proc/sys/fs/inotify/max_user_watches", text,
+			       sizeof(text));
+
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "read how many inotify watches there may be");
+	if (r < 0 || parse_count(text, 0, UINT32_MAX, &account, e) < 0)
+		account = INOTIFY_WATCHES_MAX * INOTIFY_WATCHES_PART;
+	share = account / INOTIFY_WATCHES_PART;
+	(void)snprintf(out, size, "%" PRIu64,
+		       share < INOTIFY_WATCHES_MAX ? share : INOTIFY_WATCHES_MAX);
+	return 0;
+}
+
 /*
- * The kernel counts inotify instances for the caller's whole account (128 by default); a user
- * namespace may have a smaller share. Where there is no such setting there is no such count.
+ * The kernel counts inotify instances (128 by default) and watches for the caller's whole account;
+ * a user namespace may have a smaller share. Where there is no such setting there is no such count.
  */
 static int bound_shared_counts(struct err *e)
 {
-	int r;
+	char watches[24];
 
 	/* without a namespace of our own it would be the machine's setting */
 	if (!wall_stands(WALL_INOTIFY_SHARE) || !wall_stands(WALL_USER_NAMESPACE))
 		return 0;
-	r = file_write_at(AT_FDCWD, "/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX);
-	if (r < 0 && r != -ENOENT)
-		return err_sys(e, -r, "bound the sandbox's inotify instances");
-	return 0;
+	if (format_watches(watches, sizeof(watches), e) < 0 ||
+	    set_share("/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX, e) < 0)
+		return -1;
+	return set_share("/proc/sys/user/max_inotify_watches", watches, e);
 }
 
 static int open_network(const struct native_plan *plan, int channel_fd, struct err *e)

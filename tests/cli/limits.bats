@@ -69,6 +69,48 @@ except OSError as e: print(e.errno, last)'
 	[[ "$output" == *1048576* ]]
 }
 
+# How many inotify watches can be had, up to MOST, and what the kernel says then.
+watches() {
+	"$@" python3 -c '
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+most, got = int(sys.argv[1]), 0
+names = [b"/tmp/w%d" % i for i in range(1500)]
+for name in names:
+    os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
+while got < most:
+    fd = libc.inotify_init1(0)
+    if fd < 0:
+        sys.exit("no instance: %s" % os.strerror(ctypes.get_errno()))
+    for name in names:
+        if libc.inotify_add_watch(fd, name, 2) < 0 or got == most:
+            break
+        got += 1
+    else:
+        continue
+    break
+for name in names:
+    os.unlink(name)
+print(got, "all" if got == most else os.strerror(ctypes.get_errno()))' "$most"
+}
+
+@test "inotify: a sandbox has a share of the account's watches, and no more" {
+	only_host
+	account=$(cat /proc/sys/fs/inotify/max_user_watches)
+	share=$((account / 4))
+	[ "$share" -le 65536 ] || share=65536
+	[ "$share" -lt 90000 ] && [ "$account" -gt "$((share + 1000))" ] || skip "this machine has too few watches"
+	most=$((share + 1000))
+	run watches as
+	says "$most all" || skip "others use up the account's watches"
+	run watches ak run
+	says "$share No space left on device"
+	# what one has taken is not another's to lack
+	most=1000
+	run watches ak run
+	says "1000 all"
+}
+
 @test "cpu-time: of all processes together" {
 	start=$(date +%s%N)
 	run probe --cpu-time 500ms -- burn 2
