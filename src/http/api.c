@@ -290,6 +290,7 @@ static void tell_not_started(struct webcall *x, const struct err *e)
 	if (!x->has_begun) {
 		webcall_reply_error(x->connection,
 				    e->code == ERR_INVALID ? 400
+				    : e->code == ERR_BUSY  ? 429
 				    : e->code == ERR_LIMIT ? 413
 							   : 500,
 				    e->msg);
@@ -312,8 +313,8 @@ static void on_request(struct connection *c, void *context)
 		x->route->direct(a, c);
 		return;
 	}
-	if (a->running >= API_RUNNING_MAX) {
-		reply_busy(a, c, "Too many calls at once", 0);
+	if (slots_check(&a->slots, SLOTS_CALL, x->owner, &e) < 0) {
+		reply_busy(a, c, e.msg, 0);
 		return;
 	}
 	if (webcall_check_rate(a, x->owner, o, &wait_ms, &e) < 0) {
@@ -423,6 +424,7 @@ static void on_mcp_over(void *context, json_t *result)
 	void *whom = k->context;
 
 	metrics_count_end(k->api, &k->running.call, result);
+	slots_give(&k->api->slots, SLOTS_CALL, k->running.owner);
 	api_call_free(k);
 	if (is_cancelled) {
 		json_decref(result);
@@ -447,7 +449,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 	struct api_call *k;
 	uint64_t wait_ms = 0;
 
-	if (a->running >= API_RUNNING_MAX) {
+	if (slots_check(&a->slots, SLOTS_CALL, owner, e) < 0) {
 		(void)err_set(e, ERR_LIMIT, "too many calls at once: try again in a second");
 		return NULL;
 	}
@@ -470,11 +472,11 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 	if (call->progress_token)
 		k->running.progress_at_ms = clock_now_ms() + RUNNING_PROGRESS_MS;
 	a->mcp_calls = k;
-	if (running_start(&k->running, &a->options, o, call->arguments, NULL, e) < 0) {
+	if (running_start(&k->running, &a->options, o, call->arguments, NULL, e) < 0 ||
+	    slots_take(&a->slots, SLOTS_CALL, owner, e) < 0) {
 		api_call_free(k);
 		return NULL;
 	}
-	a->running++;
 	a->call_count++;
 	return k;
 }

@@ -9,17 +9,18 @@
 #include "base/buf.h"
 #include "http/connection.h"
 #include "http/keys.h"
+#include "http/slots.h"
 #include "mcp/protocol.h"
 #include "ops/call.h"
 #include "policy/ratelimit.h"
 
-#define API_RUNNING_MAX 64u /* calls at once; beyond: 429 */
 #define API_RATES_MAX 2u
 #define API_BATCH_MAX 64u
 
 struct api_call; /* of the Model Context Protocol, under way */
 
-#define API_SESSIONS_MAX 1024u /* the longest unused one makes way */
+#define API_SESSIONS_MAX 1024u         /* the longest unused one makes way */
+#define API_SESSIONS_OF_OWNER_MAX 256u /* of a key's own, from there on */
 #define API_SESSION_ID_BYTES 32u
 
 /* Of the protocol's legacy era; http/mcproute looks after them. */
@@ -32,6 +33,7 @@ struct api_session {
 
 #define API_LATENCY_STEPS 12u
 #define API_LIMIT_KINDS 4u
+#define API_STATE_KINDS 5u
 
 /* Of calls that ran a command, since the server started. */
 struct api_counts {
@@ -40,6 +42,8 @@ struct api_counts {
 	uint64_t warm_starts, cold_starts;
 	uint64_t denials;                     /* of the network */
 	uint64_t limits_hit[API_LIMIT_KINDS]; /* metrics.c names them */
+	uint64_t states[API_STATE_KINDS];     /* of sandboxes, when they were counted last */
+	bool has_states, is_counting;
 };
 
 struct api {
@@ -53,7 +57,7 @@ struct api {
 	struct api_session *sessions;
 	unsigned session_count;
 	struct api_call *mcp_calls;
-	unsigned running;
+	struct slots slots;
 	uint64_t request_count, call_count, refused_count;
 	uint64_t started_ms;
 	struct api_counts counts; /* http/metrics keeps them */

@@ -29,7 +29,7 @@ void direct_stats(struct api *a, struct connection *c)
 			   json_pack("{s:I, s:I, s:I, s:I, s:I}", "uptime_ms",
 				     (json_int_t)(clock_now_ms() - a->started_ms), "connections",
 				     (json_int_t)a->connections.count, "running",
-				     (json_int_t)a->running, "requests",
+				     (json_int_t)a->slots.count[SLOTS_CALL], "requests",
 				     (json_int_t)a->request_count, "calls",
 				     (json_int_t)a->call_count));
 }
@@ -64,7 +64,8 @@ static void write_next(struct webcall *x)
 	if (webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
 		    0 ||
 	    webcall_start(x, args, &e) < 0)
-		webcall_reply_error(x->connection, e.code == ERR_LIMIT ? 429 : 400, e.msg);
+		webcall_reply_error(x->connection,
+				    e.code == ERR_LIMIT || e.code == ERR_BUSY ? 429 : 400, e.msg);
 	json_decref(args);
 }
 
@@ -189,6 +190,7 @@ struct tail {
 
 static void tail_done(struct tail *t)
 {
+	slots_give(&t->webcall->api->slots, SLOTS_STREAM, t->webcall->owner);
 	event_free(t->timer);
 	free(t);
 }
@@ -288,6 +290,7 @@ void direct_events(struct api *a, struct connection *c)
 	const char *last = head_get(&connection_request(c)->head, "last-event-id");
 	struct timeval now = { 0 };
 	json_int_t offset = 0;
+	struct err e = { 0 };
 	struct tail *t;
 	struct stat st;
 
@@ -295,6 +298,11 @@ void direct_events(struct api *a, struct connection *c)
 		webcall_reply_error(c, 400, "Last-Event-ID: this is no id of an event");
 		return;
 	}
+	if (slots_take(&a->slots, SLOTS_STREAM, x->owner, &e) < 0) {
+		webcall_reply_error(c, 429, e.msg);
+		return;
+	}
+	x->slot = SLOTS_READER;
 	if (!last && stat(a->audit_path, &st) == 0)
 		offset = st.st_size;
 	t = mem_alloc(sizeof(*t));

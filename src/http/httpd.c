@@ -288,7 +288,7 @@ static void on_drained(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	if ((s->api.connections.count == 0 && s->api.running == 0) ||
+	if ((s->api.connections.count == 0 && s->api.slots.count[SLOTS_CALL] == 0) ||
 	    clock_now_ms() >= s->api.started_ms) {
 		event_base_loopbreak(s->api.base);
 		return;

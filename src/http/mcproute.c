@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "http/webcall.h"
 #include "mcp/protocol.h"
 
 #include <stdio.h>
@@ -72,20 +73,38 @@ static struct api_session *find_session(struct api *a, const char *id, const cha
 	return NULL;
 }
 
+/* The longest unused one; of this owner's alone where it has many, so that it does not push out
+ * those of others. NULL: there is room. */
+static struct api_session *find_used_longest_ago(struct api *a, const char *owner)
+{
+	struct api_session *oldest = NULL, *own = NULL;
+	unsigned own_count = 0;
+
+	for (unsigned i = 0; i < a->session_count; i++) {
+		struct api_session *s = &a->sessions[i];
+
+		if (!oldest || s->used_ms < oldest->used_ms)
+			oldest = s;
+		if (!is_same_owner(s->owner, owner))
+			continue;
+		own_count++;
+		if (!own || s->used_ms < own->used_ms)
+			own = s;
+	}
+	if (owner && own_count >= API_SESSIONS_OF_OWNER_MAX)
+		return own;
+	return a->session_count < API_SESSIONS_MAX ? NULL : oldest;
+}
+
 static void add_session(struct api *a, const char *version, const char *owner,
 			char ret_id[API_SESSION_ID_BYTES + 1])
 {
-	struct api_session *s;
+	struct api_session *s = find_used_longest_ago(a, owner);
 	unsigned char bytes[API_SESSION_ID_BYTES / 2];
 
-	if (a->session_count < API_SESSIONS_MAX) {
+	if (!s) {
 		a->sessions = mem_grow(a->sessions, a->session_count + 1, sizeof(*a->sessions));
 		s = &a->sessions[a->session_count++];
-	} else {
-		s = &a->sessions[0];
-		for (unsigned i = 1; i < a->session_count; i++)
-			if (a->sessions[i].used_ms < s->used_ms)
-				s = &a->sessions[i];
 	}
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		abort();
@@ -152,7 +171,7 @@ static void on_send(void *context, json_t *message)
 
 static unsigned on_count(void *context)
 {
-	return ((struct post *)context)->api->running;
+	return ((struct post *)context)->api->slots.count[SLOTS_CALL];
 }
 
 static void on_cancel(void *context, const json_t *id)
@@ -363,8 +382,12 @@ void mcproute_post(struct api *a, struct connection *c)
 		refuse(c, 400, CODE_PARSE, "the body is empty", NULL);
 		return;
 	}
-	message =
-		json_loadb(buf_text(&r->body), r->body.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+	if (!webcall_is_modest(&r->body)) {
+		refuse(c, 413, CODE_REQUEST, "the message has too many values", NULL);
+		return;
+	}
+	message = json_loadb(buf_text(&r->body), r->body.len,
+			     JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 	p = mem_alloc(sizeof(*p));
 	*p = (struct post){ .api = a, .connection = c, .owner = api_owner(c) };
 	p->protocol = protocol_new(&(struct protocol_handler){ .context = p,

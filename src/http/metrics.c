@@ -3,8 +3,8 @@
  *
  * Theory of operation. Counters are of this server and begin at zero with it; Prometheus expects
  * that. How many sandboxes there are in each state is a question about this machine, so one call
- * (sandbox_list) is made for it; where that fails, or too many calls are under way, the text comes
- * without these lines.
+ * (sandbox_list) is made for it. One at a time: no key is needed here, and whoever asks meanwhile
+ * gets what was counted last, or a text without these lines.
  */
 #include "http/metrics.h"
 
@@ -29,6 +29,7 @@ static const char *const limit_words[] = { "deadline", "memory", "processes", "c
 _Static_assert(COUNT_OF(limit_words) == API_LIMIT_KINDS, "there are other limits");
 
 static const char *const state_words[] = { "created", "running", "paused", "stopped", "damaged" };
+_Static_assert(COUNT_OF(state_words) == API_STATE_KINDS, "there are other states");
 
 /* ---- counting ---- */
 
@@ -56,7 +57,6 @@ static void count_result(struct api_counts *n, const json_t *result)
 
 void metrics_count_end(struct api *a, const struct call *c, const json_t *result)
 {
-	a->running--;
 	if (c->operation->hints & OPERATION_NEEDS_PROCESS)
 		count_latency(&a->counts, clock_now_ms() - c->started_ms);
 	count_result(&a->counts, result);
@@ -93,7 +93,7 @@ static void add_counters(struct buf *out, const struct api *a)
 	add(out, "requests_total", "counter", a->request_count);
 	add(out, "calls_total", "counter", a->call_count);
 	add(out, "refused_total", "counter", a->refused_count);
-	add(out, "calls_running", "gauge", a->running);
+	add(out, "calls_running", "gauge", a->slots.count[SLOTS_CALL]);
 	add(out, "connections", "gauge", a->connections.count);
 	buf_addf(out,
 		 "# TYPE agentkernel_starts_total counter\n"
@@ -108,39 +108,43 @@ static void add_counters(struct buf *out, const struct api *a)
 	add_latency(out, n);
 }
 
-static void add_states(struct buf *out, const json_t *sandboxes)
+static void count_states(struct api_counts *n, const json_t *sandboxes)
 {
-	uint64_t counts[COUNT_OF(state_words)] = { 0 };
 	const json_t *sandbox;
 	size_t index;
 
+	memset(n->states, 0, sizeof(n->states));
+	n->has_states = true;
 	json_array_foreach((json_t *)(uintptr_t)sandboxes, index, sandbox)
 	{
 		const char *state = json_string_value(json_object_get(sandbox, "state"));
 
 		for (size_t i = 0; state && i < COUNT_OF(state_words); i++)
-			counts[i] += strcmp(state, state_words[i]) == 0;
+			n->states[i] += strcmp(state, state_words[i]) == 0;
 	}
-	buf_addf(out, "# TYPE agentkernel_sandboxes gauge\n");
-	for (size_t i = 0; i < COUNT_OF(state_words); i++)
-		buf_addf(out, "agentkernel_sandboxes{state=\"%s\"} %" PRIu64 "\n", state_words[i],
-			 counts[i]);
 }
 
-static void reply(const struct api *a, struct connection *c, const json_t *sandboxes)
+static void reply(const struct api *a, struct connection *c)
 {
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	add_counters(&out, a);
-	if (sandboxes)
-		add_states(&out, sandboxes);
+	if (a->counts.has_states)
+		buf_addf(&out, "# TYPE agentkernel_sandboxes gauge\n");
+	for (size_t i = 0; a->counts.has_states && i < COUNT_OF(state_words); i++)
+		buf_addf(&out, "agentkernel_sandboxes{state=\"%s\"} %" PRIu64 "\n", state_words[i],
+			 a->counts.states[i]);
 	connection_reply(c, 200, "text/plain; version=0.0.4", buf_text(&out), out.len, NULL);
 }
 
 static void tell_listed(struct webcall *x, json_t *result)
 {
-	reply(x->api, x->connection, json_object_get(result, "sandboxes"));
+	const json_t *sandboxes = json_object_get(result, "sandboxes");
+
+	if (sandboxes)
+		count_states(&x->api->counts, sandboxes);
+	reply(x->api, x->connection);
 	json_decref(result);
 }
 
@@ -152,7 +156,10 @@ void metrics_tell(struct api *a, struct connection *c)
 	struct err e = { 0 };
 
 	x->route = &list_route;
-	if (webcall_start(x, args, &e) < 0)
-		reply(a, c, NULL);
+	x->slot = SLOTS_READER;
+	if (a->counts.is_counting || webcall_start(x, args, &e) < 0)
+		reply(a, c);
+	else
+		a->counts.is_counting = x->is_counting = true;
 	json_decref(args);
 }

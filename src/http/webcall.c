@@ -7,6 +7,7 @@
 #include "base/timestamp.h"
 #include "http/metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,13 +77,44 @@ int webcall_status(const char *code)
 	return 500;
 }
 
+/*
+ * Before anything is made of it: three bytes of JSON can become three hundred of memory, and
+ * whoever sends them would keep everyone else waiting meanwhile.
+ */
+bool webcall_is_modest(const struct buf *body)
+{
+	size_t values = 1, containers = 0;
+	bool is_text = false;
+
+	for (size_t i = 0; i < body->len; i++) {
+		char c = body->bytes[i];
+
+		if (is_text && c == '\\')
+			i++;
+		else if (c == '"')
+			is_text = !is_text;
+		else if (!is_text && (c == ',' || c == ':'))
+			values++;
+		else if (!is_text && (c == '[' || c == '{'))
+			containers++;
+	}
+	return values <= WEBCALL_VALUES_MAX && containers <= WEBCALL_CONTAINERS_MAX;
+}
+
 /* The body as JSON; false: it was answered. */
 bool webcall_read_body(struct connection *c, json_t **ret)
 {
 	const struct buf *body = &connection_request(c)->body;
-	json_error_t why;
+	json_error_t why = { .line = 1 };
 
-	*ret = json_loadb(buf_text(body), body->len, JSON_ALLOW_NUL, &why);
+	*ret = NULL;
+	if (webcall_is_modest(body))
+		*ret = json_loadb(buf_text(body), body->len,
+				  JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);
+	else
+		(void)snprintf(why.text, sizeof(why.text),
+			       "more than %u values or %u lists and objects", WEBCALL_VALUES_MAX,
+			       WEBCALL_CONTAINERS_MAX);
 	if (!*ret) {
 		cleanup_free char *words = mem_format("Invalid JSON: line %d, column %d: %s",
 						      why.line, why.column, why.text);
@@ -110,7 +142,7 @@ json_t *webcall_take_success(struct webcall *x, json_t *result)
 void webcall_free(struct webcall *x)
 {
 	if (x->is_counted)
-		x->api->running--;
+		slots_give(&x->api->slots, x->slot, x->owner);
 	running_done(&x->running);
 	buf_done(&x->output);
 	for (unsigned i = 0; i < x->part_count; i++)
@@ -139,7 +171,10 @@ static void on_over(void *context, json_t *result)
 	struct webcall *x = context;
 
 	metrics_count_end(x->api, &x->running.call, result);
+	slots_give(&x->api->slots, x->slot, x->owner);
 	x->is_counted = false;
+	if (x->is_counting)
+		x->api->counts.is_counting = false;
 	if (x->connection) {
 		x->route->tell(x, result);
 		return;
@@ -179,14 +214,15 @@ void webcall_prepare(struct webcall *x)
 
 int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 {
-	if (x->api->running >= API_RUNNING_MAX)
-		return err_set(e, ERR_LIMIT, "Too many calls at once");
-	if (running_start(&x->running, &x->api->options, operation_get(x->route->operation), args,
-			  x->is_raw ? "param.raw=true" : NULL, e) < 0)
+	if (slots_take(&x->api->slots, x->slot, x->owner, e) < 0)
 		return -1;
+	if (running_start(&x->running, &x->api->options, operation_get(x->route->operation), args,
+			  x->is_raw ? "param.raw=true" : NULL, e) < 0) {
+		slots_give(&x->api->slots, x->slot, x->owner);
+		return -1;
+	}
 	x->is_counted = true;
-	x->api->running++;
-	x->api->call_count++;
+	x->api->call_count += x->slot == SLOTS_CALL;
 	return 0;
 }
 

@@ -13,6 +13,9 @@
 
 #define WEBCALL_INPUT_HIGH_BYTES (1u << 20)
 #define WEBCALL_OUTPUT_MAX_BYTES (4u << 20) /* of "output" in an answer */
+/* Of one body: 64 commands of 4096 words each fit. */
+#define WEBCALL_VALUES_MAX 300000u
+#define WEBCALL_CONTAINERS_MAX 16384u
 
 struct webcall;
 typedef int webcall_args_fn(struct webcall *x, json_t *body, json_t **ret, struct err *e);
@@ -40,6 +43,7 @@ struct webcall {
 	const struct route *route;
 	struct running running;
 	const char *owner;              /* of the key that asks; NULL: it sees all */
+	enum slots_kind slot;           /* what its calls take */
 	void (*on_gone)(void *context); /* of a route that keeps its own state */
 	void *context;
 	char *parts[3]; /* of the path */
@@ -47,7 +51,8 @@ struct webcall {
 	struct buf output; /* both streams, as they came */
 	bool is_counted;   /* a call is under way */
 	bool is_raw, has_begun;
-	bool is_tailing; /* a timer holds it, and releases it: http/direct's events */
+	bool is_counting; /* http/metrics waits for it, and for no other */
+	bool is_tailing;  /* a timer holds it, and releases it: http/direct's events */
 
 	/* where one call follows another */
 	json_t *commands, *results;
@@ -75,6 +80,8 @@ void webcall_reply_data(struct connection *c, int status, json_t *data);
 void webcall_reply_error(struct connection *c, int status, const char *words);
 void webcall_reply_failure(struct connection *c, const json_t *error);
 int webcall_status(const char *code); /* of an errand's failure */
+/* JSON of a size that may be read: WEBCALL_VALUES_MAX, WEBCALL_CONTAINERS_MAX. */
+bool webcall_is_modest(const struct buf *body);
 /* The body as JSON; false: it was answered. */
 bool webcall_read_body(struct connection *c, json_t **ret);
 

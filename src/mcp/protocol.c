@@ -510,7 +510,8 @@ void protocol_take(struct protocol *p, const char *line, size_t len)
 	}
 	if (len == 0)
 		return;
-	message = json_loadb(line, len, JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
+	message = json_loadb(line, len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES,
+			     &why);
 	if (!message) {
 		buf_addf(&words, "not JSON at byte %d: %s", why.position, why.text);
 		answer_error(p, NULL, NULL, CODE_PARSE, buf_text(&words), NULL);

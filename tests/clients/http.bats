@@ -114,6 +114,16 @@ teardown() {
 }
 
 # bats test_tags=once
+@test "no key takes all that a server has, and no body costs more than its bytes" {
+	api "no key takes all that a server has, and no body costs more than its bytes"
+}
+
+# bats test_tags=once
+@test "a storm of sessions, batches, cancels and disconnects of two keys leaves everything as it was" {
+	api "a storm of sessions, batches, cancels and disconnects of two keys leaves everything as it was"
+}
+
+# bats test_tags=once
 @test "two thousand requests leave memory and descriptors where they were" {
 	api "two thousand requests leave memory and descriptors where they were"
 }

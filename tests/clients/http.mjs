@@ -845,6 +845,102 @@ const tests = {
 		await s.end();
 	},
 
+	async 'no key takes all that a server has, and no body costs more than its bytes'() {
+		writeFileSync('keys', 'alice key-of-alice\nbob key-of-bob\n');
+		const s = await serve('--api-key-file', 'keys');
+		const key = (k) => ({ Authorization: `Bearer key-of-${k}` });
+		const memory = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${s.pid}/status`, 'utf8'))[1]);
+		const before = memory();
+		for (const [where, body] of [['/run', `{"command":["true"],"x":[${'{},'.repeat(4e6)}{}]}`], ['/run', `{"command":[${'"",'.repeat(4e6)}""]}`], ['/mcp', `[${'{},'.repeat(4e6)}{}]`], ['/batch/run', `{"commands":[${'[],'.repeat(4e6)}[]]}`]]) {
+			const r = await fetch(s.url + where, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...key('alice') } });
+			assert.ok([400, 413].includes(r.status), `${where} ${r.status}`);
+		}
+		assert.ok(sanitized || memory() < before + 64 * 1024, `${before} -> ${memory()} KiB`);
+		const words = Array.from({ length: 4000 }, () => '[,{:"');
+		assert.equal((await (await post(s, '/run', { command: ['sh', '-c', 'echo $#', '-', ...words] }, key('alice'))).json()).data.output, '4000\n', 'what is in texts does not count');
+		const raw = (body) => fetch(`${s.url}/run`, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...key('alice') } });
+		assert.equal((await raw('{"command":["true"],"command":["false"]}')).status, 400);
+		assert.equal((await raw('{"command":["true"]}')).status, 200);
+		// calls
+		const long = Array.from({ length: 60 }, () => post(s, '/run', { command: ['sleep', '30'], timeout_ms: 4000 }, key('alice')).then((r) => r.status));
+		await wait(1500);
+		assert.equal((await (await fetch(`${s.url}/stats`)).json()).data.running, 48);
+		assert.equal((await post(s, '/run', { command: ['true'] }, key('alice'))).status, 429);
+		assert.match(await (await post(s, '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: ['true'] } } }, key('alice'))).text(), /too many calls/);
+		assert.equal((await post(s, '/run', { command: ['true'] }, key('bob'))).status, 200);
+		assert.deepEqual((await Promise.all(long)).sort(), [...Array(48).fill(409), ...Array(12).fill(429)]);
+		// streams
+		const listening = [];
+		for (let i = 0; i < 64; i++) listening.push(await fetch(`${s.url}/events`, { headers: key('alice') }));
+		assert.deepEqual([...new Set(listening.map((r) => r.status))], [200]);
+		assert.equal((await fetch(`${s.url}/events`, { headers: key('alice') })).status, 429);
+		const his = await fetch(`${s.url}/events`, { headers: key('bob') });
+		assert.equal(his.status, 200);
+		// all of them are told of something at the same time, and calls go on
+		await post(s, '/sandboxes', { name: 'box' }, key('alice'));
+		const asked = await Promise.all(Array.from({ length: 16 }, () => post(s, '/run', { command: ['true'] }, key('bob'))));
+		assert.deepEqual([...new Set(asked.map((r) => r.status))], [200]);
+		for (const r of [...listening, his]) await r.body.cancel();
+		// figures need no key: many who ask at once cost one look
+		const figures = await Promise.all(Array.from({ length: 200 }, () => fetch(`${s.url}/metrics`).then((r) => r.status)));
+		assert.deepEqual([...new Set(figures)], [200]);
+		for (let i = 0; i < 100; i++) { if ((await fetch(`${s.url}/events`, { headers: key('alice') }).then(async (r) => { await r.body.cancel(); return r.status; })) === 200) break; await wait(50); assert.ok(i < 99); }
+		// sessions
+		const open = async (k) => (await post(s, '/mcp', { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18' } }, key(k))).headers.get('mcp-session-id');
+		const session = await open('bob');
+		for (let i = 0; i < 1100; i++) await open('alice');
+		assert.equal((await post(s, '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, { ...key('bob'), 'Mcp-Session-Id': session })).status, 200, 'his session is still there');
+		await fetch(`${s.url}/sandboxes/box`, { method: 'DELETE', headers: key('alice') });
+		await s.end();
+	},
+
+	async 'a storm of sessions, batches, cancels and disconnects of two keys leaves everything as it was'() {
+		writeFileSync('keys', 'alice key-of-alice\nbob key-of-bob\n');
+		const s = await serve('--api-key-file', 'keys', '--timeout', '3s');
+		let seed = Number(process.env.SEED ?? 7);
+		const random = (n) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor(seed / 65536) % n; };
+		const key = (k) => ({ Authorization: `Bearer key-of-${k}` });
+		const sessions = { alice: [], bob: [] };
+		const open = async (k) => (await post(s, '/mcp', { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }, key(k))).headers.get('mcp-session-id');
+		for (const k of ['alice', 'bob']) for (let i = 0; i < 3; i++) sessions[k].push(await open(k));
+		const mine = (k) => sessions[k][random(3)];
+		const call = (id, k) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: random(3) ? 'sandbox_run' : 'sandbox_list', arguments: random(3) ? { command: ['sh', '-c', `echo ${k}; sleep 0.${random(5)}`] } : random(2) ? { command: ['true'], files: { '/tmp/f': k } } : {}, ...(random(2) ? { _meta: { progressToken: id } } : {}) } });
+		const cancel = () => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: random(6) } });
+		const send = (k, session, body, abort) => fetch(`${s.url}/mcp`, { method: 'POST', body: JSON.stringify(body), signal: abort, headers: { 'Content-Type': 'application/json', Accept: random(2) ? 'application/json, text/event-stream' : 'application/json', ...key(k), ...(session ? { 'Mcp-Session-Id': session } : {}) } });
+		const seen = [];
+		const one = async () => {
+			const k = random(2) ? 'alice' : 'bob';
+			const other = k === 'alice' ? 'bob' : 'alice';
+			const stop = new AbortController();
+			const kind = random(10);
+			const asked = kind < 4 ? send(k, mine(k), call(random(6), k), stop.signal)
+				: kind < 6 ? send(k, mine(k), Array.from({ length: 1 + random(5) }, () => (random(4) ? call(random(6), k) : cancel())), stop.signal)
+					: kind === 6 ? send(k, mine(k), cancel(), stop.signal)
+						: kind === 7 ? send(k, mine(other), call(random(6), k), stop.signal).then((r) => { assert.equal(r.status, 404, 'a session of another key'); return r; })
+							: kind === 8 ? fetch(`${s.url}/events`, { headers: key(k), signal: AbortSignal.timeout(random(300) + 1) })
+								: fetch(`${s.url}/metrics`, { signal: stop.signal });
+			if (random(3) === 0) setTimeout(() => stop.abort(), random(200));
+			try { const text = await (await asked).text(); if (kind < 6) seen.push([k, text]); } catch (e) { if (e instanceof assert.AssertionError) throw e; }
+			if (random(12) === 0) { const at = random(3); await fetch(`${s.url}/mcp`, { method: 'DELETE', headers: { ...key(k), 'Mcp-Session-Id': sessions[k][at] } }); sessions[k][at] = await open(k); }
+		};
+		const fds = () => readdirSync(`/proc/${s.pid}/fd`).length;
+		await Promise.all(Array.from({ length: 4 }, one));
+		const before = fds();
+		await Promise.all(Array.from({ length: 12 }, async () => { for (let i = 0; i < 25; i++) await one(); }));
+		for (const [k, text] of seen) assert.ok(!text.includes(`"stdout":"${k === 'alice' ? 'bob' : 'alice'}`), 'an answer of another key');
+		assert.ok(seen.some(([, text]) => text.includes('"stdout":"alice')) && seen.some(([, text]) => text.includes('"stdout":"bob')));
+		for (let i = 0; ; i++) {
+			const { data } = await (await fetch(`${s.url}/stats`)).json();
+			const left = readdirSync(path.join(process.env.AGENTKERNEL_HOME, 'sandboxes')).filter((n) => !n.startsWith('.'));
+			if (data.running === 0 && left.length === 0 && fds() <= before + 12) break;
+			assert.ok(i < 300, `running ${data.running}, sandboxes ${left}, descriptors ${before} -> ${fds()}`);
+			await wait(50);
+		}
+		assert.equal((await post(s, '/run', { command: ['true'] }, key('alice'))).status, 200);
+		assert.equal(await s.end(), 0);
+		assert.equal(s.words.includes('assert'), false, s.words);
+	},
+
 	async 'two thousand requests leave memory and descriptors where they were'() {
 		const s = await serve();
 		const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
