@@ -143,7 +143,8 @@ const struct cli_command cmd_serve = {
 		"/openapi.json describes the API, GET /metrics has its figures. An address that is "
 		"not\n"
 		"loopback needs a key. With several keys each sees what it made itself. SIGTERM "
-		"lets requests under way finish.",
+		"lets\n"
+		"requests under way finish.",
 	.examples = examples,
 	.options = &request_serve_options,
 	.run = run,

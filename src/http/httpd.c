@@ -234,6 +234,8 @@ static void read_keys(struct server *s)
 
 	if (keys_parse(text ? text : "", &s->api.keys, &e) < 0)
 		fail("--api-key-file: %s", e.msg);
+	if (s->isolate && s->api.keys.count == 0)
+		fail("--isolate-keys, --no-isolate-keys: there are no keys (--api-key-file)");
 	if (s->isolate)
 		s->api.keys.is_isolated = strcmp(s->isolate, "yes") == 0;
 	(void)unsetenv(KEYS_VARIABLE);

@@ -209,6 +209,8 @@ const tests = {
 			const refused = spawnSync(program, ['serve', '--listen', `127.0.0.1:${s.port}`, '--api-key-file', 'keys'], { encoding: 'utf8', timeout: 5000 });
 			assert.deepEqual([refused.status, /key/.test(refused.stderr)], [125, true], text);
 		}
+		const nothing = spawnSync(program, ['serve', '--listen', `127.0.0.1:${s.port}`, '--isolate-keys'], { encoding: 'utf8', timeout: 5000 });
+		assert.deepEqual([nothing.status, /no keys/.test(nothing.stderr)], [125, true]);
 		const cli = (...words) => spawnSync(program, words, { encoding: 'utf8' });
 		assert.equal(JSON.parse(cli('info', '--json', 'twin').stdout).owner, 'name:alice', 'a fork has the owner of its original');
 		cli('checkpoint', 'remove', snap);
