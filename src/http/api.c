@@ -92,53 +92,47 @@ static void free_parts(struct parts *p)
 }
 
 /* Takes the parts of the path out; false: it is another path. */
-static bool matches(const char *pattern, const char *path, char *parts[3], unsigned *ret_count)
+static bool matches(const char *pattern, const char *path, struct parts *ret)
 {
-	unsigned count = 0;
+	CLEANUP(free_parts) struct parts found = { 0 };
 
-	while (*pattern) {
-		if (strcmp(pattern, "{*}") == 0) {
-			if (!*path)
-				break;
-			parts[count++] = mem_dup(path);
-			*ret_count = count;
-			return true;
-		}
+	while (*pattern && strcmp(pattern, "{*}") != 0) {
+		size_t len = strcspn(path, "/");
+
 		if (strncmp(pattern, "{}", 2) == 0) {
-			size_t len = strcspn(path, "/");
-
-			if (len == 0 || count == 3)
-				break;
-			parts[count++] = mem_dup_bytes(path, len);
+			if (len == 0 || found.count == COUNT_OF(found.texts))
+				return false;
+			found.texts[found.count++] = mem_dup_bytes(path, len);
 			pattern += 2;
 			path += len;
-			continue;
+		} else if (*pattern++ != *path++) {
+			return false;
 		}
-		if (*pattern != *path)
-			break;
-		pattern++;
-		path++;
 	}
-	if (*pattern || *path) {
-		while (count > 0)
-			free(parts[--count]);
+	/* all that is left is one part, or there is nothing left */
+	if (*pattern ? !*path || found.count == COUNT_OF(found.texts) : *path != '\0')
 		return false;
-	}
-	*ret_count = count;
+	if (*pattern)
+		found.texts[found.count++] = mem_dup(path);
+	*ret = found;
+	found = (struct parts){ 0 };
 	return true;
 }
 
 /* NULL: none; *ret_allowed tells which methods the path has then. */
-static const struct route *find_route(const struct connection_request *r, char *parts[3],
-				      unsigned *ret_count, struct buf *ret_allowed)
+static const struct route *find_route(const struct connection_request *r, struct parts *ret,
+				      struct buf *ret_allowed)
 {
 	for (size_t i = 0; i < COUNT_OF(routes); i++) {
-		if (!matches(routes[i].pattern, r->path, parts, ret_count))
+		struct parts parts = { 0 };
+
+		if (!matches(routes[i].pattern, r->path, &parts))
 			continue;
-		if (strcmp(routes[i].method, r->head.method) == 0)
+		if (strcmp(routes[i].method, r->head.method) == 0) {
+			*ret = parts;
 			return &routes[i];
-		while (*ret_count > 0)
-			free(parts[--*ret_count]);
+		}
+		free_parts(&parts);
 		buf_addf(ret_allowed, "%s%s", ret_allowed->len ? ", " : "", routes[i].method);
 	}
 	return NULL;
@@ -225,7 +219,7 @@ static enum connection_body on_head(struct connection *c, void *context)
 	a->request_count++;
 	if (why)
 		return refuse(c, 403, why);
-	route = find_route(r, parts.texts, &parts.count, &allowed);
+	route = find_route(r, &parts, &allowed);
 	if (!route)
 		return allowed.len ? refuse_method(c, &allowed) : refuse(c, 404, "Not found");
 	why = route->flags & ROUTE_OPEN ? NULL : check_key(a, c, &owner);

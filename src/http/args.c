@@ -19,28 +19,27 @@ enum alias_kind {
 
 /* Words of the published SDK, and of other servers of its API. */
 static const struct alias {
+	const char *name, *as;
 	enum operation_id operation;
-	const char *name;
 	enum alias_kind kind;
-	const char *as;
 } aliases[] = {
-	{ OPERATION_RUN, "fast", ALIAS_NOTHING, NULL }, /* every run takes the shortest way */
-	{ OPERATION_RUN, "workdir", ALIAS_SAME, "cwd" },
-	{ OPERATION_RUN, "vcpus", ALIAS_TEXT, "cpus" },
-	{ OPERATION_RUN, "memory_mb", ALIAS_SAME, "memory" },
-	{ OPERATION_CREATE, "vcpus", ALIAS_TEXT, "cpus" },
-	{ OPERATION_CREATE, "memory_mb", ALIAS_SAME, "memory" },
-	{ OPERATION_CREATE, "source_url", ALIAS_REFUSED, NULL },
-	{ OPERATION_CREATE, "source_ref", ALIAS_REFUSED, NULL },
-	{ OPERATION_CREATE, "volumes", ALIAS_REFUSED, NULL },
-	{ OPERATION_CREATE, "secrets", ALIAS_REFUSED, NULL },
-	{ OPERATION_CREATE, "secret_files", ALIAS_REFUSED, NULL },
-	{ OPERATION_EXEC, "workdir", ALIAS_SAME, "cwd" },
-	{ OPERATION_EXEC, "sudo", ALIAS_ROOT, "user" },
-	{ OPERATION_EXEC_START, "workdir", ALIAS_SAME, "cwd" },
-	{ OPERATION_EXEC_START, "sudo", ALIAS_ROOT, "user" },
-	{ OPERATION_CHECKPOINT, "name", ALIAS_SAME, "comment" },
-	{ OPERATION_CHECKPOINT, "sandbox", ALIAS_SAME, "name" },
+	{ "fast", NULL, OPERATION_RUN, ALIAS_NOTHING }, /* every run takes the shortest way */
+	{ "workdir", "cwd", OPERATION_RUN, ALIAS_SAME },
+	{ "vcpus", "cpus", OPERATION_RUN, ALIAS_TEXT },
+	{ "memory_mb", "memory", OPERATION_RUN, ALIAS_SAME },
+	{ "vcpus", "cpus", OPERATION_CREATE, ALIAS_TEXT },
+	{ "memory_mb", "memory", OPERATION_CREATE, ALIAS_SAME },
+	{ "source_url", NULL, OPERATION_CREATE, ALIAS_REFUSED },
+	{ "source_ref", NULL, OPERATION_CREATE, ALIAS_REFUSED },
+	{ "volumes", NULL, OPERATION_CREATE, ALIAS_REFUSED },
+	{ "secrets", NULL, OPERATION_CREATE, ALIAS_REFUSED },
+	{ "secret_files", NULL, OPERATION_CREATE, ALIAS_REFUSED },
+	{ "workdir", "cwd", OPERATION_EXEC, ALIAS_SAME },
+	{ "sudo", "user", OPERATION_EXEC, ALIAS_ROOT },
+	{ "workdir", "cwd", OPERATION_EXEC_START, ALIAS_SAME },
+	{ "sudo", "user", OPERATION_EXEC_START, ALIAS_ROOT },
+	{ "name", "comment", OPERATION_CHECKPOINT, ALIAS_SAME },
+	{ "sandbox", "name", OPERATION_CHECKPOINT, ALIAS_SAME },
 };
 
 static const struct alias *find_alias(enum operation_id id, const char *name)
