@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "cli/commands.h"
 
@@ -122,7 +123,7 @@ void cli_say_text(const char *text)
 	cleanup_free char *line = mem_format("agentkernel: %s", text);
 	size_t len;
 
-	err_sanitize_text(line);
+	shown_replace(line);
 	len = strlen(line);
 	line[len] = '\n'; /* in the place of its end: one write of a whole line */
 	(void)file_write_all(STDERR_FILENO, line, len + 1);

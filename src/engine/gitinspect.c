@@ -18,6 +18,7 @@
 #include "base/gitconfig.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/shown.h"
 #include "engine/gitlinks.h"
 #include "engine/gitrepos.h"
 #include "engine/owner.h"
@@ -85,7 +86,7 @@ static void tell(struct findings *f)
 	line = mem_format("git outside would run what the sandbox left in '%s': %s%s (moved to %s)",
 			  f->path[0] ? f->path : ".", buf_text(&f->names),
 			  f->names.is_cut ? ", ..." : "", f->inspection->quarantine->path);
-	err_sanitize_text(line);
+	shown_replace(line);
 	len = strlen(line);
 	if (w->len + len + 2 > sizeof(w->text))
 		return;

@@ -20,6 +20,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/shown.h"
 #include "engine/audit.h"
 #include "engine/beneath.h"
 #include "engine/gitinspect.h"
@@ -67,7 +68,7 @@ static void add_notice(struct newnames *n, char *text)
 		.what = text,
 	};
 
-	err_sanitize_text(text);
+	shown_replace(text);
 	if (keyrows_list_count(n->notices) < NEWNAMES_NOTICES_MAX) {
 		(void)keyrows_list_add(&n->notices, text);
 		(void)audit_write(n->quarantine.environ_list, &event);
