@@ -233,7 +233,10 @@ static int collect(const struct errand *w, struct opts_settings *s, struct err *
 	for (size_t i = 0; env && env[i]; i++)
 		if (add(s, POLICY_ENV, env[i], "env", e) < 0)
 			return -1;
-	if (add(s, POLICY_IMAGE, errand_text(w, "image"), "image", e) < 0 ||
+	/* a preset brings a user of its own: the one that the ceiling names stays */
+	if (add(s, POLICY_USER, w->ceiling.policy.user_text,
+		w->ceiling.policy.origin[POLICY_USER].text, e) < 0 ||
+	    add(s, POLICY_IMAGE, errand_text(w, "image"), "image", e) < 0 ||
 	    add(s, POLICY_PROFILE, errand_text(w, "profile"), "profile", e) < 0 ||
 	    add(s, POLICY_MODE, errand_text(w, "compatibility_mode"), "compatibility_mode", e) <
 		    0 ||
@@ -279,6 +282,7 @@ int errand_resolve(struct errand *w, const char *command, struct err *e)
 
 	if (resolve_ceiling(w, command, e) < 0 || collect(w, &settings, e) < 0)
 		return -1;
+	w->ceiling.forbids_root = !ceiling_allows_root(&w->ceiling.policy);
 	if (policy_resolve(settings.list, settings.count, &w->ceiling.caller, &w->policy, e) < 0)
 		return -1;
 	w->policy.timeout_ms = errand_number(w, "timeout_ms", 0);

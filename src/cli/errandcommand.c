@@ -14,6 +14,7 @@
 #include "engine/logs.h"
 #include "engine/run.h"
 #include "engine/tasks.h"
+#include "policy/ceiling.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -294,9 +295,11 @@ int errandcommand_run(struct errand *w, struct json *j, struct err *e)
 /* Whoever may not be root in a sandbox of its own may not in this one either. */
 static int check_user(const struct errand *w, struct err *e)
 {
-	if (errand_text(w, "user") && w->ceiling.policy.uid != 0)
-		return err_set(e, ERR_DENIED, "user: the server does not let you choose one");
-	return 0;
+	const char *user = errand_text(w, "user"), *most = w->ceiling.policy.user_text;
+
+	if (!user || ceiling_allows_root(&w->ceiling.policy) || (most && strcmp(user, most) == 0))
+		return 0;
+	return err_set(e, ERR_DENIED, "user: the server does not let you choose one");
 }
 
 int errandcommand_exec(struct errand *w, struct json *j, struct err *e)

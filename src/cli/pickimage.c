@@ -105,5 +105,11 @@ int pickimage_open(struct request *r, const char *command, struct images *ret, s
 		return fall_back(r, command, &why, e);
 	}
 	config = images_config(ret);
-	return policyimage_apply(&r->policy, &config, e);
+	if (policyimage_apply(&r->policy, &config, e) < 0)
+		return -1;
+	if (r->forbids_root && r->policy.uid == 0)
+		return err_set(e, ERR_DENIED,
+			       "user '%s' is root in image '%s', which is not allowed",
+			       r->policy.user_text ? r->policy.user_text : "root", q.reference);
+	return 0;
 }

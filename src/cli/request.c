@@ -287,6 +287,7 @@ static int resolve_below_ceiling(struct request *r, struct err *e)
 	if (resolve(r, &ceiling, e) < 0 || add_config(r, &r->config.project, e) < 0 ||
 	    resolve(r, &r->policy, e) < 0)
 		return -1;
+	r->forbids_root = !ceiling_allows_root(&ceiling);
 	if (ceiling_check(&r->policy, &ceiling,
 			  "a project's file can only take away; read it, then allow it with "
 			  "'agentkernel config trust', or leave it out with --no-config",

@@ -44,6 +44,7 @@ struct request {
 	struct configfile config;
 	struct policy policy;
 	bool is_image_detected;
+	bool forbids_root; /* by a ceiling: also if the image calls somebody else so */
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
 	int used;                              /* how many words of argv were options */
 	char cwd[REQUEST_PATH_MAX_BYTES];

@@ -155,17 +155,41 @@ static bool are_variables_within(const struct policy *p, const struct policy *mo
 	return true;
 }
 
-/*
- * Who a name is in another image is not known yet, and neither is who the ceiling's would be there:
- * then it has to be the same word, or the ceiling has to be root without a word about it.
- */
+/* "1000", "1000:5": who that is, no image decides. */
+static bool is_number(const char *user)
+{
+	size_t digits = strspn(user, "0123456789");
+
+	return digits > 0 && (user[digits] == '\0' || user[digits] == ':');
+}
+
+static bool is_root_number(const char *user)
+{
+	return is_number(user) && strspn(user, "0") == strspn(user, "0123456789");
+}
+
+/* Could the command be root, as far as is known before the image is there? */
+static bool may_be_root(const struct policy *p)
+{
+	if (p->is_user_known || !p->user_text)
+		return p->uid == 0;
+	return !is_number(p->user_text) || is_root_number(p->user_text);
+}
+
+bool ceiling_allows_root(const struct policy *most)
+{
+	if (most->is_user_known || !most->user_text)
+		return most->uid == 0;
+	/* who a name is, only an image knows: it is not taken for root unless that is the name */
+	return is_root_number(most->user_text) || strcmp(most->user_text, "root") == 0;
+}
+
+/* Where the ceiling names a user, another may not be asked for. */
 static bool is_user_within(const struct policy *p, const struct policy *most)
 {
-	if (policy_is_host_image(p) || !p->user_text)
-		return p->uid != 0 || most->uid == 0;
-	if (most->user_text)
-		return strcmp(p->user_text, most->user_text) == 0;
-	return most->uid == 0;
+	if (most->user_text && p->user_text)
+		return strcmp(p->user_text, most->user_text) == 0 || ceiling_allows_root(most);
+	return !may_be_root(p) || ceiling_allows_root(most);
 }
 
 /* A registry of its own in the reference: pulling it would tell that registry about us. */

@@ -12,6 +12,9 @@
  */
 #include "policy/policy.h"
 
+/* May a sandbox below it have root inside? */
+bool ceiling_allows_root(const struct policy *most);
+
 /*
  * ERR_DENIED, with who asked for what and who forbids it. `hint` is what to do about it, for the
  * end of the message. *ret_field, which may be NULL, is the field that goes too far.

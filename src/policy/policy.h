@@ -143,6 +143,8 @@ struct policy {
 	char *user_text;                    /* --user as typed, or NULL */
 	char *user_name;                    /* of uid, for USER; never NULL */
 	uint32_t uid, gid;                  /* inside */
+	bool is_user_known;                 /* false: user_text means somebody of an image that is
+					       not there yet, and uid and gid say nothing */
 	uint32_t groups[POLICY_GROUPS_MAX]; /* besides gid */
 	unsigned group_count;
 	bool has_capabilities;

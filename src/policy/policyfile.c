@@ -300,6 +300,7 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 	if (egress_load(d.egress, &d.policy.egress, e) < 0)
 		return -1;
 	judge_origins(&d.policy);
+	d.policy.is_user_known = true; /* only what is complete is written down */
 	*ret = d.policy;
 	d.policy = (struct policy){ 0 };
 	return 0;

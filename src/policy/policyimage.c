@@ -21,6 +21,7 @@ static void use_account(struct policy *p, const struct account *a)
 {
 	p->uid = a->uid;
 	p->gid = a->gid;
+	p->is_user_known = true;
 	p->group_count = a->group_count;
 	memcpy(p->groups, a->groups, sizeof(p->groups));
 	set_text(&p->user_name, mem_dup(a->name[0] ? a->name : "user"));
@@ -67,6 +68,7 @@ static int settle_user(struct policy *p, struct err *e)
 {
 	if (policy_is_host_image(p) || !p->user_text)
 		return settle_host_user(p, e);
+	p->is_user_known = false;
 	set_text(&p->user_name, mem_dup(p->user_text));
 	set_text(&p->home_dir, mem_dup("/"));
 	return 0;
