@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/images.h"
 #include "engine/statedir.h"
+#include "engine/surroundings.h"
 #include "policy/environment.h"
 #include "policy/policyfile.h"
 
@@ -12,44 +13,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NGROUPS_SHOWN 256
-
 static bool can_wait(const struct policy *p)
 {
 	return !p->workspace && !p->home && p->mount_count == 0 && !p->places &&
 	       p->cpu_time_ms == 0;
-}
-
-void claim_format_surroundings(struct buf *out)
-{
-	static const char *const spaces[] = { "net", "mnt", "user", "pid" };
-	gid_t groups[NGROUPS_SHOWN];
-	int group_count = getgroups(NGROUPS_SHOWN, groups);
-
-	for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
-		struct rlimit limit = { 0 };
-
-		(void)getrlimit(resource, &limit);
-		buf_addf(out, "%llu/%llu ", (unsigned long long)limit.rlim_cur,
-			 (unsigned long long)limit.rlim_max);
-	}
-	buf_addf(out, "%d:", group_count);
-	for (int i = 0; i < group_count; i++)
-		buf_addf(out, "%u,", (unsigned)groups[i]);
-	for (size_t i = 0; i < COUNT_OF(spaces); i++) {
-		char path[32];
-		struct stat st = { 0 };
-
-		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
-		(void)stat(path, &st);
-		buf_addf(out, " %llu", (unsigned long long)st.st_ino);
-	}
 }
 
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out)
@@ -71,7 +43,8 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 			POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
 	if (policy_is_asked(p, POLICY_USER) || p->origin[POLICY_USER].kind == POLICY_ORIGIN_IMAGE)
 		own.origin[POLICY_USER].text = "asked"; /* ... but here: engine/session's ids */
-	claim_format_surroundings(out);
+	if (!surroundings_format(out))
+		return false;
 	buf_add(out, "", 1);
 	buf_addf(out, "%s", image && image->root.layers ? image->root.layers : "");
 	buf_add(out, "", 1);

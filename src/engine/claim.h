@@ -3,11 +3,11 @@
  * claim - a sandbox that was built before anybody asked for it: how the daemon is spoken to.
  *
  * The daemon (engine/daemon) keeps sandboxes ready, each with a process of its own (engine/warm).
- * Whoever wants one sends what it must be, to the byte: the resolved policy, less what belongs to
- * the command, and the layers of its image. If there is one, two sockets come back: to that
- * sandbox's process, for signals and for how it ended, and to its init, for the command itself, so
- * that nobody else has to be woken. If there is none, or no daemon, the caller builds its own and
- * nobody is told.
+ * Whoever wants one sends what it must be, to the byte: its own surroundings (engine/surroundings),
+ * the resolved policy, less what belongs to the command, and the layers of its image. If there is
+ * one, two sockets come back: to that sandbox's process, for signals and for how it ended, and to
+ * its init, for the command itself, so that nobody else has to be woken. If there is none, or no
+ * daemon, the caller builds its own and nobody is told.
  *
  * What cannot wait ready: anything that shows a directory of the host, which may be another one by
  * then; a limit on processor time, which counts from the start.
@@ -59,12 +59,6 @@ struct claim_end {
 	uint64_t cpu_us, peak_memory_bytes, oom_kill_count;
 	uint32_t has_memory, limit, gate_deaths, denial_count;
 };
-
-/*
- * What a sandbox takes from the process that builds it: limits, groups, namespaces. First in every
- * key; a daemon gives away only what was built in the same as its client's.
- */
-void claim_format_surroundings(struct buf *out);
 
 /* False: such a sandbox cannot wait ready. */
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out);

@@ -20,6 +20,7 @@
 #include "engine/claim.h"
 #include "engine/images.h"
 #include "engine/statedir.h"
+#include "engine/surroundings.h"
 #include "engine/warm.h"
 
 #include <errno.h>
@@ -325,7 +326,8 @@ static void on_take(struct keeper *k, int fd, const struct frame *f)
 	struct err e = { 0 };
 
 	if (strcmp(f->bytes, buf_text(&k->surroundings)) != 0) {
-		refuse(fd, ERR_NOT_FOUND, "other limits, groups or namespaces than the daemon's");
+		refuse(fd, ERR_NOT_FOUND,
+		       "other limits, groups, priorities or cgroups than the daemon's");
 		return;
 	}
 	if (!p && k->options->min_warm > 0)
@@ -655,7 +657,9 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 			    .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 
 	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
-	claim_format_surroundings(&k.surroundings);
+	/* one that cannot be compared is nobody's */
+	if (!surroundings_format(&k.surroundings))
+		buf_add_text(&k.surroundings, "?");
 	if (take_lock(&k, e) < 0 || open_socket(&k, e) < 0 || open_signals(&k, e) < 0)
 		return -1;
 	(void)prctl(PR_SET_NAME, "ak:daemon", 0, 0, 0);

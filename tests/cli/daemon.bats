@@ -281,3 +281,50 @@ own_processes() {
 	[ "$status" -ne 0 ]
 	[ "$(status 's["pid"] > 0')" = True ]
 }
+
+# What a command inherits from whoever calls: priority, processors, scheduler, how it is killed for memory.
+INHERITED='awk "{ print \$19 }" /proc/self/stat; grep Cpus_allowed_list /proc/self/status; grep -h . /proc/self/oom_score_adj; grep -h policy /proc/self/sched 2>/dev/null || true; ulimit -n'
+
+@test "the caller's priority, processors, scheduler and limits hold as they do without the daemon" {
+	daemon_setup
+	local way words
+	own daemon start
+	await_warm 3
+	while read -r way; do
+		read -r -a words <<<"$way"
+		as "${words[@]}" env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host "$AK" run sh -c "$INHERITED" >"$W/with"
+		as "${words[@]}" env AGENTKERNEL_HOME="$W/nobody" AGENTKERNEL_IMAGE=host "$AK" run sh -c "$INHERITED" >"$W/without"
+		diff "$W/with" "$W/without" || { echo "with: $way"; return 1; }
+	done <<-'WAYS'
+	env
+	nice -n 7
+	taskset -c 0
+	chrt --batch 0
+	choom -n 500 --
+	prlimit --nofile=200:300
+	WAYS
+	[ "$(status 's["given"] >= 1')" = True ] # the first one waited
+	[ "$(status 's["given"] <= 1')" = True ] # and none of the others
+}
+
+@test "a cgroup of the caller's that limits something counts what runs in a sandbox" {
+	only_root
+	daemon_setup
+	[ -w /sys/fs/cgroup/pids/cgroup.procs ] || skip "needs the pids controller of cgroup v1"
+	group=/sys/fs/cgroup/pids/agentkernel-test-$$-$BATS_TEST_NUMBER
+	own daemon start
+	await_warm 3
+	mkdir "$group"
+	echo 25 >"$group/pids.max"
+	forks='n=0; while [ $n -lt 60 ]; do sleep 3 & n=$((n + 1)); done 2>/dev/null; echo $n'
+	# shellcheck disable=SC2016 # for the other shell
+	run bash -c 'echo $$ >"$0/cgroup.procs"; shift 0; "$@" 2>&1 | tail -n 1; true' "$group" env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host HOME="$SHARED/home" "$AK" run sh -c "$forks"
+	[[ $output != 60 ]] || { echo "60 processes in a group of 25"; rmdir "$group"; return 1; }
+	run env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host HOME="$SHARED/home" "$AK" run sh -c "$forks" # the control, outside of it
+	[ "$output" = 60 ]
+	for _ in $(seq 100); do
+		rmdir "$group" 2>/dev/null && break
+		sleep 0.05
+	done
+	[ ! -e "$group" ]
+}

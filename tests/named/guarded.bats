@@ -30,9 +30,12 @@ serve() {
 	SOCKET=$SHARED/home/api-$BATS_TEST_NUMBER.sock
 	as "$AK" serve --listen "unix:$SOCKET" -i host --workspace="$P" --mask .env \
 		--mount "$SHARED/work/source:$P/shown:ro" >"$SHARED/serve.log" 2>&1 3>&- &
-	echo $! >>"$SHARED/pids"
+	shell=$!
 	for _ in $(seq 100); do
-		[ ! -S "$SOCKET" ] || return 0
+		if [ -S "$SOCKET" ]; then
+			pgrep -P "$shell" >>"$SHARED/pids" # a child of the shell that runs as()
+			return 0
+		fi
 		sleep 0.05
 	done
 	cat "$SHARED/serve.log"
