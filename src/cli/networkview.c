@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "engine/statedir.h"
+#include "net/ownaddress.h"
 #include "policy/egress.h"
 
 #include <errno.h>
@@ -92,6 +93,17 @@ static const char *find_note(const struct policy *p, const struct egress_target 
 	return NULL;
 }
 
+/* As the gate asks before it connects. */
+static enum egress_owner find_owner(const struct egress_target *t)
+{
+	cleanup_fd int fd = -1;
+	struct err ignored;
+
+	if (ownaddress_open(&fd, &ignored) < 0)
+		return EGRESS_OWNER_UNKNOWN;
+	return ownaddress_ask(fd, &t->address, t->port);
+}
+
 static void decide(const struct policy *p, const struct egress_target *t,
 		   struct networkview_answer *a)
 {
@@ -107,7 +119,7 @@ static void decide(const struct policy *p, const struct egress_target *t,
 	if (t->name)
 		egress_decide_name(&p->egress, t->name, t->port, &d);
 	else
-		egress_decide_address(&p->egress, &t->address, t->port, EGRESS_NOT_OURS, &d);
+		egress_decide_address(&p->egress, &t->address, t->port, find_owner(t), &d);
 	a->is_allowed = d.is_allowed;
 	egress_format_reason(&p->egress, &d, &a->reason);
 	egress_format_fix(&d, t->name, t->name ? NULL : &t->address, t->port, &a->fix);

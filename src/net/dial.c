@@ -247,20 +247,3 @@ struct dial *dial_start(struct event_base *base, const struct address *list, uns
 	next_attempt(d);
 	return d;
 }
-
-/* Nothing is sent: connecting a datagram socket only chooses a source address. */
-bool dial_is_own_address(const struct address *a)
-{
-	struct sockaddr_storage to, from;
-	socklen_t to_len = address_to_sockaddr(a, 9, &to), from_len = sizeof(from);
-	cleanup_fd int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct address source;
-	uint16_t port;
-
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, to_len) < 0)
-		return false; /* no way there at all */
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)&from, &from_len) < 0)
-		return true;
-	return address_from_sockaddr((const struct sockaddr *)&from, &source, &port) &&
-	       address_is_equal(a, &source);
-}

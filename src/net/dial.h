@@ -28,6 +28,3 @@ void dial_cancel(struct dial *d); /* not from within fn, where `d` is gone alrea
 
 /* Gives up the addresses that are not wanted any more. False: none is left, cancel it. */
 bool dial_keep(struct dial *d, dial_filter_fn *is_wanted, void *context);
-
-/* Does this machine itself have the address? Asked of the routing table, so always current. */
-bool dial_is_own_address(const struct address *a);

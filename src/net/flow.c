@@ -184,7 +184,7 @@ static void on_resolved(void *context, const struct resolve_answer *found)
 
 	for (unsigned i = 0; i < found->count; i++) {
 		egress_decide_resolved(&c->flows->gate->egress, &found->list[i], c->port,
-				       flowstate_get_owner(&found->list[i]), &d);
+				       flowstate_get_owner(c, &found->list[i], c->port), &d);
 		if (d.is_allowed) {
 			allowed[count++] = found->list[i];
 		} else {
@@ -236,7 +236,7 @@ static void decide_address(struct flow *c)
 	struct egress_decision *d = &c->decision;
 
 	egress_decide_address(&c->flows->gate->egress, &c->address, c->port,
-			      flowstate_get_owner(&c->address), d);
+			      flowstate_get_owner(c, &c->address, c->port), d);
 	c->is_by_address = d->rule && d->rule->kind == EGRESS_NETWORK;
 }
 
@@ -263,7 +263,7 @@ static bool is_peer_allowed(void *context, const struct address *to)
 	struct egress_decision d;
 
 	egress_decide_resolved(&check->flow->flows->gate->egress, to, check->flow->port,
-			       flowstate_get_owner(to), &d);
+			       flowstate_get_owner(check->flow, to, check->flow->port), &d);
 	if (d.is_allowed)
 		return true;
 	check->refused = *to;

@@ -47,7 +47,7 @@ static bool is_ask_allowed(struct flow *c, const struct sniff_ask *ask, struct e
 			d->is_allowed = true; /* that is where this connection goes */
 			return true;
 		}
-		egress_decide_address(g, &address, port, flowstate_get_owner(&address), d);
+		egress_decide_address(g, &address, port, flowstate_get_owner(c, &address, port), d);
 		return d->is_allowed || is_own_service(c, ask, d);
 	}
 	if (ask->has_name &&

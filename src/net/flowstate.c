@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "net/dial.h"
 #include "net/gate.h"
+#include "net/ownaddress.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -78,9 +79,9 @@ void flowstate_reset(struct flow *c)
 
 /* ---- words for the journal ---- */
 
-enum egress_owner flowstate_get_owner(const struct address *a)
+enum egress_owner flowstate_get_owner(const struct flow *c, const struct address *a, uint16_t port)
 {
-	return dial_is_own_address(a) ? EGRESS_OURS : EGRESS_NOT_OURS;
+	return ownaddress_ask(c->flows->gate->routes_fd, a, port);
 }
 
 const char *flowstate_get_host(const struct flow *c, char out[ADDRESS_TEXT_MAX_BYTES])

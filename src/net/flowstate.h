@@ -83,7 +83,7 @@ void flowstate_set_held(struct flow *c, size_t len); /* less than there is */
 void flowstate_forget_ask(struct flow *c);           /* the newest */
 
 /* Does the address belong to this machine? */
-enum egress_owner flowstate_get_owner(const struct address *a);
+enum egress_owner flowstate_get_owner(const struct flow *c, const struct address *a, uint16_t port);
 
 /* ---- the journal ---- */
 

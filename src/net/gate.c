@@ -31,6 +31,7 @@
 #include "net/names.h"
 #include "net/nameserver.h"
 #include "net/netns.h"
+#include "net/ownaddress.h"
 #include "net/ruling.h"
 #include "net/resolve.h"
 
@@ -230,6 +231,8 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	if (ruling_read(GATE_RULES_FD, &g->egress, e) < 0 ||
 	    names_open(GATE_NAMES_FD, &g->names, e) < 0)
 		return -1;
+	if (ownaddress_open(&g->routes_fd, e) < 0)
+		return -1;
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
 		return err_set(e, ERR_SYSTEM, "start the resolver");
 	if (resolve_new(g->base, &g->resolve, e) < 0)
@@ -263,6 +266,7 @@ static void stop(struct server *s)
 	for (struct event **event = (struct event *[]){ s->second, s->linger, s->supervisor, NULL };
 	     *event; event++)
 		event_free(*event);
+	cleanup_closep(&s->gate.routes_fd);
 	event_base_free(s->gate.base);
 }
 

@@ -43,6 +43,7 @@ struct gate {
 	struct names *names;
 	struct resolve *resolve;
 	struct journal *journal;
+	int routes_fd;                  /* ownaddress_open()'s */
 	struct throttle sent, received; /* bytes */
 	uint64_t sent_bytes, received_bytes;
 };

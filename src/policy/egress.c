@@ -435,6 +435,8 @@ static bool decide_by_address(const struct egress *g, const struct address *a, u
 		by_rule(g, rule, ret);
 	} else if (owner == EGRESS_OURS) {
 		denied(EGRESS_OWN_ADDRESS, NULL, ret);
+	} else if (owner == EGRESS_OWNER_UNKNOWN) {
+		denied(EGRESS_UNKNOWN_OWNER, NULL, ret);
 	} else if (kind) {
 		denied(EGRESS_SPECIAL_ADDRESS, kind, ret);
 	} else {
@@ -535,6 +537,10 @@ void egress_format_reason(const struct egress *g, const struct egress_decision *
 	case EGRESS_OWN_ADDRESS:
 		buf_add_text(out, "an address of this machine, which only a rule for addresses "
 				  "opens");
+		break;
+	case EGRESS_UNKNOWN_OWNER:
+		buf_add_text(out, "the kernel does not tell whether it is an address of this "
+				  "machine, so only a rule for addresses opens it");
 		break;
 	case EGRESS_METADATA:
 		buf_add_text(out, "a cloud's metadata service, which only a rule for its exact "

@@ -51,6 +51,7 @@ enum egress_reason {
 	EGRESS_BY_DEFAULT,
 	EGRESS_SPECIAL_ADDRESS, /* not public, and no address rule opens it */
 	EGRESS_OWN_ADDRESS,     /* this machine's */
+	EGRESS_UNKNOWN_OWNER,   /* perhaps this machine's */
 	EGRESS_METADATA,
 	EGRESS_HOST_LOOPBACK, /* this machine's, and no rule for its name and this port */
 };
@@ -84,7 +85,11 @@ void egress_target_done(struct egress_target *t);
 void egress_decide_name(const struct egress *g, const char *name, uint16_t port,
 			struct egress_decision *ret);
 
-enum egress_owner { EGRESS_NOT_OURS, EGRESS_OURS /* an address of this machine */ };
+enum egress_owner {
+	EGRESS_NOT_OURS,
+	EGRESS_OURS,         /* an address of this machine */
+	EGRESS_OWNER_UNKNOWN /* the kernel did not say: treated as ours */
+};
 
 /* A connection to an address that no name stands for. */
 void egress_decide_address(const struct egress *g, const struct address *a, uint16_t port,

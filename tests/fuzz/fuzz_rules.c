@@ -91,7 +91,7 @@ static void check_address(const struct egress *g, const struct address *a, enum 
 	if (!d->is_allowed)
 		return;
 	FUZZ_CHECK(!address_is_loopback(a));
-	if (address_special_kind(a) || owner == EGRESS_OURS || address_is_metadata(a))
+	if (address_special_kind(a) || owner != EGRESS_NOT_OURS || address_is_metadata(a))
 		FUZZ_CHECK(d->rule && d->rule->kind == EGRESS_NETWORK && has_address_rule(g, a));
 	if (address_is_metadata(a))
 		FUZZ_CHECK(d->rule->network.prefix_bits == a->bits);
@@ -149,7 +149,7 @@ static void check_one_address(const struct egress *g, const struct egress *back,
 			      const struct address *a)
 {
 	for (size_t i = 0; i < COUNT_OF(ports); i++) {
-		for (int owner = EGRESS_NOT_OURS; owner <= EGRESS_OURS; owner++) {
+		for (int owner = EGRESS_NOT_OURS; owner <= EGRESS_OWNER_UNKNOWN; owner++) {
 			struct egress_decision d, again;
 
 			egress_decide_address(g, a, ports[i], owner, &d);

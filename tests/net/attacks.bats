@@ -193,6 +193,37 @@ setup() {
 	seen loopback "tcp $HOST_OWN 8099"
 }
 
+@test "NW07 secondary addresses of the host and addresses of its local routes, by number and by name" {
+	names="second.test second6.test routed.test routed6.test"
+	run try $OPEN -- each 8099 $HOST_SECOND $HOST_ROUTED $names
+	all_refused
+	run try $DENY --allow-host "$(tr ' ' ',' <<<"$names")" -- each 8099 $names
+	all_refused
+	unseen loopback
+	unseen wire tcp
+	run talk_outside each 8099 $HOST_SECOND $HOST_ROUTED $names # control
+	all_ok
+	seen loopback "tcp ${HOST_SECOND% *} 8099"
+	rule=$(tr ' ' ',' <<<"$HOST_SECOND $HOST_ROUTED")
+	run try $DENY --allow-cidr "$rule" --allow-host "$(tr ' ' ',' <<<"$names")" -- each 8099 $HOST_SECOND $HOST_ROUTED $names # a rule opens them
+	all_ok
+}
+
+@test "NW07 'network check' knows the host's own addresses as the gate does" {
+	enter=in_world
+	[ "${AS:-root}" != user ] || enter=in_world_as_user
+	for address in "$HOST_OWN" "[$HOST_OWN6]" "${HOST_SECOND% *}" "[${HOST_SECOND#* }]" "${HOST_ROUTED% *}" "[${HOST_ROUTED#* }]"; do
+		run "$enter" "$AK" network check --network $OPEN "$address:8099"
+		[ "$status" -ne 0 ]
+		has "an address of this machine"
+		has "--allow-cidr"
+		run "$enter" "$AK" network check --network $OPEN --allow-cidr "$(tr -d '[]' <<<"$address")" "$address:8099" # control
+		succeeds
+	done
+	run "$enter" "$AK" network check --network $OPEN "$WWW:80" # control
+	succeeds
+}
+
 @test "NW07 one port of the host's loopback, by its own name and rule" {
 	for rule in host.agentkernel.internal:8099 localhost:8099 host.docker.internal:8099; do
 		run try $DENY --allow-host "$rule" -- tcp host.agentkernel.internal 8099

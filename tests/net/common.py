@@ -7,6 +7,8 @@ def bind(address, port, kind=socket.SOCK_STREAM):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     s = socket.socket(family, kind)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        s.setsockopt(socket.IPPROTO_IPV6, 78, 1)  # IPV6_FREEBIND: addresses that only a local route has
     s.bind((address, port))
     if kind == socket.SOCK_STREAM:
         s.listen(4096)

@@ -36,10 +36,12 @@ DEAD=93.184.216.99 # nobody listens
 HOLE=93.184.218.1 # nobody answers
 HOST_OWN=93.184.217.2 # the host's own
 HOST_OWN6=2a00:1450:4017::2
+HOST_SECOND="93.184.220.2 2a00:1450:4020::2" # its own too: the second address of a subnet
+HOST_ROUTED="93.184.221.7 2a00:1450:4021::7" # covered by a local route, on no interface
 WORLD_PRIVATE="10.9.8.7 192.168.77.7 172.16.7.7 169.254.169.254 100.64.7.7 198.18.77.7 198.51.100.7 \
 	240.0.0.7 fd00:ec2::254 fd77::7 64:ff9b::a09:807 2002:a09:807::1 2001::7"
 WORLD_CANARY_PORTS="22 53 80 443 2000 6379"
-export WWW WWW6 OTHER DENIED DENIED6 ROGUE DEAD HOLE HOST_OWN HOST_OWN6 WORLD_PRIVATE WORLD_PATH
+export WWW WWW6 OTHER DENIED DENIED6 ROGUE DEAD HOLE HOST_OWN HOST_OWN6 HOST_SECOND HOST_ROUTED WORLD_PRIVATE WORLD_PATH
 
 world_up() {
 	export WORLD WORLD_HOST WORLD_NET WORLD_WATCH
@@ -100,6 +102,12 @@ world_links() {
 	address add 2001:db8:113::2/64 dev up0 nodad
 	address add $HOST_OWN6/128 dev up0 nodad
 	link set up0 up
+	address add 93.184.220.1/24 dev up0
+	address add 93.184.220.2/24 dev up0
+	address add 2a00:1450:4020::1/64 dev up0 nodad preferred_lft 0
+	address add 2a00:1450:4020::2/64 dev up0 nodad preferred_lft 0
+	route add local 93.184.221.0/24 dev lo
+	route add local 2a00:1450:4021::/64 dev lo
 	END
 	{
 		echo "link set lo up"
@@ -187,7 +195,7 @@ world_serve_tcp() {
 world_serve_loopback() {
 	WORLD_SIDE=/proc/$WORLD_HOST/ns/net world_start loopback "$WORLD_TOP/canary.py" "$WORLD/log/loopback" \
 		127.0.0.1/8099 ::1/8099 172.17.0.1/8099 203.0.113.2/8099 2001:db8:113::2/8099 \
-		"$HOST_OWN/8099" "$HOST_OWN6/8099" "unix:@$WORLD" "unix:$WORLD/sock" && world_await 1 &&
+		"$HOST_OWN/8099" "$HOST_OWN6/8099" $(printf '%s/8099 ' $HOST_SECOND $HOST_ROUTED) "unix:@$WORLD" "unix:$WORLD/sock" && world_await 1 &&
 		chmod 666 "$WORLD/sock"
 }
 

@@ -367,6 +367,25 @@ static void the_host_s_own_addresses_need_a_rule_for_addresses(void **state)
 	assert_false(d.is_allowed);
 }
 
+static void an_address_of_unknown_owner_needs_a_rule_for_addresses(void **state)
+{
+	CLEANUP(egress_done) struct egress closed = { 0 };
+	CLEANUP(egress_done) struct egress open = { 0 };
+	struct address a = parsed("8.8.8.8");
+	struct egress_decision d;
+
+	(void)state;
+	set_rules(&closed, EGRESS_ALLOW, "allow *, allow *:80");
+	egress_decide_address(&closed, &a, 80, EGRESS_OWNER_UNKNOWN, &d);
+	assert_false(d.is_allowed);
+	assert_int_equal(d.reason, EGRESS_UNKNOWN_OWNER);
+	egress_decide_resolved(&closed, &a, 80, EGRESS_OWNER_UNKNOWN, &d);
+	assert_false(d.is_allowed);
+	set_rules(&open, EGRESS_BLOCK, "allow 8.8.8.8:80");
+	egress_decide_resolved(&open, &a, 80, EGRESS_OWNER_UNKNOWN, &d);
+	assert_true(d.is_allowed);
+}
+
 /* ---- metadata ---- */
 
 static const char *const metadata[] = { "169.254.169.254", "169.254.170.2", "100.100.100.200",
@@ -1112,6 +1131,7 @@ int main(void)
 		cmocka_unit_test(a_rule_for_addresses_opens_what_is_not_public),
 		cmocka_unit_test(an_allowed_name_goes_to_any_public_address_that_is_not_blocked),
 		cmocka_unit_test(the_host_s_own_addresses_need_a_rule_for_addresses),
+		cmocka_unit_test(an_address_of_unknown_owner_needs_a_rule_for_addresses),
 		cmocka_unit_test(only_its_exact_address_opens_a_metadata_service),
 		cmocka_unit_test(an_allowed_name_does_not_lead_to_a_metadata_service),
 		cmocka_unit_test(the_names_of_metadata_services_need_their_address_too),
