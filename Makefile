@@ -83,7 +83,7 @@ PLUGIN_TEXTS := $(wildcard src/engine/plugin/*)
 PLUGIN_HEADER := $(BUILD)/gen/plugin_texts.h
 
 # What is in the gate alone, with libevent and c-ares; what the two programs share.
-GATE_ONLY := $(addprefix src/net/,gate.c flow.c flowcheck.c flowstate.c lane.c dial.c resolve.c nameserver.c confine.c)
+GATE_ONLY := $(addprefix src/net/,gate.c flow.c flowcheck.c flowstate.c lane.c dial.c resolve.c nameserver.c effort.c confine.c)
 GATE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c parse.c file.c clock.c hash.c wall.c) \
 	$(addprefix src/policy/,address.c domain.c egress.c) \
 	$(filter-out $(GATE_ONLY) $(CALL_LISTS) src/net/netns.c,$(wildcard src/net/*.c))

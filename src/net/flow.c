@@ -16,6 +16,9 @@
  * been silent for longest, if any has never carried a byte, makes room; otherwise the listener
  * pauses and connections wait in the kernel.
  *
+ * Connections that are refused at once are counted in processor time (net/effort.h), and above its
+ * budget the listener pauses, too.
+ *
  * Hostile input: all of the client's bytes, and the timing of both sides.
  */
 #include "net/flow.h"
@@ -24,6 +27,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/dial.h"
+#include "net/effort.h"
 #include "net/flowcheck.h"
 #include "net/flowstate.h"
 #include "net/gate.h"
@@ -402,6 +406,8 @@ static void on_connection(evutil_socket_t fd, short what, void *context)
 
 	(void)what;
 	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+		uint64_t begun_us = effort_begin();
+		unsigned count_before;
 		int client_fd;
 
 		if (f->count + 1 >= f->max)
@@ -415,7 +421,12 @@ static void on_connection(evutil_socket_t fd, short what, void *context)
 				pause_listening(f);
 			return;
 		}
+		count_before = f->count;
 		take(f, client_fd);
+		if (f->count == count_before) /* refused at once, or a stream of queries */
+			effort_end(f->gate->effort, begun_us);
+		if (f->is_resting)
+			break;
 	}
 	flowstate_update_listening(f);
 }
@@ -472,6 +483,12 @@ void flow_close_all(struct flows *f)
 void flow_stop_listening(struct flows *f)
 {
 	f->is_over = true;
+	flowstate_update_listening(f);
+}
+
+void flow_pause(struct flows *f, bool is_paused)
+{
+	f->is_resting = is_paused;
 	flowstate_update_listening(f);
 }
 

@@ -21,6 +21,7 @@ void flow_close_all(struct flows *f);
 
 /* No new connections; is there anything left that the sandbox has sent and we have not? */
 void flow_stop_listening(struct flows *f);
+void flow_pause(struct flows *f, bool is_paused); /* new connections wait, or come again */
 bool flow_is_sending(const struct flows *f);
 
 bool flow_is_idle(const struct flows *f); /* no connections at all */

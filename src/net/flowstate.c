@@ -12,7 +12,7 @@
 
 void flowstate_update_listening(struct flows *f)
 {
-	bool is_wanted = !f->is_over && f->count < f->max;
+	bool is_wanted = !f->is_over && !f->is_resting && f->count < f->max;
 
 	if (is_wanted == f->is_listening)
 		return;

@@ -64,6 +64,7 @@ struct flows {
 	struct nameserver *nameserver;
 	bool is_listening; /* its event is there */
 	bool is_over;      /* and will not come back */
+	bool is_resting;   /* the gate has spent too much on refusals: net/effort.h */
 	unsigned count, max;
 	size_t held_bytes; /* of all flows */
 	struct event listener, listen_again;

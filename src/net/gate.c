@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "net/confine.h"
+#include "net/effort.h"
 #include "net/flow.h"
 #include "net/journal.h"
 #include "net/names.h"
@@ -219,6 +220,14 @@ static void on_supervisor(evutil_socket_t fd, short what, void *context)
 	}
 }
 
+static void on_effort(void *context, bool is_paused)
+{
+	struct server *s = context;
+
+	nameserver_pause(s->nameserver, is_paused);
+	flow_pause(s->flows, is_paused);
+}
+
 static int start(struct server *s, const struct options *o, struct err *e)
 {
 	static const struct timeval second = { .tv_sec = 1 };
@@ -239,6 +248,7 @@ static int start(struct server *s, const struct options *o, struct err *e)
 		return -1;
 	g->journal = journal_new(GATE_LOG_FD, GATE_SUPERVISOR_FD, o->sandbox);
 	set_bandwidth(g, o->bandwidth_bytes_per_s);
+	g->effort = effort_new(g->base, on_effort, s);
 	s->nameserver = nameserver_new(g, GATE_FIRST_SOCKET_FD + NETNS_DNS_V4,
 				       has_v6 ? GATE_FIRST_SOCKET_FD + NETNS_DNS_V6 : -1);
 	s->flows = flow_open_all(g, s->nameserver, GATE_FIRST_SOCKET_FD + NETNS_TCP);
@@ -258,6 +268,7 @@ static void stop(struct server *s)
 	flow_close_all(s->flows);
 	tell_traffic(s);
 	nameserver_free(s->nameserver);
+	effort_free(s->gate.effort);
 	resolve_free(s->gate.resolve);
 	journal_flush(s->gate.journal);
 	journal_free(s->gate.journal);

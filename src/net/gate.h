@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct effort;
 struct event_base;
 struct journal;
 struct names;
@@ -43,7 +44,8 @@ struct gate {
 	struct names *names;
 	struct resolve *resolve;
 	struct journal *journal;
-	int routes_fd;                  /* ownaddress_open()'s */
+	int routes_fd; /* ownaddress_open()'s */
+	struct effort *effort;
 	struct throttle sent, received; /* bytes */
 	uint64_t sent_bytes, received_bytes;
 };

@@ -5,6 +5,9 @@
  * answer must come) or on a TCP stream (with its length before it). decide() answers at once or
  * starts a lookup; then the query is kept as a struct pending until the lookup has ended.
  *
+ * The processor time of all this is bounded (net/effort.h): above the budget nothing is read for a
+ * while, and the kernel drops packets.
+ *
  * Hostile input: every query. dns_parse() checks them; a stream that sends rubbish is closed.
  */
 #include "net/nameserver.h"
@@ -12,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "net/dns.h"
+#include "net/effort.h"
 #include "net/gate.h"
 #include "net/journal.h"
 #include "net/names.h"
@@ -71,6 +75,7 @@ struct nameserver {
 	struct gate *gate;
 	struct socket_event v4, v6;
 	unsigned pending_count, stream_count;
+	bool is_paused; /* no event of packets or streams is there */
 	bool was_asked; /* since nameserver_is_idle() */
 	TAILQ_HEAD(, pending) pending;
 	TAILQ_HEAD(, stream) streams;
@@ -358,6 +363,7 @@ static void on_packet(evutil_socket_t fd, short what, void *context)
 {
 	struct socket_event *s = context;
 	uint8_t bytes[DNS_QUERY_MAX_BYTES + 1];
+	uint64_t begun_us = effort_begin();
 
 	(void)what;
 	for (int i = 0; i < PACKETS_A_TURN; i++) {
@@ -375,11 +381,12 @@ static void on_packet(evutil_socket_t fd, short what, void *context)
 		ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
 
 		if (n < 0)
-			return;
+			break;
 		a.to_len = message.msg_namelen;
 		if (find_destination(&message, &a))
 			serve(s->server, &a, bytes, (size_t)n);
 	}
+	effort_end(s->server->gate->effort, begun_us);
 }
 
 /* ---- streams ---- */
@@ -402,16 +409,10 @@ static void serve_stream(struct stream *s)
 	}
 }
 
-static void on_stream(evutil_socket_t fd, short what, void *context)
+static void read_stream(struct stream *s)
 {
-	struct stream *s = context;
-	ssize_t n;
+	ssize_t n = recv(s->fd, s->bytes + s->have, sizeof(s->bytes) - s->have, MSG_DONTWAIT);
 
-	if (what & EV_TIMEOUT) {
-		close_stream(s);
-		return;
-	}
-	n = recv(fd, s->bytes + s->have, sizeof(s->bytes) - s->have, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -427,9 +428,29 @@ static void on_stream(evutil_socket_t fd, short what, void *context)
 	serve_stream(s);
 }
 
+static void on_stream(evutil_socket_t fd, short what, void *context)
+{
+	struct stream *s = context;
+	struct nameserver *n = s->server;
+	uint64_t begun_us = effort_begin();
+
+	(void)fd;
+	if (what & EV_TIMEOUT)
+		close_stream(s);
+	else
+		read_stream(s);
+	effort_end(n->gate->effort, begun_us);
+}
+
+static void watch_stream(struct stream *s)
+{
+	static const struct timeval idle = { .tv_sec = NAMESERVER_STREAM_IDLE_S };
+
+	(void)event_add(&s->event, &idle);
+}
+
 void nameserver_take_stream(struct nameserver *n, int fd)
 {
-	const struct timeval idle = { .tv_sec = NAMESERVER_STREAM_IDLE_S };
 	struct stream *s;
 
 	if (n->stream_count == NAMESERVER_STREAMS_MAX) {
@@ -442,10 +463,39 @@ void nameserver_take_stream(struct nameserver *n, int fd)
 	TAILQ_INSERT_TAIL(&n->streams, s, link);
 	n->stream_count++;
 	(void)event_assign(&s->event, n->gate->base, fd, EV_READ | EV_PERSIST, on_stream, s);
-	(void)event_add(&s->event, &idle);
+	if (!n->is_paused)
+		watch_stream(s);
 }
 
 /* ---- life ---- */
+
+static void pause_socket(struct socket_event *s, bool is_paused)
+{
+	if (s->fd < 0)
+		return;
+	if (is_paused)
+		(void)event_del(&s->event);
+	else
+		(void)event_add(&s->event, NULL);
+}
+
+void nameserver_pause(struct nameserver *n, bool is_paused)
+{
+	struct stream *s;
+
+	n->is_paused = is_paused;
+	pause_socket(&n->v4, is_paused);
+	pause_socket(&n->v6, is_paused);
+	TAILQ_FOREACH(s, &n->streams, link)
+	{
+		if (s->is_closed || s->has_ended)
+			continue;
+		if (is_paused)
+			(void)event_del(&s->event);
+		else
+			watch_stream(s);
+	}
+}
 
 static void watch(struct nameserver *n, struct socket_event *s, int fd)
 {

@@ -21,6 +21,9 @@ struct nameserver *nameserver_new(struct gate *g, int v4_fd, int v6_fd);
 bool nameserver_is_idle(struct nameserver *n); /* and nobody asked since the last time */
 void nameserver_free(struct nameserver *n);
 
+/* Reads no more queries, or goes on. What is pending is answered meanwhile. */
+void nameserver_pause(struct nameserver *n, bool is_paused);
+
 void nameserver_judge_all(struct nameserver *n); /* the rules are new */
 
 /* A connection to port 53; takes fd. */

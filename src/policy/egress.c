@@ -459,8 +459,13 @@ void egress_decide_resolved(const struct egress *g, const struct address *a, uin
 		*ret = (struct egress_decision){ .is_allowed = true, .reason = EGRESS_BY_DEFAULT };
 }
 
+/*
+ * Only a rule that names a port and matches can allow more than is allowed at every other port, so
+ * a name that no such rule matches costs one decision.
+ */
 bool egress_can_allow(const struct egress *g, const char *name)
 {
+	const char *matched = egress_is_host_name(name) ? EGRESS_HOST_NAME : name;
 	struct egress_decision d;
 
 	/* port 0 is in no rule, so this asks for every port that no rule names */
@@ -468,7 +473,8 @@ bool egress_can_allow(const struct egress *g, const char *name)
 	if (d.is_allowed)
 		return true;
 	for (unsigned i = 0; i < g->count; i++) {
-		if (g->rules[i].action != EGRESS_ALLOW || g->rules[i].port == 0)
+		if (g->rules[i].action != EGRESS_ALLOW || g->rules[i].port == 0 ||
+		    !matches_name(&g->rules[i], matched))
 			continue;
 		egress_decide_name(g, name, g->rules[i].port, &d);
 		if (d.is_allowed)

@@ -168,3 +168,38 @@ v.sendto(b\"dgram\", (\"127.0.0.1\", 53)); print(u.recv(9).decode())"'
 	says "own
 dgram"
 }
+
+# cpu PID: hundredths of a second of processor time so far
+cpu() {
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+
+@test "a flood of queries or refused connections takes little of the gate's processor time" {
+	start_shell $RULES
+	say $TALK tcp tcp.allowed.test 2000
+	gate=$(gate_pid)
+	for flood in udp tcp "connect $DENIED 2000"; do
+		before=$(cpu "$gate")
+		say $TALK drown 6 $flood
+		used=$(($(cpu "$gate") - before))
+		[[ "$output" == "ok "* ]]
+		[ "${output#ok }" -gt 1000 ]
+		echo "$flood: ${output#ok } in 6 s, $used hundredths of the gate"
+		[ "$used" -lt 90 ]
+		[ "$(gate_pid)" = "$gate" ]
+	done
+	say $TALK tcp tcp.allowed.test 2000 # and it serves again
+	says "ok 220 welcome"
+	stop_shell
+}
+
+@test "a burst of lookups is answered at once" {
+	run inside --network-policy deny --allow-host '*.allowed.test' -- python3 -I -c "
+import concurrent.futures, socket
+def look(i): return socket.getaddrinfo(f'package{i}.allowed.test' if i % 3 else f'no{i}.denied.test', 443)
+def works(i):
+    try: return bool(look(i))
+    except socket.gaierror as e: return e.errno
+with concurrent.futures.ThreadPoolExecutor(100) as pool: print(sorted(map(str, set(pool.map(works, range(300))))))"
+	says "['-2', 'True']"
+}

@@ -185,6 +185,28 @@ def flood(count, suffix):
     return f"ok {worked}"
 
 
+def drown(seconds, what, *where):
+    """For so many seconds as fast as it goes: queries by packet or stream, connections to where."""
+    end, count, sock = time.monotonic() + float(seconds), 0, None
+    while time.monotonic() < end:
+        try:
+            if what == "connect":
+                connect(where[0], int(where[1])).close()
+            else:
+                name = b"\x10%016x\x06denied\x04test\0" % random.getrandbits(64)
+                query = struct.pack("!HHHHHH", 1, 0x100, 1, 0, 0, 0) + name + struct.pack("!HH", 1, 1)
+                kind = socket.SOCK_DGRAM if what == "udp" else socket.SOCK_STREAM
+                sock = sock or connect("93.184.216.53", 53, kind)
+                sock.sendall(query if what == "udp" else struct.pack("!H", len(query)) + query)
+                sock.recv(4096, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
+        except OSError:
+            sock = None
+        count += 1
+    return f"ok {count}"
+
+
 def dns(server, transport, kind, name):
     kinds = {"A": 1, "TXT": 16, "AAAA": 28, "HTTPS": 65, "PTR": 12}
     question = b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\0"
@@ -268,7 +290,7 @@ def bind(host, port):
 
 
 ACTIONS = {"tcp": tcp, "each": each, "hold": hold, "garbage": garbage, "send": send, "half": half, "get": get, "udp": udp, "tls": tls, "hello": hello,
-           "resolve": resolve, "flood": flood, "dns": dns, "icmp": icmp, "socket": any_socket, "bind": bind}
+           "resolve": resolve, "flood": flood, "drown": drown, "dns": dns, "icmp": icmp, "socket": any_socket, "bind": bind}
 
 
 def attempt(action, *args):
