@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/follower.h"
 #include "cli/networkview.h"
+#include "engine/named.h"
 #include "engine/statedir.h"
 #include "net/netlog.h"
 
@@ -166,6 +167,35 @@ static int follow(const char *path, struct following *following, struct err *e)
 	return follower_follow(&f, fd, e);
 }
 
+/* ---- nothing to show ---- */
+
+/* A sandbox that was made after the log begins has all its lines in it. */
+static bool is_newer(const struct cli_context *context, const char *sandbox, uint64_t begins_ms)
+{
+	CLEANUP(named_done) struct named n;
+	struct err ignored;
+
+	named_init(&n);
+	return named_open(context->environ_list, sandbox, &n, &ignored) == 0 &&
+	       n.created_s * 1000 > begins_ms;
+}
+
+static void say_nothing_found(const struct cli_context *context, const char *sandbox,
+			      uint64_t begins_ms, struct buf *out)
+{
+	char when[TIME_MAX_BYTES];
+
+	if (!sandbox)
+		buf_add_text(out, "no sandbox has used the network yet\n");
+	else if (begins_ms == 0 || is_newer(context, sandbox, begins_ms))
+		buf_add_text(out, "that sandbox has not used the network\n");
+	else
+		buf_addf(out,
+			 "nothing since %s, when the log begins; what was before is no longer "
+			 "known\n",
+			 format_time(begins_ms, when));
+}
+
 /* ---- the command ---- */
 
 static int show(const struct cli_context *context, const struct flags *flags, const char *sandbox,
@@ -182,8 +212,7 @@ static int show(const struct cli_context *context, const struct flags *flags, co
 	else if (sum.count)
 		format_table(&sum, &out);
 	else
-		buf_add_text(&out, sandbox ? "that sandbox has not used the network\n"
-					   : "no sandbox has used the network yet\n");
+		say_nothing_found(context, sandbox, sum.begins_ms, &out);
 	return cli_print(&out, e);
 }
 

@@ -16,7 +16,8 @@
 /* ---- the log ---- */
 
 /* A log that is not there is an empty one. */
-static int add_file(const char *path, const char *sandbox, struct netlog_sum *sum, struct err *e)
+static int add_file(const char *path, bool is_old, const char *sandbox, struct netlog_sum *sum,
+		    struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
@@ -31,8 +32,11 @@ static int add_file(const char *path, const char *sandbox, struct netlog_sum *su
 	while ((line = strsep(&rest, "\n"))) {
 		struct netlog_line parsed;
 
-		if (netlog_parse_line(line, &parsed) &&
-		    (!sandbox || strcmp(parsed.sandbox, sandbox) == 0))
+		if (!netlog_parse_line(line, &parsed))
+			continue;
+		if (is_old && sum->begins_ms == 0)
+			sum->begins_ms = parsed.time_ms;
+		if (!sandbox || strcmp(parsed.sandbox, sandbox) == 0)
 			netlog_sum_add(sum, &parsed);
 	}
 	return 0;
@@ -47,7 +51,7 @@ int networkview_sum(char *const *environ_list, const char *sandbox, struct netlo
 		cleanup_free char *path = NULL;
 
 		if (statedir_path(environ_list, files[i], &path, e) < 0 ||
-		    add_file(path, sandbox, ret, e) < 0)
+		    add_file(path, i == 0, sandbox, ret, e) < 0)
 			return -1;
 	}
 	netlog_sum_sort(ret);

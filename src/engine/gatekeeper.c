@@ -14,6 +14,7 @@
 #include "engine/helper.h"
 #include "engine/statedir.h"
 #include "net/gate.h"
+#include "net/logshare.h"
 #include "net/names.h"
 #include "net/netlog.h"
 #include "net/ruling.h"
@@ -36,7 +37,9 @@
 
 void gatekeeper_init(struct gatekeeper *k)
 {
-	*k = (struct gatekeeper){ .rules_fd = -1, .names_fd = -1, .channel_fd = -1 };
+	*k = (struct gatekeeper){
+		.rules_fd = -1, .names_fd = -1, .share_fd = -1, .channel_fd = -1
+	};
 	for (unsigned i = 0; i < NETNS_SOCKET_COUNT; i++)
 		k->sockets[i] = -1;
 }
@@ -104,6 +107,7 @@ static int start_gate(struct gatekeeper *k, struct err *e)
 	fds[count++] = (struct helper_descriptor){ k->rules_fd, GATE_RULES_FD };
 	fds[count++] = (struct helper_descriptor){ k->names_fd, GATE_NAMES_FD };
 	fds[count++] = (struct helper_descriptor){ log_fd, GATE_LOG_FD };
+	fds[count++] = (struct helper_descriptor){ k->share_fd, GATE_SHARE_FD };
 	for (unsigned i = 0; i < k->socket_count; i++)
 		fds[count++] =
 			(struct helper_descriptor){ k->sockets[i], GATE_FIRST_SOCKET_FD + (int)i };
@@ -141,7 +145,8 @@ static void start(struct gatekeeper *k)
 	struct err e = { 0 };
 
 	if ((k->rules_fd < 0 && ruling_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
-	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) || start_gate(k, &e) < 0) {
+	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) ||
+	    (k->share_fd < 0 && logshare_create(&k->share_fd, &e) < 0) || start_gate(k, &e) < 0) {
 		note_trouble(k, e.msg);
 		k->deaths++;
 		back_off(k);
@@ -364,6 +369,7 @@ void gatekeeper_done(struct gatekeeper *k)
 		cleanup_closep(&k->sockets[i]);
 	cleanup_closep(&k->rules_fd);
 	cleanup_closep(&k->names_fd);
+	cleanup_closep(&k->share_fd);
 	gatekeeper_free_denials(k->denials, k->denial_count);
 	free(k->program);
 	free(k->trouble);

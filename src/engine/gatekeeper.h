@@ -47,8 +47,8 @@ struct gatekeeper {
 	char *program; /* path of the gate */
 	int sockets[NETNS_SOCKET_COUNT];
 	unsigned socket_count;
-	int rules_fd, names_fd; /* made with the first gate */
-	int channel_fd;         /* of the gate that runs; -1: none does */
+	int rules_fd, names_fd, share_fd; /* made with the first gate */
+	int channel_fd;                   /* of the gate that runs; -1: none does */
 	pid_t pid;
 	bool is_leaving; /* the gate has said that it will */
 	bool has_obeyed; /* it has said that the last new rules hold */

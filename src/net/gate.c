@@ -143,7 +143,7 @@ static void on_second(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	flow_on_second(s->flows);
-	journal_flush(s->gate.journal);
+	journal_flush(s->gate.journal, JOURNAL_PERIODIC);
 	tell_that_rules_hold(s);
 	tell_traffic(s);
 	s->idle_s = flow_is_idle(s->flows) && nameserver_is_idle(s->nameserver) ? s->idle_s + 1 : 0;
@@ -246,7 +246,7 @@ static int start(struct server *s, const struct options *o, struct err *e)
 		return err_set(e, ERR_SYSTEM, "start the resolver");
 	if (resolve_new(g->base, &g->resolve, e) < 0)
 		return -1;
-	g->journal = journal_new(GATE_LOG_FD, GATE_SUPERVISOR_FD, o->sandbox);
+	g->journal = journal_new(GATE_LOG_FD, GATE_SUPERVISOR_FD, GATE_SHARE_FD, o->sandbox);
 	set_bandwidth(g, o->bandwidth_bytes_per_s);
 	g->effort = effort_new(g->base, on_effort, s);
 	s->nameserver = nameserver_new(g, GATE_FIRST_SOCKET_FD + NETNS_DNS_V4,
@@ -270,7 +270,7 @@ static void stop(struct server *s)
 	nameserver_free(s->nameserver);
 	effort_free(s->gate.effort);
 	resolve_free(s->gate.resolve);
-	journal_flush(s->gate.journal);
+	journal_flush(s->gate.journal, JOURNAL_LAST);
 	journal_free(s->gate.journal);
 	names_free(s->gate.names);
 	egress_done(&s->gate.egress);

@@ -20,6 +20,7 @@ enum gate_descriptor {
 	GATE_RULES_FD,          /* memory: ruling_write()'s */
 	GATE_NAMES_FD,          /* memory: names_create()'s */
 	GATE_LOG_FD,            /* the network log, or /dev/null */
+	GATE_SHARE_FD,          /* memory: logshare_create()'s */
 	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as there are */
 };
 

@@ -2,8 +2,10 @@
 #include "net/journal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "net/logshare.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -12,12 +14,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INDEX_COUNT (2 * JOURNAL_ROWS_MAX) /* a power of two */
 #define OTHERS "(others)"
+#define FULL "(log full)"
+
+/* What has limits of its own. */
+enum kind { ALLOWED, DENIED, DENIED_LOOKUP, LOOKUP, FAILED, KIND_COUNT };
+static_assert(KIND_COUNT == LOGSHARE_KINDS, "a kind without a share");
+
+#define INDEX_COUNT (8 * JOURNAL_ROWS_MAX) /* a power of two, more than all rows */
+static_assert(INDEX_COUNT > KIND_COUNT * JOURNAL_ROWS_MAX, "an index that can fill up");
 
 struct row {
 	struct journal_row counts; /* first: handed out as the row */
 	enum journal_decision decision;
+	enum kind kind;
 	uint16_t port;
 	char *host;
 	char *reason;
@@ -27,9 +37,9 @@ struct row {
 struct journal {
 	int log_fd, supervisor_fd;
 	char *sandbox;
-	uint64_t written_bytes;
+	struct logshare *share; /* NULL: nothing can be written */
 	struct row **rows;
-	unsigned count;
+	unsigned count, kind_counts[KIND_COUNT];
 	uint16_t *index; /* place + 1; 0: free */
 };
 
@@ -46,12 +56,27 @@ const char *journal_decision_word(enum journal_decision decision)
 	return words[decision];
 }
 
-struct journal *journal_new(int log_fd, int supervisor_fd, const char *sandbox)
+static enum kind kind_of(enum journal_decision decision, uint16_t port)
+{
+	switch (decision) {
+	case JOURNAL_ALLOWED:
+		return ALLOWED;
+	case JOURNAL_DENIED:
+		return port ? DENIED : DENIED_LOOKUP;
+	case JOURNAL_LOOKUP:
+		return LOOKUP;
+	default:
+		return FAILED;
+	}
+}
+
+struct journal *journal_new(int log_fd, int supervisor_fd, int share_fd, const char *sandbox)
 {
 	struct journal *j = mem_alloc(sizeof(*j));
 
 	j->log_fd = log_fd;
 	j->supervisor_fd = supervisor_fd;
+	j->share = logshare_open(share_fd);
 	j->sandbox = mem_dup(sandbox);
 	j->index = mem_alloc(INDEX_COUNT * sizeof(*j->index));
 	return j;
@@ -70,6 +95,7 @@ void journal_free(struct journal *j)
 	free(j->rows);
 	free(j->index);
 	free(j->sandbox);
+	logshare_close(j->share);
 	free(j);
 }
 
@@ -86,17 +112,57 @@ static size_t format_line(const struct journal *j, const struct row *r, struct b
 	return out->len;
 }
 
-/* One write a line: the log is opened for appending, and several gates may share it. */
-static void write_line(struct journal *j, struct row *r)
+/*
+ * One write a line: the log is opened for appending, and several gates may share it. False: there
+ * is no room in the share beyond what is kept; the counts stay.
+ */
+static bool write_line(struct journal *j, struct row *r, struct throttle *room, uint64_t kept_bytes)
 {
 	cleanup_buf struct buf line;
 
 	buf_init(&line, JOURNAL_LINE_MAX_BYTES);
 	(void)format_line(j, r, &line);
-	j->written_bytes += line.len;
-	if (j->log_fd >= 0 && !line.is_cut && j->written_bytes <= JOURNAL_LOG_MAX_BYTES)
+	if (throttle_available(room, clock_now_ms()) < line.len + kept_bytes)
+		return false;
+	throttle_spend(room, line.len);
+	if (j->log_fd >= 0 && !line.is_cut)
 		(void)!write(j->log_fd, line.bytes, line.len); /* a full disk loses a line */
 	r->counts = (struct journal_row){ 0 };
+	return true;
+}
+
+/* Once, until half of the share has come back. The line's own bytes are not counted. */
+static void say_full(struct journal *j, const struct row *r)
+{
+	struct logshare_part *part = &j->share->parts[r->kind];
+	const struct row full = { .counts = { .count = 1 },
+				  .decision = r->decision,
+				  .host = (char *)FULL,
+				  .reason = (char *)"this sandbox's share of the log is used up: "
+						    "further hosts are missing",
+				  .fix = (char *)"" };
+	cleanup_buf struct buf line;
+
+	buf_init(&line, JOURNAL_LINE_MAX_BYTES);
+	if (part->is_full)
+		return;
+	part->is_full = true;
+	(void)format_line(j, &full, &line);
+	if (j->log_fd >= 0)
+		(void)!write(j->log_fd, line.bytes, line.len);
+}
+
+static void write_first(struct journal *j, struct row *r)
+{
+	struct logshare_part *part;
+
+	if (!j->share)
+		return;
+	part = &j->share->parts[r->kind];
+	if (!write_line(j, r, &part->first, 0))
+		say_full(j, r);
+	else if (throttle_available(&part->first, clock_now_ms()) > LOGSHARE_FIRST_BYTES / 2)
+		part->is_full = false;
 }
 
 static void tell_supervisor(struct journal *j, const struct row *r)
@@ -122,18 +188,20 @@ static uint16_t *find(const struct journal *j, enum journal_decision decision, c
 	}
 }
 
-static struct row *add_row(struct journal *j, enum journal_decision decision, const char *host,
-			   uint16_t port, const char *reason, const char *fix)
+static struct row *add_row(struct journal *j, enum kind kind, enum journal_decision decision,
+			   const char *host, uint16_t port, const char *reason, const char *fix)
 {
 	struct row *r = mem_alloc(sizeof(*r));
 
 	r->decision = decision;
+	r->kind = kind;
 	r->port = port;
 	r->host = mem_dup(host);
 	r->reason = mem_dup(reason);
 	r->fix = mem_dup(fix);
 	j->rows = mem_grow(j->rows, j->count + 1, sizeof(struct row *));
 	j->rows[j->count++] = r;
+	j->kind_counts[r->kind]++;
 	return r;
 }
 
@@ -141,13 +209,15 @@ struct journal_row *journal_add(struct journal *j, enum journal_decision decisio
 				uint16_t port, const char *reason, const char *fix)
 {
 	uint16_t *slot = find(j, decision, host, port, reason);
+	enum kind kind = kind_of(decision, port);
 	struct row *r;
 
-	/* the last few places are for the rows that take all the rest */
-	if (*slot == 0 && j->count >= JOURNAL_ROWS_MAX - JOURNAL_DECISION_COUNT) {
+	/* the last place is for the row that takes all the rest */
+	if (*slot == 0 && j->kind_counts[kind] >= JOURNAL_ROWS_MAX - 1) {
 		host = OTHERS;
 		port = 0;
-		reason = "too many different hosts to list";
+		reason = kind == DENIED_LOOKUP ? "too many different names to list"
+					       : "too many different hosts to list";
 		fix = "";
 		slot = find(j, decision, host, port, reason);
 	}
@@ -156,12 +226,12 @@ struct journal_row *journal_add(struct journal *j, enum journal_decision decisio
 		r->counts.count++;
 		return &r->counts;
 	}
-	r = add_row(j, decision, host, port, reason, fix);
+	r = add_row(j, kind, decision, host, port, reason, fix);
 	*slot = (uint16_t)j->count;
 	r->counts.count = 1;
 	if (decision == JOURNAL_DENIED)
 		tell_supervisor(j, r);
-	write_line(j, r);
+	write_first(j, r);
 	return &r->counts;
 }
 
@@ -178,9 +248,12 @@ bool journal_is_dirty(const struct journal *j)
 	return false;
 }
 
-void journal_flush(struct journal *j)
+void journal_flush(struct journal *j, enum journal_flush_kind kind)
 {
-	for (unsigned i = 0; i < j->count; i++)
+	uint64_t kept_bytes = kind == JOURNAL_LAST ? 0 : LOGSHARE_COUNT_RESERVE_BYTES;
+
+	for (unsigned i = 0; j->share && i < j->count; i++)
 		if (has_news(j->rows[i]))
-			write_line(j, j->rows[i]);
+			(void)write_line(j, j->rows[i], &j->share->parts[j->rows[i]->kind].counts,
+					 kept_bytes);
 }

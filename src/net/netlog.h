@@ -42,7 +42,8 @@ struct netlog_row {
 struct netlog_sum {
 	struct netlog_row *rows; /* in the order of their first line */
 	unsigned count;
-	bool is_cut; /* there were more hosts than NETLOG_ROWS_MAX */
+	uint64_t begins_ms; /* older lines have been thrown away; 0: none have */
+	bool is_cut;        /* there were more hosts than NETLOG_ROWS_MAX */
 };
 
 void netlog_sum_add(struct netlog_sum *s, const struct netlog_line *line);

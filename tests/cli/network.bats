@@ -105,6 +105,15 @@ check() {
 	python3 -c 'import json,sys; l=[json.loads(x) for x in sys.argv[1].splitlines()]; assert sorted((o["host"],o["count"]) for o in l)==[("a.example",3),("b.example",1)], l' "$output"
 	run log run-nosuch
 	says "that sandbox has not used the network"
+	mv "$LOG_HOME/network.log" "$LOG_HOME/network.log.1" # lines before its first have been thrown away
+	sed -i 's/^[0-9]*/1600000000000/' "$LOG_HOME/network.log.1"
+	run log run-nosuch
+	[[ "$output" == "nothing since 2020-09-1"*", when the log begins; what was before is no longer known" ]]
+	as env AGENTKERNEL_HOME="$LOG_HOME" "$AK" create newer >/dev/null
+	run log newer
+	says "that sandbox has not used the network"
+	as env AGENTKERNEL_HOME="$LOG_HOME" "$AK" remove newer >/dev/null
+	mv "$LOG_HOME/network.log.1" "$LOG_HOME/network.log"
 	[ "$(stat -c %a "$LOG_HOME")" = 700 ]
 	[ "$(stat -c %a "$LOG_HOME/network.log")" = 600 ]
 }

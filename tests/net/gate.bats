@@ -203,3 +203,21 @@ def works(i):
 with concurrent.futures.ThreadPoolExecutor(100) as pool: print(sorted(map(str, set(pool.map(works, range(300))))))"
 	says "['-2', 'True']"
 }
+
+@test "a flood of denied names hides no connection in the log, and leaves room for others" {
+	home="$SHARED/home/log-$RANDOM"
+	install -d -m 777 "$home"
+	IN="env AGENTKERNEL_HOME=$home/state"
+	enter=in_world
+	[ "${AS:-root}" != user ] || enter=in_world_as_user
+	"$enter" $IN "$AK" run --network --network-policy deny -- getent ahostsv4 first.test || true
+	"$enter" $IN "$AK" run --network -v "$WORLD/pub:/world:ro" $RULES -- sh -c "$TALK flood 6000 $(printf 'x%.0s' {1..60}).denied.test
+		$TALK tcp tcp.allowed.test 2000; $TALK tcp $DENIED 2000"
+	[ "$(stat -c %s "$home/state/network.log")" -lt 2000000 ]
+	run "$enter" $IN "$AK" network log
+	has first.test
+	grep -q 'allowed *tcp.allowed.test *2000 *1 ' <<<"$output"
+	grep -q "denied *$DENIED *2000 *1 " <<<"$output"
+	grep -q 'denied *(others)' <<<"$output"
+	grep -q 'denied *(log full)' <<<"$output"
+}

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "net/journal.h"
+#include "net/logshare.h"
 #include "net/netlog.h"
 
 #include <fcntl.h>
@@ -61,7 +62,7 @@ static bool next_line(char **text, struct netlog_line *ret)
 static void a_line_is_read_back_as_it_was_meant(void **state)
 {
 	cleanup_fd int log_fd = new_log();
-	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, "quiet-otter");
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "quiet-otter");
 	cleanup_free char *text = NULL;
 	struct netlog_line line;
 	char *rest;
@@ -88,7 +89,7 @@ static void every_decision_has_its_word(void **state)
 {
 	static const char *const words[] = { "allowed", "denied", "lookup", "failed" };
 	cleanup_fd int log_fd = new_log();
-	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, "s");
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
 	cleanup_free char *text = NULL;
 	struct netlog_line line;
 	char *rest;
@@ -109,7 +110,7 @@ static void every_decision_has_its_word(void **state)
 static void the_same_again_is_counted_and_written_at_the_next_flush(void **state)
 {
 	cleanup_fd int log_fd = new_log();
-	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, "s");
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
 	cleanup_free char *text = NULL;
 	struct journal_row *row;
 	struct netlog_line line;
@@ -123,12 +124,12 @@ static void the_same_again_is_counted_and_written_at_the_next_flush(void **state
 	row->sent_bytes += 5;
 	row->received_bytes += 7;
 	assert_true(journal_is_dirty(j));
-	journal_flush(j);
+	journal_flush(j, JOURNAL_LAST);
 	assert_false(journal_is_dirty(j));
-	journal_flush(j);
+	journal_flush(j, JOURNAL_LAST);
 	row->received_bytes += 1;
 	assert_true(journal_is_dirty(j));
-	journal_flush(j);
+	journal_flush(j, JOURNAL_LAST);
 	rest = text = text_of(log_fd);
 	assert_true(next_line(&rest, &line));
 	assert_int_equal(line.count, 1);
@@ -145,7 +146,7 @@ static void the_same_again_is_counted_and_written_at_the_next_flush(void **state
 static void what_differs_in_anything_has_a_row_of_its_own(void **state)
 {
 	cleanup_fd int log_fd = new_log();
-	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, "s");
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
 	cleanup_free char *text = NULL;
 
 	(void)state;
@@ -167,7 +168,7 @@ static void the_first_denial_is_told_to_the_supervisor_at_once(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	j = journal_new(-1, pair[0], "s");
+	j = journal_new(-1, pair[0], -1, "s");
 	(void)journal_add(j, JOURNAL_ALLOWED, "a.example", 443, "why", "");
 	(void)journal_add(j, JOURNAL_DENIED, "b.example", 443, "why", "--allow-host b.example");
 	(void)journal_add(j, JOURNAL_DENIED, "b.example", 443, "why", "--allow-host b.example");
@@ -182,21 +183,45 @@ static void the_first_denial_is_told_to_the_supervisor_at_once(void **state)
 
 static void nobody_need_listen(void **state)
 {
-	CLEANUP(freep) struct journal *j = journal_new(-1, -1, "s");
+	CLEANUP(freep) struct journal *j = journal_new(-1, -1, -1, "s");
 
 	(void)state;
 	(void)journal_add(j, JOURNAL_DENIED, "a.example", 443, "why", "");
 	(void)journal_add(j, JOURNAL_DENIED, "a.example", 443, "why", "");
-	journal_flush(j);
+	journal_flush(j, JOURNAL_LAST);
 	assert_false(journal_is_dirty(j));
 	journal_free(NULL);
+}
+
+/* Adds events of `count` different hosts. */
+static void add_many(struct journal *j, enum journal_decision decision, uint16_t port,
+		     unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "host-%u.example", i);
+		(void)journal_add(j, decision, name, port, "why", "--allow-host x");
+	}
+}
+
+static bool has_line(const char *text, const char *decision, const char *host)
+{
+	cleanup_free char *copy = strdup(text);
+	struct netlog_line line;
+	char *rest = copy;
+
+	while (next_line(&rest, &line))
+		if (strcmp(line.decision, decision) == 0 && strcmp(line.host, host) == 0)
+			return true;
+	return false;
 }
 
 /* A sandbox chooses names; it must not choose how much memory its log takes. */
 static void rows_are_bounded_and_the_rest_share_one_a_decision(void **state)
 {
 	cleanup_fd int log_fd = new_log();
-	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, "s");
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
 	cleanup_free char *text = NULL;
 	uint64_t total = 0, others = 0;
 	struct netlog_line line;
@@ -204,14 +229,9 @@ static void rows_are_bounded_and_the_rest_share_one_a_decision(void **state)
 	char *rest;
 
 	(void)state;
-	for (unsigned i = 0; i < 3 * JOURNAL_ROWS_MAX; i++) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "host-%u.example", i);
-		(void)journal_add(j, i % 2 ? JOURNAL_DENIED : JOURNAL_LOOKUP, name, 1, "why",
-				  "--allow-host x");
-	}
-	journal_flush(j);
+	add_many(j, JOURNAL_DENIED, 1, 3 * JOURNAL_ROWS_MAX);
+	add_many(j, JOURNAL_LOOKUP, 0, 3 * JOURNAL_ROWS_MAX);
+	journal_flush(j, JOURNAL_LAST);
 	rest = text = text_of(log_fd);
 	while (next_line(&rest, &line)) {
 		lines++;
@@ -223,14 +243,82 @@ static void rows_are_bounded_and_the_rest_share_one_a_decision(void **state)
 			assert_string_equal(line.fix, "");
 		}
 	}
-	assert_int_equal(total, 3 * JOURNAL_ROWS_MAX);
-	assert_int_equal(others, 2 * JOURNAL_ROWS_MAX + JOURNAL_DECISION_COUNT);
-	assert_true(lines <= JOURNAL_ROWS_MAX + 2);
+	assert_int_equal(total, 6 * JOURNAL_ROWS_MAX);
+	assert_int_equal(others, 4 * JOURNAL_ROWS_MAX + 2);
+	assert_true(lines <= 2 * JOURNAL_ROWS_MAX + 2);
+}
+
+static void a_flood_of_denied_names_hides_no_connection(void **state)
+{
+	cleanup_fd int log_fd = new_log();
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
+	cleanup_free char *text = NULL;
+
+	(void)state;
+	add_many(j, JOURNAL_DENIED, 0, 3 * JOURNAL_ROWS_MAX);
+	(void)journal_add(j, JOURNAL_ALLOWED, "allowed.example", 443, "why", "");
+	(void)journal_add(j, JOURNAL_DENIED, "denied.example", 443, "why", "");
+	(void)journal_add(j, JOURNAL_LOOKUP, "asked.example", 0, "why", "");
+	text = text_of(log_fd);
+	assert_true(has_line(text, "allowed", "allowed.example"));
+	assert_true(has_line(text, "denied", "denied.example"));
+	assert_true(has_line(text, "lookup", "asked.example"));
+	assert_true(has_line(text, "denied", "(others)"));
+}
+
+static void a_sandbox_fills_no_more_than_its_share_however_many_gates_it_has(void **state)
+{
+	cleanup_fd int log_fd = new_log(), share_fd = -1;
+	cleanup_free char *text = NULL;
+	struct err e = { 0 };
+	off_t size;
+
+	(void)state;
+	assert_int_equal(logshare_create(&share_fd, &e), 0);
+	for (unsigned gate = 0; gate < 20; gate++) {
+		CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, share_fd, "s");
+
+		add_many(j, JOURNAL_DENIED, 0, 2 * JOURNAL_ROWS_MAX);
+		add_many(j, JOURNAL_DENIED, 0, JOURNAL_ROWS_MAX / 2);
+		journal_flush(j, JOURNAL_LAST);
+		if (gate == 19)
+			(void)journal_add(j, JOURNAL_ALLOWED, "late.example", 443, "why", "");
+	}
+	size = lseek(log_fd, 0, SEEK_END);
+	assert_in_range(size, LOGSHARE_FIRST_BYTES / 2,
+			LOGSHARE_FIRST_BYTES + LOGSHARE_COUNT_BYTES + 64 * 1024);
+	text = text_of(log_fd);
+	assert_true(has_line(text, "denied", "(log full)"));
+	assert_true(has_line(text, "allowed", "late.example"));
+}
+
+static void counts_that_find_no_room_are_written_later(void **state)
+{
+	cleanup_fd int log_fd = new_log();
+	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
+	struct journal_row *row = journal_add(j, JOURNAL_ALLOWED, "a.example", 443, "why", "");
+	cleanup_free char *text = NULL;
+	uint64_t total = 0;
+	struct netlog_line line;
+	char *rest;
+
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++) {
+		row->count++;
+		journal_flush(j, JOURNAL_PERIODIC);
+	}
+	assert_true(journal_is_dirty(j)); /* the share is used up, but for its reserve */
+	journal_flush(j, JOURNAL_LAST);
+	assert_false(journal_is_dirty(j));
+	rest = text = text_of(log_fd);
+	while (next_line(&rest, &line))
+		total += line.count;
+	assert_int_equal(total, 10001);
 }
 
 static void a_host_that_has_a_row_keeps_it_when_rows_have_run_out(void **state)
 {
-	CLEANUP(freep) struct journal *j = journal_new(-1, -1, "s");
+	CLEANUP(freep) struct journal *j = journal_new(-1, -1, -1, "s");
 	struct journal_row *first = journal_add(j, JOURNAL_ALLOWED, "a.example", 1, "why", "");
 	struct journal_row *other = NULL;
 
@@ -248,7 +336,8 @@ static void a_host_that_has_a_row_keeps_it_when_rows_have_run_out(void **state)
 static void the_longest_names_fit_in_a_line(void **state)
 {
 	cleanup_fd int log_fd = new_log();
-	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, "a-sandbox-with-a-long-name");
+	CLEANUP(freep)
+	struct journal *j = journal_new(log_fd, -1, -1, "a-sandbox-with-a-long-name");
 	char host[254], reason[300], fix[300];
 	cleanup_free char *text = NULL;
 	struct netlog_line line;
@@ -358,6 +447,9 @@ int main(void)
 		cmocka_unit_test(the_first_denial_is_told_to_the_supervisor_at_once),
 		cmocka_unit_test(nobody_need_listen),
 		cmocka_unit_test(rows_are_bounded_and_the_rest_share_one_a_decision),
+		cmocka_unit_test(a_flood_of_denied_names_hides_no_connection),
+		cmocka_unit_test(a_sandbox_fills_no_more_than_its_share_however_many_gates_it_has),
+		cmocka_unit_test(counts_that_find_no_room_are_written_later),
 		cmocka_unit_test(a_host_that_has_a_row_keeps_it_when_rows_have_run_out),
 		cmocka_unit_test(the_longest_names_fit_in_a_line),
 		cmocka_unit_test(what_is_no_line_of_a_log_is_not_read),
