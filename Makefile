@@ -96,7 +96,7 @@ IMAGE_FOR_ALL := $(addprefix src/image/,reference.c record.c)
 IMAGE_MAIN := src/image/tool.c
 IMAGE_ONLY := $(filter-out $(IMAGE_FOR_ALL) $(CALL_LISTS),$(wildcard src/image/*.c))
 IMAGE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c parse.c file.c path.c clock.c hash.c json.c suggest.c sweep.c keyrows.c wall.c) \
-	$(wildcard src/base/toml*.c $(IMAGE_FOR_ALL))
+	src/policy/address.c $(wildcard src/base/toml*.c $(IMAGE_FOR_ALL))
 IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHARED))
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 

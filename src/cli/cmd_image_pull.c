@@ -45,7 +45,9 @@ const struct cli_command cmd_image_pull = {
 		"\n"
 		"  [registries.\"registry.example.org\"]\n"
 		"  mirrors = [\"https://mirror.example.org\"]\n"
-		"  insecure = true",
+		"  insecure = true\n"
+		"  private-redirects = true  # to addresses that are not public\n"
+		"  timeout = \"30m\"          # of a whole pull; without: 6 hours",
 	.examples = examples,
 	.options = &options,
 	.run = run,

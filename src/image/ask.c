@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "image/fields.h"
 #include "image/registry.h"
 
@@ -14,7 +15,7 @@
 
 #define CHALLENGE_MAX_BYTES 8192u
 #define WORDS_SHOWN_BYTES 160
-#define MS_PER_S 1000u
+#define RETRY_SHOWN_MAX_MS (365ull * 24 * 3600 * 1000)
 
 void ask_init(struct ask *a, struct ask_site *site, const char *suffix, const char *what)
 {
@@ -74,7 +75,8 @@ int ask_start(struct ask *a, const struct ask_options *o, struct err *e)
 		return -1;
 	url = mem_format("%s/v2/%s/%s", current(a)->base, a->site->path, a->suffix);
 	x.url = url;
-	x.flags = current(a)->is_unverified ? EXCHANGE_UNVERIFIED : 0u;
+	x.flags = (current(a)->is_unverified ? EXCHANGE_UNVERIFIED : 0u) |
+		  (a->site->has_private_redirects ? EXCHANGE_PRIVATE_REDIRECTS : 0u);
 	show_login(a, &x);
 	return exchange_start(a->site->loop, &x, &a->exchange, e);
 }
@@ -126,8 +128,7 @@ static void describe(const struct ask *a, struct err *e)
 	else if (x->status == 0)
 		(void)err_set(e, ERR_REMOTE, "%s cannot be asked for %s: %s", current(a)->name,
 			      a->what, exchange_problem(x));
-	else if (x->status == 200 || x->status == 206 || x->code == CURLE_TOO_MANY_REDIRECTS ||
-		 x->code == CURLE_UNSUPPORTED_PROTOCOL)
+	else if (x->status == 200 || x->status == 206 || exchange_is_redirect(x))
 		(void)err_set(e, ERR_REMOTE, "%s does not deliver %s: %s", current(a)->name,
 			      a->what, exchange_problem(x));
 	else
@@ -166,6 +167,7 @@ static enum ask_verdict pause_after(struct ask *a, uint64_t retry_after_ms, stru
 {
 	unsigned max =
 		current(a)->has_answered ? REGISTRY_ATTEMPTS_MAX : REGISTRY_ATTEMPTS_UNANSWERED_MAX;
+	char wanted[PARSE_FORMAT_MAX_BYTES], most[PARSE_FORMAT_MAX_BYTES];
 	uint64_t wait_ms;
 
 	a->attempts++;
@@ -174,8 +176,13 @@ static enum ask_verdict pause_after(struct ask *a, uint64_t retry_after_ms, stru
 		return ASK_FAILED;
 	}
 	if (retry_after_ms > REGISTRY_RETRY_AFTER_MAX_MS) {
-		(void)err_wrap(e, "not to be asked again before %llu seconds",
-			       (unsigned long long)(retry_after_ms / MS_PER_S));
+		(void)err_wrap(e, "asked to wait %s%s, and no more than %s is waited",
+			       retry_after_ms > RETRY_SHOWN_MAX_MS ? "more than " : "",
+			       parse_format_duration(retry_after_ms > RETRY_SHOWN_MAX_MS
+							     ? RETRY_SHOWN_MAX_MS
+							     : retry_after_ms,
+						     wanted),
+			       parse_format_duration(REGISTRY_RETRY_AFTER_MAX_MS, most));
 		return ASK_FAILED;
 	}
 	wait_ms = pause_ms(a->attempts);

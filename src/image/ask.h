@@ -34,6 +34,7 @@ struct ask_site {
 	char *scope;
 	const struct credentials *credentials; /* for the registry, never for a mirror */
 	bool is_insecure;
+	bool has_private_redirects; /* from public addresses */
 	uint64_t connect_max_ms, stall_max_s;
 };
 

@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parse.h"
+#include "policy/address.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -31,6 +33,7 @@ struct exchange_loop {
 	CURLM *multi;
 	struct exchange_hooks hooks;
 	uint64_t next_tick_ms;
+	uint64_t deadline_ms, total_ms; /* 0: none */
 };
 
 struct exchange_loop *exchange_loop_new(void)
@@ -57,6 +60,12 @@ void exchange_loop_set_hooks(struct exchange_loop *l, const struct exchange_hook
 {
 	l->hooks = hooks ? *hooks : (struct exchange_hooks){ 0 };
 	l->next_tick_ms = 0;
+}
+
+void exchange_loop_set_deadline(struct exchange_loop *l, uint64_t deadline_ms, uint64_t total_ms)
+{
+	l->deadline_ms = deadline_ms;
+	l->total_ms = total_ms;
 }
 
 /* ---- turns ---- */
@@ -136,9 +145,14 @@ static bool wait_for_any(struct exchange_loop *l, uint64_t timeout_ms)
 int exchange_loop_turn(struct exchange_loop *l, uint64_t timeout_ms, struct err *e)
 {
 	bool is_woken = false;
+	char limit[PARSE_FORMAT_MAX_BYTES];
 	int running = 0;
-	CURLMcode code = curl_multi_perform(l->multi, &running);
+	CURLMcode code;
 
+	if (l->deadline_ms && clock_now_ms() >= l->deadline_ms)
+		return err_set(e, ERR_REMOTE, "not all has come within %s",
+			       parse_format_duration(l->total_ms, limit));
+	code = curl_multi_perform(l->multi, &running);
 	if (code != CURLM_OK)
 		return err_set(e, ERR_SYSTEM, "move bytes: %s", curl_multi_strerror(code));
 	if (collect(l) == 0)
@@ -174,6 +188,31 @@ static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
 	return len;
 }
 
+/*
+ * Before each request, with the address that is connected to. A server may send us on to any place;
+ * what trusts requests from within a network is not for a stranger outside to have asked.
+ */
+static int on_request(void *context, char *address_text, char *own_text, int port, int own_port)
+{
+	struct exchange *x = context;
+	struct address address;
+	bool is_public;
+
+	(void)own_text, (void)port, (void)own_port;
+	is_public = address_parse(address_text, &address) && !address_special_kind(&address) &&
+		    !address_is_loopback(&address);
+	if (!exchange_was_redirected(x)) {
+		x->began_in_public = is_public;
+	} else if (x->began_in_public && !is_public && !x->may_become_private) {
+		(void)snprintf(x->refused, sizeof(x->refused),
+			       "it redirects to %s, which is not a public address as its own is "
+			       "('private-redirects' in config.toml allows that)",
+			       address_text);
+		return CURL_PREREQFUNC_ABORT;
+	}
+	return CURL_PREREQFUNC_OK;
+}
+
 /* ---- an exchange ---- */
 
 long exchange_get_status(const struct exchange *x)
@@ -206,17 +245,29 @@ uint64_t exchange_get_retry_after_ms(const struct exchange *x)
 	curl_off_t seconds = 0;
 
 	(void)curl_easy_getinfo(x->easy, CURLINFO_RETRY_AFTER, &seconds);
-	return seconds > 0 && seconds < INT32_MAX ? (uint64_t)seconds * MS_PER_S : 0;
+	if (seconds > INT32_MAX)
+		seconds = INT32_MAX;
+	return seconds > 0 ? (uint64_t)seconds * MS_PER_S : 0;
+}
+
+bool exchange_is_redirect(const struct exchange *x)
+{
+	return x->status >= 300 && x->status < 400;
 }
 
 const char *exchange_problem(const struct exchange *x)
 {
+	if (x->refused[0])
+		return x->refused;
 	if (x->header_bytes > EXCHANGE_HEADERS_MAX_BYTES)
 		return "endless headers";
 	if (x->words.is_cut)
 		return "an endless answer";
 	if (x->code == CURLE_UNSUPPORTED_PROTOCOL)
-		return "it redirects from https to something less safe";
+		return x->is_plain ? "it redirects to something that is neither http nor https"
+				   : "it redirects from https to something less safe";
+	if (exchange_is_redirect(x) && !exchange_get_header(x, "Location", 0))
+		return "it redirects without saying where to";
 	return x->problem[0] ? x->problem : curl_easy_strerror(x->code);
 }
 
@@ -234,6 +285,7 @@ bool exchange_is_transient(const struct exchange *x)
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_TOO_MANY_REDIRECTS:
+	case CURLE_ABORTED_BY_CALLBACK: /* on_request() */
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return false;
@@ -251,6 +303,8 @@ static void set_callbacks(struct exchange *x)
 	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, x);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, x);
+	(void)curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_request);
+	(void)curl_easy_setopt(c, CURLOPT_PREREQDATA, x);
 	(void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, x->problem);
 	(void)curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
@@ -298,12 +352,14 @@ static void set_trust(struct exchange *x)
 /* What starts in https stays there; what starts in http may go up. */
 static void set_place(struct exchange *x, const struct exchange_options *o)
 {
-	bool is_plain = strncmp(o->url, "http://", 7) == 0;
 	CURL *c = x->easy;
 
+	x->is_plain = strncmp(o->url, "http://", 7) == 0;
+	x->may_become_private = o->flags & EXCHANGE_PRIVATE_REDIRECTS;
 	(void)curl_easy_setopt(c, CURLOPT_URL, o->url);
 	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, is_plain ? "http,https" : "https");
+	(void)curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR,
+			       x->is_plain ? "http,https" : "https");
 	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION,
 			       o->flags & EXCHANGE_NO_REDIRECTS ? 0L : 1L);
 	(void)curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)EXCHANGE_REDIRECTS_MAX);

@@ -174,7 +174,7 @@ static int judge(const struct exchange *x, const struct login_request *q,
 			       x->status);
 	if (x->code == CURLE_OK && x->status == 200)
 		return 0;
-	if (x->status != 0 && x->status != 200)
+	if (x->status != 0 && x->status != 200 && !x->refused[0])
 		return err_set(e, ERR_REMOTE, "its token service answers %ld", x->status);
 	return err_set(e, ERR_REMOTE, "its token service: %s", exchange_problem(x));
 }

@@ -35,7 +35,8 @@ struct fetch {
 static void fetch_done(struct fetch *f)
 {
 	for (unsigned n = 0; n < f->count; n++)
-		cleanup_closep(&f->blobs[n].fd);
+		if (f->blobs[n].fd >= 0)
+			store_leave_blob(f->store, f->blobs[n].digest, take_fd(&f->blobs[n].fd));
 	f->count = 0;
 }
 
@@ -282,6 +283,8 @@ static int connect_registry(struct fetch *f, struct credentials *credentials,
 		return -1;
 	options.mirrors = (const char *const *)settings->mirrors;
 	options.is_insecure = settings->is_insecure;
+	options.has_private_redirects = settings->has_private_redirects;
+	options.total_max_ms = settings->timeout_ms;
 	return registry_new(&options, &f->registry, e);
 }
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "base/suggest.h"
 #include "base/toml.h"
 #include "image/reference.h"
@@ -72,23 +73,39 @@ static int read_mirrors(const struct toml_value *v, struct registries *r, struct
 	return 0;
 }
 
-static int read_insecure(const struct toml_value *v, struct registries *r, struct err *e)
+static int read_bool(const struct toml_value *v, bool *ret, struct err *e)
 {
 	if (toml_expect(v, TOML_BOOL, e) < 0)
 		return -1;
-	r->is_insecure = toml_bool(v);
+	*ret = toml_bool(v);
+	return 0;
+}
+
+static int read_timeout(const struct toml_value *v, struct registries *r, struct err *e)
+{
+	const char *text = NULL;
+	struct err problem = { 0 };
+
+	if (toml_expect_text(v, &text, e) < 0)
+		return -1;
+	if (parse_duration_ms(text, REGISTRIES_TIMEOUT_MIN_MS, REGISTRIES_TIMEOUT_MAX_MS,
+			      &r->timeout_ms, &problem) < 0)
+		return toml_err(v, e, "%s", problem.msg);
 	return 0;
 }
 
 static int refuse_key(const struct toml_entry *entry, struct err *e)
 {
-	static const char *const known[] = { "mirrors", "insecure" };
+	static const char *const known[] = { "mirrors", "insecure", "private-redirects",
+					     "timeout" };
 	const char *nearest = suggest_nearest(entry->key, known, COUNT_OF(known));
 
 	if (nearest)
 		return toml_err_key(entry, e, "a registry has no '%.64s'; did you mean '%s'?",
 				    entry->key, nearest);
-	return toml_err_key(entry, e, "a registry has no '%.64s', only 'mirrors' and 'insecure'",
+	return toml_err_key(entry, e,
+			    "a registry has no '%.64s', only 'mirrors', 'insecure', "
+			    "'private-redirects' and 'timeout'",
 			    entry->key);
 }
 
@@ -106,7 +123,11 @@ static int read_registry(const struct toml_value *v, struct registries *ret, str
 		if (is_text(&entries[i], "mirrors"))
 			result = read_mirrors(entries[i].value, &r, e);
 		else if (is_text(&entries[i], "insecure"))
-			result = read_insecure(entries[i].value, &r, e);
+			result = read_bool(entries[i].value, &r.is_insecure, e);
+		else if (is_text(&entries[i], "private-redirects"))
+			result = read_bool(entries[i].value, &r.has_private_redirects, e);
+		else if (is_text(&entries[i], "timeout"))
+			result = read_timeout(entries[i].value, &r, e);
 		else
 			result = refuse_key(&entries[i], e);
 	}
@@ -207,6 +228,8 @@ int registries_load(char *const *environ_list, const char *host, struct registri
 	table = document ? toml_get(toml_root(document), "registries") : NULL;
 	if (table && find(table, host, &r, e) < 0)
 		return -1;
+	if (r.timeout_ms == 0)
+		r.timeout_ms = REGISTRIES_TIMEOUT_DEFAULT_MS;
 	*ret = r;
 	r = (struct registries){ 0 };
 	return 0;

@@ -85,9 +85,13 @@ int registry_new(const struct registry_options *o, struct registry **ret, struct
 		.scope = mem_format("repository:%s:pull", o->reference->path),
 		.credentials = o->credentials,
 		.is_insecure = o->is_insecure,
+		.has_private_redirects = o->has_private_redirects,
 		.connect_max_ms = o->connect_max_ms ? o->connect_max_ms : REGISTRY_CONNECT_MAX_MS,
 		.stall_max_s = o->stall_max_s ? o->stall_max_s : REGISTRY_STALL_MAX_S,
 	};
+	if (o->total_max_ms)
+		exchange_loop_set_deadline(r->site.loop, clock_now_ms() + o->total_max_ms,
+					   o->total_max_ms);
 	if (add_mirrors(r, o->mirrors, e) < 0)
 		return -1;
 	endpoint_init_registry(&r->site.endpoints[r->site.endpoint_count++], o->reference->host,
@@ -223,10 +227,10 @@ struct job {
 	enum job_phase phase;
 	struct ask ask;
 	struct download download;
-	bool has_body;         /* of the present exchange */
-	bool is_wrong;         /* on_body saw bytes that cannot be this blob's */
-	bool has_started_over; /* once is all */
-	uint64_t progress_from;
+	bool has_body;          /* of the present exchange */
+	bool is_wrong;          /* on_body saw bytes that cannot be this blob's */
+	bool has_started_over;  /* once is all */
+	uint64_t progress_from; /* the highest that has counted as progress */
 };
 
 static void job_done(struct job *j)
@@ -265,10 +269,8 @@ static int on_first_bytes(struct job *j, struct err *e)
 		return err_set(e, ERR_REMOTE, "%s sends another part of %s than was asked for",
 			       ask_endpoint_name(&j->ask), j->ask.what);
 	}
-	if (status == 200 && j->download.done_bytes > 0) {
-		j->progress_from = 0;
+	if (status == 200 && j->download.done_bytes > 0)
 		return download_restart(&j->download, e);
-	}
 	return 0;
 }
 

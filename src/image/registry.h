@@ -6,7 +6,8 @@
  * parallel into files. It answers the registry's challenge (bearer token or basic), follows
  * redirects without taking credentials along, resumes a file that is partly there, tries again
  * after broken transfers, 429 and 5xx with growing pauses (Retry-After obeyed), and gives back only
- * bytes whose digest was checked.
+ * bytes whose digest was checked. Progress is a byte beyond the highest that was ever reached: a
+ * registry that ignores the Range and cuts every answer at the same place makes none.
  *
  * Mirrors are asked first, once each, and without credentials; whatever a mirror answers but the
  * thing itself passes on to the next, silently. Blobs and manifests by digest are safe with any
@@ -42,8 +43,10 @@ struct registry_options {
 		mirrors; /* base addresses to try before the host itself, NULL-ended; may be NULL */
 	bool is_insecure; /* plain HTTP and unchecked certificates are fine. Loopback hosts may
 			     always speak plain HTTP */
-	uint64_t connect_max_ms;               /* 0: REGISTRY_CONNECT_MAX_MS */
-	uint64_t stall_max_s;                  /* 0: REGISTRY_STALL_MAX_S */
+	bool has_private_redirects; /* a public registry may redirect to private addresses */
+	uint64_t total_max_ms;      /* for everything, from registry_new() on; 0: no end */
+	uint64_t connect_max_ms;    /* 0: REGISTRY_CONNECT_MAX_MS */
+	uint64_t stall_max_s;       /* 0: REGISTRY_STALL_MAX_S */
 	const struct credentials *credentials; /* borrowed; may be NULL */
 };
 

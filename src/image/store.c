@@ -217,6 +217,15 @@ int store_begin_blob(const struct store *s, const char *digest, enum store_wait 
 	return 0;
 }
 
+void store_leave_blob(const struct store *s, const char *digest, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && st.st_size == 0)
+		(void)unlinkat(s->partial_fd, digest + HASH_OFFSET, 0); /* we have its lock */
+	(void)close(fd);
+}
+
 int store_finish_blob(const struct store *s, const char *digest, int fd, struct err *e)
 {
 	const char *name = digest + HASH_OFFSET;

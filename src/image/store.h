@@ -59,6 +59,8 @@ ERR_CHECKED int store_read_blob(const struct store *s, const char *digest, size_
  */
 ERR_CHECKED int store_begin_blob(const struct store *s, const char *digest, enum store_wait wait,
 				 int *ret_fd, struct err *e);
+/* It is not complete: what there is of it stays for the next attempt, a file without bytes goes. */
+void store_leave_blob(const struct store *s, const char *digest, int fd);
 /* Its bytes are complete and their digest has been checked. Takes fd, also on failure. */
 ERR_CHECKED int store_finish_blob(const struct store *s, const char *digest, int fd, struct err *e);
 /* The whole of it at once; the digest is computed here. */

@@ -154,6 +154,7 @@ make_partial() {
 	run pull
 	fails_with 125 "$digest"
 	[ ! -e "$W/state/images/blobs/sha256/$digest" ]
+	[ ! -e "$W/state/images/blobs/partial/$digest" ]
 	[ -z "$(find "$W/state/images/names" "$W/state/images/records" -mindepth 1)" ]
 }
 
@@ -216,6 +217,118 @@ make_partial() {
 	fault loop
 	refuses "redirect"
 	[ "$(requests ' 307 ')" -lt 40 ]
+}
+
+# bats test_tags=once
+@test "a registry that asks for an absurd time is not waited for, nor asked again at once" {
+	fault status=503,1000,99999999999
+	refuses "asked to wait more than"
+	[ "$(requests ' 503 ')" -eq 1 ]
+}
+
+# bats test_tags=once
+@test "a registry that redirects to another scheme or to nowhere is refused in true words" {
+	for place in ftp://127.0.0.1/x file:///etc/passwd gopher://127.0.0.1/x; do
+		fault "away=$place"
+		refuses "it redirects to something that is neither http nor https"
+	done
+	fault away
+	refuses "it redirects without saying where to"
+	[ "$(requests ' 307 ')" -le 4 ]
+}
+
+# bats test_tags=once
+@test "a registry that ignores the range and cuts every answer is given up" {
+	fault ignore-range cut=150000
+	run as timeout 60 "$AK" image pull --quiet "$FAULTY/big:1"
+	fails_with 125 "after 6 attempts"
+	[ "$(requests '/blobs/')" -le 16 ]
+}
+
+configure() {
+	mkdir -p "$SHARED/home/.config/agentkernel"
+	echo "$1" >"$SHARED/home/.config/agentkernel/config.toml"
+	give -R "$SHARED/home/.config"
+}
+
+# bats test_tags=once
+@test "a pull that takes longer than it may is ended, and the next goes on" {
+	configure "[registries.\"$FAULTY\"]
+timeout = \"2s\""
+	fault slow=50000
+	run as timeout 60 "$AK" image pull --quiet "$FAULTY/big:1"
+	fails_with 125 "not all has come within 2s"
+	fault
+	pull big:1
+	[ "$(requests 'range=bytes=[1-9]')" -eq 1 ]
+	configure '[registries."registry.example.org"]
+timeout = "soon"'
+	run pull two:1
+	fails_with 125 "config.toml:2:11: duration 'soon'"
+	rm -r "$SHARED/home/.config"
+}
+
+# A registry at a public address, in a network of its own: all it does is to redirect blobs to $1.
+public_registry() {
+	unshare --net -- bash -c '
+		ip link set lo up && ip address add 93.184.216.34/32 dev lo && ip address add 10.9.8.7/32 dev lo &&
+		ip address add 93.184.216.35/32 dev lo || exit 1
+		python3 -I -c "
+import hashlib, http.server, json, sys, threading
+layer = open(sys.argv[2], \"rb\").read(); config = open(sys.argv[3], \"rb\").read()
+name = lambda b: \"sha256:\" + hashlib.sha256(b).hexdigest()
+manifest = json.dumps({\"schemaVersion\": 2, \"mediaType\": \"application/vnd.oci.image.manifest.v1+json\",
+    \"config\": {\"mediaType\": \"application/vnd.oci.image.config.v1+json\", \"digest\": name(config), \"size\": len(config)},
+    \"layers\": [{\"mediaType\": \"application/vnd.oci.image.layer.v1.tar\", \"digest\": name(layer), \"size\": len(layer)}]}).encode()
+things = {name(layer): layer, name(config): config}
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        last = self.path.rsplit(\"/\", 1)[1]
+        print(self.server.server_address[0], self.path, file=sys.stderr, flush=True)
+        if last in things and self.server.server_address[0] == \"93.184.216.34\":
+            self.send_response(307); self.send_header(\"Location\", \"http://\" + sys.argv[1] + \":5000\" + self.path); self.send_header(\"Content-Length\", \"0\"); self.end_headers(); return
+        body = things.get(last, manifest)
+        self.send_response(200); self.send_header(\"Content-Type\", \"application/vnd.oci.image.manifest.v1+json\")
+        self.send_header(\"Content-Length\", str(len(body))); self.end_headers(); self.wfile.write(body)
+    def log_message(self, *_): pass
+servers = [http.server.ThreadingHTTPServer((a, 5000), Handler) for a in (\"93.184.216.34\", \"93.184.216.35\", \"10.9.8.7\", \"127.0.0.1\")]
+for s in servers: threading.Thread(target=s.serve_forever).start()
+open(sys.argv[4], \"w\").close()" "$1" "$2" "$3" "$4/ready" 2>"$4/asked" 3>&- &
+		server=$!
+		for _ in $(seq 200); do [ ! -e "$4/ready" ] || break; sleep 0.05; done
+		shift 4
+		"$@"
+		result=$?
+		kill "$server"
+		exit $result' - "$1" "$SHARED/base.tar" "$W/config" "$W" "${@:2}"
+}
+
+# bats test_tags=once
+@test "a public registry's redirect to a private address is refused unless the file allows it" {
+	id=$(sha256sum "$SHARED/base.tar" | cut -d ' ' -f 1)
+	printf '{"architecture":"%s","os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}' \
+		"$(dpkg --print-architecture)" "$id" >"$W/config"
+	settings='[registries."93.184.216.34:5000"]
+insecure = true'
+	configure "$settings"
+	pull=(env HOME="$SHARED/home" AGENTKERNEL_HOME="$W/state" "$AK" image pull -q 93.184.216.34:5000/x:1)
+	for place in 10.9.8.7 127.0.0.1; do
+		run public_registry "$place" "${pull[@]}"
+		fails_with 125 "it redirects to $place, which is not a public address as its own is"
+		grep -q "^93.184.216.34 .*/blobs/" "$W/asked"
+		run grep "^$place " "$W/asked"
+		[ "$status" -eq 1 ]
+		rm -f "$W/ready"
+	done
+	run public_registry 93.184.216.35 "${pull[@]}" # control: another public one
+	[ "$status" -eq 0 ]
+	rm -rf "$W/ready" "$W/state"
+	configure "$settings
+private-redirects = true"
+	run public_registry 10.9.8.7 "${pull[@]}"
+	[ "$status" -eq 0 ]
+	grep -q "^10.9.8.7 .*/blobs/" "$W/asked"
+	rm -r "$SHARED/home/.config"
 }
 
 # bats test_tags=once

@@ -21,6 +21,7 @@ anew for each request; a fault that counts starts counting again when its words 
     stall                 a blob's headers come, its bytes never do
     mute                  requests are read and never answered
     redirect[=HOST]       blobs are redirected to the other listener, under HOST (127.0.0.1)
+    away[=ADDRESS]        blobs are redirected to ADDRESS; without one, to nowhere
     other-denies          the other listener answers 401, with a challenge that names our realm
     loop                  every request is redirected to itself
     ignore-range          Range is not obeyed: 200 and everything
@@ -264,6 +265,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.answer(200, [], f'{{"token":"{token}"}}'.encode())
 
     def send_away(self):
+        away = self.fault("away")
+        if away is not None and self.is_blob():
+            self.answer(307, [("Location", away[0])] if away and away[0] else [])
+            return True
         host = self.fault("redirect")
         if host is None or not self.is_blob():
             return False

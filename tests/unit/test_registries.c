@@ -184,7 +184,8 @@ static void unknown_keys_are_refused_with_the_nearest_known_one(void **state)
 	expect_refused(*state, "[registries.\"" HOST "\"]\ninsecur = true",
 		       ":2:1: a registry has no 'insecur'; did you mean 'insecure'?");
 	expect_refused(*state, "[registries.\"" HOST "\"]\npassword = 'x'",
-		       ":2:1: a registry has no 'password', only 'mirrors' and 'insecure'");
+		       ":2:1: a registry has no 'password', only 'mirrors', 'insecure', "
+		       "'private-redirects' and 'timeout'");
 	expect_refused(*state, "[registries.\"" HOST "\"]\n\"mirrors\\u0000\" = []",
 		       ":2:1: a registry has no 'mirrors'; did you mean 'mirrors'?");
 	/* a mistake about another host is one as well */
