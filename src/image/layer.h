@@ -26,10 +26,10 @@
 #define LAYER_ID_MAX 65534u
 #define LAYER_DIRECTORIES_MAX (1u << 19) /* those are remembered until the end */
 #define LAYER_IMPLIED_MAX 65536u
-/* Bytes out for a byte in, beyond the first LAYER_RATIO_FREE_BYTES. gzip cannot do better than
- * 1032; zstd can. */
-#define LAYER_RATIO_MAX 1100u
-#define LAYER_RATIO_FREE_BYTES (64ull << 20)
+/* Bytes out for a byte in, beyond the first LAYER_RATIO_FREE_BYTES. Programs and text stay below
+ * 20; zeros reach 1032 in gzip, more in zstd. What is sparse in the archive takes no bytes out. */
+#define LAYER_RATIO_MAX 100u
+#define LAYER_RATIO_FREE_BYTES (1ull << 30)
 
 enum layer_flags {
 	LAYER_ONE_OWNER = 1 << 0,  /* only id 0 is mapped here: everything belongs to it */

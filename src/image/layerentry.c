@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "image/layername.h"
+#include "image/room.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,6 +32,8 @@
 #define CAPABILITY "security.capability"
 #define MODE_SPECIAL 07000 /* set-user-id, set-group-id, sticky */
 #define NANOSECONDS 1000000000
+#define ROOM_STEP_BYTES (64ull << 20) /* more than libarchive hands out at once */
+#define FILE_BYTES 4096u              /* of a file without contents */
 
 struct attributes {
 	mode_t mode; /* permissions */
@@ -225,7 +228,21 @@ static int write_at(int fd, const char *bytes, size_t len, off_t offset, struct 
 	return 0;
 }
 
-static int copy_contents(const struct layerentry_target *t, int fd, uint64_t size, struct err *e)
+/* Others need the file system, too: a reserve stays (image/room.h). */
+static int take_room(struct layerentry_target *t, int fd, uint64_t bytes, struct err *e)
+{
+	uint64_t available = 0;
+
+	if (bytes > t->room_bytes) {
+		if (room_check(fd, bytes, &available, e) < 0)
+			return -1;
+		t->room_bytes = available < ROOM_STEP_BYTES ? available : ROOM_STEP_BYTES;
+	}
+	t->room_bytes -= bytes;
+	return 0;
+}
+
+static int copy_contents(struct layerentry_target *t, int fd, uint64_t size, struct err *e)
 {
 	uint64_t end = 0;
 
@@ -241,7 +258,7 @@ static int copy_contents(const struct layerentry_target *t, int fd, uint64_t siz
 			return layerentry_explain(t, e);
 		if (offset < 0 || (uint64_t)offset > size || len > size - (uint64_t)offset)
 			return err_set(e, ERR_INVALID, "it holds more than its size");
-		if (write_at(fd, bytes, len, offset, e) < 0)
+		if (take_room(t, fd, len, e) < 0 || write_at(fd, bytes, len, offset, e) < 0)
 			return -1;
 		end = (uint64_t)offset + len;
 	}
@@ -277,7 +294,7 @@ static int make_file(struct layerentry_target *t, const struct spot *at, const s
 	}
 	if (fd < 0)
 		return err_sys(e, errno, "make the file");
-	if (copy_contents(t, fd, (uint64_t)size, e) < 0)
+	if (take_room(t, fd, FILE_BYTES, e) < 0 || copy_contents(t, fd, (uint64_t)size, e) < 0)
 		return -1;
 	return set_file_attributes(t, fd, a, e);
 }

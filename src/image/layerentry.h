@@ -22,6 +22,7 @@ struct layerentry_target {
 
 	/* kept up to date */
 	uint64_t file_bytes;
+	uint64_t room_bytes; /* that may be written before the file system is looked at again */
 	bool is_root_opaque;
 };
 

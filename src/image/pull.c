@@ -16,10 +16,12 @@
 #include "image/install.h"
 #include "image/registries.h"
 #include "image/registry.h"
+#include "image/room.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct fetch {
 	const struct store *store;
@@ -225,6 +227,23 @@ static int lock_missing(struct fetch *f, struct err *e)
 	return 0;
 }
 
+/* A registry names the sizes: what does not fit is not begun. */
+static int check_room(const struct fetch *f, struct err *e)
+{
+	uint64_t bytes = 0, available = 0;
+
+	for (unsigned n = 0; n < f->count; n++) {
+		const struct registry_blob *b = &f->blobs[n];
+		struct stat st;
+
+		if (fstat(b->fd, &st) == 0 && (uint64_t)st.st_size < b->size_bytes)
+			bytes += b->size_bytes - (uint64_t)st.st_size;
+	}
+	if (f->count && room_check(f->blobs[0].fd, bytes, &available, e) < 0)
+		return err_wrap(e, "fetch the layers");
+	return 0;
+}
+
 /* What the name means in the store, and whether its files can be relied upon. */
 struct local {
 	char digest[REFERENCE_DIGEST_MAX_BYTES]; /* "" when it means nothing */
@@ -306,7 +325,7 @@ static int fetch_and_install(struct fetch *f, const struct local *local, struct 
 	if (f->registry) {
 		char name[REFERENCE_MAX_BYTES + 1];
 
-		if (lock_missing(f, e) < 0)
+		if (lock_missing(f, e) < 0 || check_room(f, e) < 0)
 			return -1;
 		ret->fetched_count = f->count;
 		reference_format_short(f->options->reference, name);

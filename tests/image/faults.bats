@@ -501,3 +501,19 @@ make_small() {
 	fails_with 125 "No space left on device"
 	store_is_empty
 }
+
+@test "unpacking leaves a reserve on the file system" {
+	make_small 100000 # of which 2 %, 2000k, are for others
+	rm -rf "$W/tree"
+	mkdir "$W/tree"
+	head -c 101000000 /dev/zero | tr '\0' x >"$W/tree/large"
+	tar -C "$W/tree" -cf "$W/large.tar" .
+	image large "$W/large.tar" && push large large:1
+	fault
+	run pull large:1
+	fails_with 125 "leave 1.9 MiB free for others: No space left on device"
+	[ "$(df --output=avail -k "$SMALL" | tail -1)" -gt 2000 ]
+	store_is_empty
+	mount -o remount,size=220000k "$SMALL"
+	pull large:1
+}

@@ -209,7 +209,14 @@ getfattr_all() {
 }
 
 @test "a decompression bomb is refused after a moment" {
-	PULLED=yes refused bomb "'zeros': the archive grows more than 1100-fold when it is decompressed"
+	for case in bomb bomb-gzip; do
+		PULLED=yes refused "$case" "'zeros': the archive grows more than 100-fold when it is decompressed"
+	done
+}
+
+@test "a layer of a few hundred megabytes of zeros is none" {
+	takes good-zeros
+	[ "$(stat -c %s "$LAYER/zeros")" -eq $((256 << 20)) ]
 }
 
 # bats test_tags=once

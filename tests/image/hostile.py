@@ -75,15 +75,15 @@ def sparse(size):
         return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
 
 
-def compressed_zeros(size):
-    """A file of so many zeros, by zstd, which makes very little of it."""
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-19", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def compressed_zeros(compress, size, block=16 << 20):
+    """A file of so many zeros, of which little is left: a stream of equal parts."""
     head = tar(entry("zeros", data=b""))[:512]
     head = bend_header(head, 124, b"%011o\0" % size)
-    maker = subprocess.Popen(
-        ["zstd", "-q", "-19", "-c"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    data, _ = maker.communicate(head + bytes(size) + bytes(1024))
-    return data
+    return compress(head) + compress(bytes(block)) * (size // block) + compress(bytes(1024))
 
 
 def many(count):
@@ -125,7 +125,9 @@ def layers(canary):
         "device-0-0": [tar(device("dev/zero", tarfile.CHRTYPE, 0, 0))],
         # sizes
         "sparse-huge": [sparse(65 << 30)],
-        "bomb": [compressed_zeros(128 << 20)],
+        "bomb": [compressed_zeros(zstd, 2 << 30)],
+        "bomb-gzip": [compressed_zeros(gzip.compress, 6 << 30)],
+        "good-zeros": [compressed_zeros(gzip.compress, 256 << 20)],
         "entries": [many((4 << 20) + 4096)],
         "size-huge": [bend_header(tar(entry("big", data=b"x")), 124, b"\x80" + b"\x7f" * 11)],
         "size-negative": [bend_header(tar(entry("big", data=b"x")), 124, b"\xff" * 12)],
@@ -289,7 +291,7 @@ CONFIGS = {
 
 def make(place, canary):
     good = tar(directory("etc"), entry("etc/plain", data=b"plain\n"))
-    cheap = {"bomb", "entries", "cut-off", "wrong-checksum", "no-archive"}  # never get so far
+    cheap = {"bomb", "bomb-gzip", "entries", "cut-off", "wrong-checksum", "no-archive"}  # never get so far
     for case, archives in layers(canary).items():
         layout = oci.Layout(os.path.join(place, case))
         if case in cheap:
