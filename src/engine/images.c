@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,9 +149,30 @@ static int pull(const struct images_request *q, const struct reference *ref, str
 	return imagehelper_run(&request, e);
 }
 
+/*
+ * Between the helper's end, which lets go of the store, and our lock on the record nothing else
+ * would keep `image prune --all` from removing what was just pulled. Where there can be no lock,
+ * the helper will say why.
+ */
+static int wait_for_image(const char *store)
+{
+	cleanup_free char *path = mem_format("%s/" RECORD_WAITERS_LOCK, store);
+	cleanup_fd int fd = -1;
+
+	if (file_make_dirs(store, 0700) < 0)
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	while (fd >= 0 && flock(fd, LOCK_SH) < 0)
+		if (errno != EINTR)
+			return -1;
+	return take_fd(&fd);
+}
+
 static int find_or_pull(const struct images_request *q, const char *store,
 			const struct reference *ref, struct images *i, struct err *e)
 {
+	cleanup_fd int waiting_fd = -1;
+
 	if (q->pull != IMAGES_PULL_ALWAYS) {
 		if (find(store, ref, i, e) == 0)
 			return 0;
@@ -161,6 +183,7 @@ static int find_or_pull(const struct images_request *q, const char *store,
 			return -1;
 		images_done(i);
 	}
+	waiting_fd = wait_for_image(store);
 	if (pull(q, ref, e) < 0)
 		return -1;
 	return find(store, ref, i, e);

@@ -25,6 +25,10 @@
 #define RECORD_OWNERS_MAX_BYTES 48u
 #define RECORD_BOOT_MAX_BYTES 40u
 
+/* In the store: locked shared by who has an image pulled and will open its record next, alone by
+ * who removes images. In between the record has no other lock. */
+#define RECORD_WAITERS_LOCK "waiters.lock"
+
 struct record {
 	char id[RECORD_ID_BYTES + 1]; /* its own name */
 	char *digest;                 /* of the manifest */

@@ -26,11 +26,16 @@ struct store {
 	int records_fd;
 	int names_fd;
 	int lock_fd;
-	int userns_fd; /* borrowed; -1: none is needed */
+	int waiters_fd; /* STORE_ALONE */
+	int userns_fd;  /* borrowed; -1: none is needed */
 	char owners[RECORD_OWNERS_MAX_BYTES];
 };
 
-enum store_lock { STORE_SHARED, STORE_ALONE };
+enum store_lock {
+	STORE_SHARED,
+	STORE_ALONE,  /* also waits for those who wait for an image (RECORD_WAITERS_LOCK) */
+	STORE_TIDYING /* alone, but removes no image that has a name */
+};
 enum store_wait { STORE_WAIT, STORE_NO_WAIT };
 
 /* Makes what is missing of it. STORE_NO_WAIT: ERR_BUSY while others hold the lock. */

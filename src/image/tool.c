@@ -137,7 +137,8 @@ static void forget_refused(const struct request *q, struct store *s, const struc
 	if (why->code != ERR_INVALID && why->code != ERR_LIMIT && why->code != ERR_UNSUPPORTED)
 		return;
 	store_close(s);
-	if (store_open(q->store, q->owners, userns(), STORE_ALONE, STORE_NO_WAIT, s, &ignored) == 0)
+	if (store_open(q->store, q->owners, userns(), STORE_TIDYING, STORE_NO_WAIT, s, &ignored) ==
+	    0)
 		(void)!storegc_run(s, STOREGC_RESUMABLE, &ignored_result, &ignored);
 }
 

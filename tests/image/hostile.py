@@ -88,7 +88,7 @@ def compressed_zeros(compress, size, block=16 << 20):
 
 def many(count):
     """So many entries, each of which means nothing. The same piece again and again, for speed."""
-    piece = tar(entry(".wh..wh.nothing"))[:512] * 4096
+    piece = b"".join(tar(entry(".wh..wh." + os.urandom(16).hex()))[:512] for _ in range(4096))
     return gzip.compress(piece) * (count // 4096) + gzip.compress(bytes(1024))
 
 

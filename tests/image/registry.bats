@@ -175,6 +175,27 @@ digest_of() {
 	[ -z "$(find "$W"/state/images/layers/*/making "$W/state/images/blobs/partial" -mindepth 1)" ]
 }
 
+@test "prune --all while a run waits for its image leaves that image alone" {
+	for round in 1 2 3; do
+		fault slow=500000
+		ak run --image "$FAULTY/five:1" echo "round $round ran" >"$W/out" 2>&1 3>&- &
+		waiting=$!
+		for _ in $(seq 200); do [ "$(requests blobs)" -eq 0 ] || break; sleep 0.02; done
+		prunes=()
+		for _ in 1 2 3; do
+			ak image prune -q --all 3>&- &
+			prunes+=($!)
+		done
+		sleep 0.1
+		fault
+		wait "$waiting" || { cat "$W/out"; false; }
+		grep -q "round $round ran" "$W/out"
+		wait "${prunes[@]}"
+		ak image prune -q --all
+	done
+	[ -z "$(find "$W/state/images/records" -mindepth 1)" ] # nothing holds it any more
+}
+
 # ---- who asks ----
 
 # bats test_tags=once
