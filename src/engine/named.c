@@ -427,40 +427,54 @@ int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
 
 /* ---- directories ---- */
 
-int named_open_all(char *const *environ_list, int *ret_fd, struct err *e)
+/* Only looks: on a full disk nothing could be made. *ret_fd is -1 where there is no such directory.
+ */
+static int find_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
 {
-	cleanup_free char *path = NULL;
-	int fd = -1;
+	int fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (statedir_path(environ_list, NAMED_DIR, &path, e) < 0)
-		return -1;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno == ENOENT) {
-		int r = file_make_dirs(path, 0700);
-
-		if (r < 0)
-			return err_sys(e, -r, "create '%s'", path);
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	}
-	if (fd < 0)
-		return err_sys(e, errno, "open '%s'", path);
+	if (fd < 0 && errno != ENOENT)
+		return err_sys(e, errno, "open '%s'", name);
 	*ret_fd = fd;
 	return 0;
 }
 
+static int find_all(char *const *environ_list, int *ret_fd, struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	if (statedir_path(environ_list, NAMED_DIR, &path, e) < 0)
+		return -1;
+	return find_subdir(AT_FDCWD, path, ret_fd, e);
+}
+
+int named_open_all(char *const *environ_list, int *ret_fd, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	int r;
+
+	if (statedir_path(environ_list, NAMED_DIR, &path, e) < 0 ||
+	    find_subdir(AT_FDCWD, path, ret_fd, e) < 0)
+		return -1;
+	if (*ret_fd >= 0)
+		return 0;
+	r = file_make_dirs(path, 0700);
+	if (r < 0)
+		return err_sys(e, -r, "create '%s'", path);
+	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, errno, "open '%s'", path) : 0;
+}
+
 static int open_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
 {
-	int fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0 && errno == ENOENT) {
-		if (mkdirat(all_fd, name, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, errno, "create '%s'", name);
-		fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	}
-	if (fd < 0)
-		return err_sys(e, errno, "open '%s'", name);
-	*ret_fd = fd;
-	return 0;
+	if (find_subdir(all_fd, name, ret_fd, e) < 0)
+		return -1;
+	if (*ret_fd >= 0)
+		return 0;
+	if (mkdirat(all_fd, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "create '%s'", name);
+	*ret_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, errno, "open '%s'", name) : 0;
 }
 
 /* Another user's directory is no sandbox of this caller's. */
@@ -488,10 +502,11 @@ int named_open_damaged(char *const *environ_list, const char *name, struct named
 	cleanup_fd int all_fd = -1;
 
 	named_init(&n);
-	if (named_check_name(name, e) < 0 || named_open_all(environ_list, &all_fd, e) < 0)
+	if (named_check_name(name, e) < 0 || find_all(environ_list, &all_fd, e) < 0)
 		return -1;
-	n.dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (n.dir_fd < 0 && errno == ENOENT)
+	if (all_fd >= 0)
+		n.dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (all_fd < 0 || (n.dir_fd < 0 && errno == ENOENT))
 		return say_missing(name, e);
 	if (n.dir_fd < 0)
 		return err_sys(e, errno, "open sandbox '%s'", name);
@@ -582,8 +597,11 @@ int named_list(char *const *environ_list, char ***ret, struct err *e)
 	DIR *dir;
 	int sys;
 
-	if (named_open_all(environ_list, &all_fd, e) < 0)
+	*ret = NULL;
+	if (find_all(environ_list, &all_fd, e) < 0)
 		return -1;
+	if (all_fd < 0)
+		return 0;
 	dir = fdopendir(all_fd);
 	if (!dir)
 		return err_sys(e, errno, "list the sandboxes");
@@ -838,16 +856,30 @@ int named_create(char *const *environ_list, struct named *n, const struct policy
 	return -1;
 }
 
+/* Then not even a directory entry can be had, and what is removed goes where it lies. */
+static bool is_full(int sys)
+{
+	return sys == ENOSPC || sys == EDQUOT;
+}
+
 int named_trash(char *const *environ_list, const struct named *n, struct err *e)
 {
 	cleanup_fd int all_fd = -1, trash_fd = -1;
 
-	if (named_open_all(environ_list, &all_fd, e) < 0 ||
-	    open_subdir(all_fd, TRASH_DIR, &trash_fd, e) < 0)
+	if (find_all(environ_list, &all_fd, e) < 0)
 		return -1;
-	if (renameat(all_fd, n->name, trash_fd, n->id) < 0 && errno != ENOENT)
-		return err_sys(e, errno, "remove sandbox '%s'", n->name);
-	return owner_sweep(trash_fd, n->id, e);
+	if (all_fd < 0)
+		return 0;
+	if (open_subdir(all_fd, TRASH_DIR, &trash_fd, e) < 0) {
+		if (is_full(e->sys))
+			return owner_sweep(all_fd, n->name, e);
+		return -1;
+	}
+	if (renameat(all_fd, n->name, trash_fd, n->id) == 0 || errno == ENOENT)
+		return owner_sweep(trash_fd, n->id, e);
+	if (is_full(errno))
+		return owner_sweep(all_fd, n->name, e);
+	return err_sys(e, errno, "remove sandbox '%s'", n->name);
 }
 
 /* Whoever works on it has its lock. */
@@ -870,8 +902,10 @@ static int sweep_all(int all_fd, const char *name, unsigned *count, struct err *
 	int r = 0;
 	DIR *dir;
 
-	if (open_subdir(all_fd, name, &dir_fd, e) < 0)
+	if (find_subdir(all_fd, name, &dir_fd, e) < 0)
 		return -1;
+	if (dir_fd < 0)
+		return 0;
 	dir = flock(dir_fd, LOCK_EX) < 0 ? NULL : fdopendir(dir_fd);
 	if (!dir)
 		return err_sys(e, errno, "list '%s'", name);
@@ -891,8 +925,12 @@ int named_sweep_trash(char *const *environ_list, unsigned *ret_count, struct err
 	cleanup_fd int all_fd = -1;
 	unsigned count = 0;
 
-	if (named_open_all(environ_list, &all_fd, e) < 0 ||
-	    sweep_all(all_fd, MAKING_DIR, &count, e) < 0 ||
+	*ret_count = 0;
+	if (find_all(environ_list, &all_fd, e) < 0)
+		return -1;
+	if (all_fd < 0)
+		return 0;
+	if (sweep_all(all_fd, MAKING_DIR, &count, e) < 0 ||
 	    sweep_all(all_fd, TRASH_DIR, &count, e) < 0)
 		return -1;
 	*ret_count = count;

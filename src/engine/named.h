@@ -182,7 +182,8 @@ const char *named_state_word(enum named_state state);
 
 /*
  * Out of sight at once; the caller has the lock. What is left lies in the trash, and
- * named_sweep_trash() removes it.
+ * named_sweep_trash() removes it. On a full disk, where there is no room to move it, it is removed
+ * where it lies; a crash on the way leaves a damaged sandbox, which can be removed again.
  */
 ERR_CHECKED int named_trash(char *const *environ_list, const struct named *n, struct err *e);
 

@@ -158,3 +158,45 @@ import_bb_again() {
 	says "20000004
 end"
 }
+
+teardown() {
+	[ -z "${small:-}" ] || umount -q "$small" || true
+}
+
+# fill PLACE: to the last byte, and then to the last inode
+fill() {
+	cat /dev/zero >"$1/filler" 2>/dev/null || true
+	for i in $(seq 5000); do mkdir "$1/filler-$i" 2>/dev/null || break; done
+	! mkdir "$1/one-more" 2>/dev/null
+	! sh -c "echo x >'$1/one-more'" 2>/dev/null || [ ! -s "$1/one-more" ]
+}
+
+@test "on a disk that is full to the last byte and inode, list and remove work" {
+	[ "$(id -u)" -eq 0 ] || skip "mounting a small file system needs root"
+	small=$W/small
+	mkdir "$small"
+	truncate -s 20M "$W/disk"
+	mkfs.ext4 -q -N 400 "$W/disk"
+	for mount in "-t tmpfs -o size=8m,nr_inodes=400 agentkernel-test" "-o loop $W/disk"; do
+		# shellcheck disable=SC2086
+		mount $mount "$small" || { [[ "$mount" == *loop* ]] && echo "no loop devices" && continue; }
+		give "$small"
+		fill "$small"
+		run as env AGENTKERNEL_HOME="$small/state" "$AK" list # nothing was ever there
+		[ "$status" -eq 0 ] || { echo "$mount: $output"; false; }
+		rm -rf "$small"/filler* "$small"/one-more
+		as env AGENTKERNEL_HOME="$small/state" "$AK" create one >/dev/null
+		as env AGENTKERNEL_HOME="$small/state" "$AK" create two >/dev/null
+		fill "$small"
+		run as env AGENTKERNEL_HOME="$small/state" "$AK" list --all
+		[[ "$status" -eq 0 && "$output" == *one* && "$output" == *two* ]] || { echo "$mount: $output"; false; }
+		run as env AGENTKERNEL_HOME="$small/state" "$AK" remove one
+		[ "$status" -eq 0 ] || { echo "$mount: $output"; false; }
+		[ ! -e "$small/state/sandboxes/one" ]
+		run as env AGENTKERNEL_HOME="$small/state" "$AK" list --all
+		[[ "$output" != *one* && "$output" == *two* ]]
+		as env AGENTKERNEL_HOME="$small/state" "$AK" remove two
+		[ -z "$(find "$small/state/sandboxes" -mindepth 2)" ]
+		umount "$small"
+	done
+}
