@@ -156,12 +156,11 @@ static int pull(const struct images_request *q, const struct reference *ref, str
  */
 static int wait_for_image(const char *store)
 {
-	cleanup_free char *path = mem_format("%s/" RECORD_WAITERS_LOCK, store);
 	cleanup_fd int fd = -1;
 
 	if (file_make_dirs(store, 0700) < 0)
 		return -1;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd >= 0 && flock(fd, LOCK_SH) < 0)
 		if (errno != EINTR)
 			return -1;

@@ -7,7 +7,8 @@
  * docs/design/image-store.md describes it and the store.
  *
  * records/ID is the file, names/REFERENCE a symbolic link to it. Whoever uses an image holds a
- * shared lock on its record; who removes images takes an exclusive one first.
+ * shared lock on its record; who removes images takes an exclusive one first. Who has an image
+ * pulled and will open its record next holds a shared lock on the store's directory meanwhile.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -24,10 +25,6 @@
 	     */
 #define RECORD_OWNERS_MAX_BYTES 48u
 #define RECORD_BOOT_MAX_BYTES 40u
-
-/* In the store: locked shared by who has an image pulled and will open its record next, alone by
- * who removes images. In between the record has no other lock. */
-#define RECORD_WAITERS_LOCK "waiters.lock"
 
 struct record {
 	char id[RECORD_ID_BYTES + 1]; /* its own name */

@@ -39,13 +39,13 @@
 
 void store_init(struct store *s)
 {
-	*s = (struct store){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, "" };
+	*s = (struct store){ -1, -1, -1, -1, -1, -1, -1, -1, -1, "" };
 }
 
 void store_close(struct store *s)
 {
-	int *fds[] = { &s->dir_fd,     &s->blobs_fd, &s->partial_fd, &s->layers_fd, &s->making_fd,
-		       &s->records_fd, &s->names_fd, &s->lock_fd,    &s->waiters_fd };
+	int *fds[] = { &s->dir_fd,    &s->blobs_fd,   &s->partial_fd, &s->layers_fd,
+		       &s->making_fd, &s->records_fd, &s->names_fd,   &s->lock_fd };
 
 	for (size_t i = 0; i < COUNT_OF(fds); i++)
 		cleanup_closep(fds[i]);
@@ -103,12 +103,11 @@ static int open_dirs(struct store *s, struct err *e)
 	return open_dir(s->dir_fd, "names", &s->names_fd, e);
 }
 
-static int take_lock(int dir_fd, const char *name, int how, int *ret_fd, struct err *e)
+static int take_lock(int fd, int how, struct err *e)
 {
-	*ret_fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*ret_fd >= 0 && flock(*ret_fd, how) == 0)
+	if (fd >= 0 && flock(fd, how) == 0)
 		return 0;
-	if (*ret_fd >= 0 && errno == EWOULDBLOCK)
+	if (fd >= 0 && errno == EWOULDBLOCK)
 		return err_set(e, ERR_BUSY, "another process is using the image store");
 	return err_sys(e, errno, "lock the image store");
 }
@@ -131,11 +130,10 @@ int store_open(const char *path, const char *owners, int userns_fd, enum store_l
 		return err_sys(e, errno, "open '%s'", path);
 	if (check_own(s.dir_fd, path, e) < 0)
 		return -1;
-	if (lock == STORE_ALONE &&
-	    take_lock(s.dir_fd, RECORD_WAITERS_LOCK, LOCK_EX | how, &s.waiters_fd, e) < 0)
+	if (lock == STORE_ALONE && take_lock(s.dir_fd, LOCK_EX | how, e) < 0)
 		return -1;
-	if (take_lock(s.dir_fd, "lock", (lock == STORE_SHARED ? LOCK_SH : LOCK_EX) | how,
-		      &s.lock_fd, e) < 0)
+	s.lock_fd = openat(s.dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (take_lock(s.lock_fd, (lock == STORE_SHARED ? LOCK_SH : LOCK_EX) | how, e) < 0)
 		return -1;
 	if (open_dirs(&s, e) < 0)
 		return -1;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 struct store {
-	int dir_fd;
+	int dir_fd; /* locked, too: STORE_ALONE */
 	int blobs_fd;
 	int partial_fd; /* blobs that are not complete */
 	int layers_fd;  /* of `owners` */
@@ -26,14 +26,13 @@ struct store {
 	int records_fd;
 	int names_fd;
 	int lock_fd;
-	int waiters_fd; /* STORE_ALONE */
-	int userns_fd;  /* borrowed; -1: none is needed */
+	int userns_fd; /* borrowed; -1: none is needed */
 	char owners[RECORD_OWNERS_MAX_BYTES];
 };
 
 enum store_lock {
 	STORE_SHARED,
-	STORE_ALONE,  /* also waits for those who wait for an image (RECORD_WAITERS_LOCK) */
+	STORE_ALONE,  /* also waits for those who wait for an image: image/record.h */
 	STORE_TIDYING /* alone, but removes no image that has a name */
 };
 enum store_wait { STORE_WAIT, STORE_NO_WAIT };
