@@ -220,8 +220,8 @@ static int run_one(struct request *r, const struct run_options *o, struct run_re
 static int report_end(const struct request *r, const struct run_result *result, struct err *e)
 {
 	if (result->gate_deaths)
-		cli_say("the network broke down %u times%s%s", result->gate_deaths,
-			result->gate_trouble ? ": " : "",
+		cli_say("the network broke down %u time%s%s%s", result->gate_deaths,
+			result->gate_deaths == 1 ? "" : "s", result->gate_trouble ? ": " : "",
 			result->gate_trouble ? result->gate_trouble : "");
 	if (r->flags.is_json)
 		return ending_print_json(result, &r->policy, e);

@@ -243,13 +243,24 @@ static bool listen_to_gate(struct gatekeeper *k)
 
 static void reap(struct gatekeeper *k)
 {
+	char words[64] = "";
+	int status = 0;
+
 	cleanup_closep(&k->channel_fd);
 	if (k->pid <= 0)
 		return;
 	(void)kill(k->pid, SIGKILL); /* our child, not yet waited for; mostly it has ended */
-	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	k->pid = 0;
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		(void)snprintf(words, sizeof(words), "the gate was ended by signal %d",
+			       WTERMSIG(status));
+	else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		(void)snprintf(words, sizeof(words), "the gate ended with status %d",
+			       WEXITSTATUS(status));
+	if (words[0])
+		note_trouble(k, words);
 }
 
 /* A gate that left by itself is no trouble; any other end is, and the next one waits. */

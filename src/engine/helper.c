@@ -2,8 +2,9 @@
  * helper - the programs in libexec that do what needs large libraries; see helper.h.
  *
  * The child shares our memory until it has executed the helper (vfork), so it only makes system
- * calls. Descriptors are first moved out of the way of their final numbers by us, then placed by
- * the child, in whose own table everything else is closed.
+ * calls; and what it writes into the plan, we read: why the helper could not be executed.
+ * Descriptors are first moved out of the way of their final numbers by us, then placed by the
+ * child, in whose own table everything else is closed.
  */
 #include "engine/helper.h"
 
@@ -19,8 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
-#define OUT_OF_THE_WAY 64 /* above every number that a helper's descriptors have */
 #define EXIT_NOT_EXECUTED 127
 
 int helper_find(const char *name, char **ret_path, struct err *e)
@@ -61,6 +62,7 @@ struct plan {
 	unsigned count;
 	unsigned highest;
 	int null_fd;
+	int failure; /* errno of the child, if it did not become the helper */
 };
 
 static void plan_done(struct plan *p)
@@ -74,42 +76,50 @@ static int plan_descriptors(struct plan *p, const struct helper_descriptor *d, u
 			    struct err *e)
 {
 	cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int free_from;
 
-	p->null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
-	if (p->null_fd < 0)
-		return err_sys(e, errno, "open /dev/null");
 	p->highest = STDERR_FILENO;
+	for (unsigned i = 0; i < count; i++)
+		if ((unsigned)d[i].as > p->highest)
+			p->highest = (unsigned)d[i].as;
+	free_from = (int)p->highest + 1;
+	p->null_fd = null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, free_from);
+	if (p->null_fd < 0)
+		return err_sys(e, errno, "open /dev/null for a helper");
 	for (unsigned i = 0; i < count; i++) {
-		int fd =
-			fcntl(d[i].fd >= 0 ? d[i].fd : p->null_fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+		int fd = fcntl(d[i].fd >= 0 ? d[i].fd : p->null_fd, F_DUPFD_CLOEXEC, free_from);
 
 		if (fd < 0)
 			return err_sys(e, errno, "duplicate a descriptor for a helper");
 		p->from[p->count] = fd;
 		p->to[p->count++] = d[i].as;
-		if ((unsigned)d[i].as > p->highest)
-			p->highest = (unsigned)d[i].as;
 	}
 	return 0;
 }
 
-static _Noreturn void become(const struct plan *p)
+static _Noreturn void give_up(struct plan *p)
+{
+	p->failure = errno;
+	_exit(EXIT_NOT_EXECUTED);
+}
+
+static _Noreturn void become(struct plan *p)
 {
 	/* with another descriptor in the place of one of its own it must not run */
 	for (int stream = 0; stream <= STDERR_FILENO; stream++)
 		if (dup2(p->null_fd, stream) < 0)
-			_exit(EXIT_NOT_EXECUTED);
+			give_up(p);
 	for (unsigned i = 0; i < p->count; i++)
 		if (dup2(p->from[i], p->to[i]) < 0)
-			_exit(EXIT_NOT_EXECUTED);
+			give_up(p);
 	if (syscall(SYS_close_range, p->highest + 1, ~0u, 0) < 0)
-		_exit(EXIT_NOT_EXECUTED);
+		give_up(p);
 	if (!p->options->is_in_session)
 		(void)setsid();
 	signals_reset();
 	(void)execve(p->path, p->argv,
 		     p->options->environ_list ? p->options->environ_list : wall_environment());
-	_exit(EXIT_NOT_EXECUTED);
+	give_up(p);
 }
 
 int helper_start(const char *path, char *const *argv, const struct helper_descriptor *descriptors,
@@ -128,6 +138,11 @@ int helper_start(const char *path, char *const *argv, const struct helper_descri
 		become(&p);
 	if (pid < 0)
 		return err_sys(e, errno, "start '%s'", path);
+	if (p.failure != 0) {
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+		return err_sys(e, p.failure, "start '%s'", path);
+	}
 	*ret_pid = pid;
 	return 0;
 }

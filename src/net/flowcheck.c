@@ -86,10 +86,11 @@ static void refuse_http(struct flow *c, const char *status, const char *why)
 	write_last_words(c, out.bytes, out.len);
 }
 
-static void refuse_tls(struct flow *c)
+enum alert { ACCESS_DENIED = 49, DECODE_ERROR = 50 };
+
+static void refuse_tls(struct flow *c, enum alert why)
 {
-	/* a fatal alert: access_denied */
-	static const char alert[] = { 0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x31 };
+	const char alert[] = { 0x15, 0x03, 0x03, 0x00, 0x02, 0x02 /* fatal */, (char)why };
 
 	write_last_words(c, alert, sizeof(alert));
 }
@@ -119,22 +120,28 @@ static void refuse_ask(struct flow *c, const struct sniff_ask *ask, const struct
 			     name[0] ? name : flowstate_get_host(c, text), port, buf_text(&reason),
 			     buf_text(&fix));
 	if (ask->protocol == SNIFF_TLS)
-		refuse_tls(c);
+		refuse_tls(c, ACCESS_DENIED);
 	else if (ask->protocol != SNIFF_HTTP2)
 		refuse_http(c, "403 Forbidden", buf_text(&reason));
 }
 
-void flowcheck_refuse(struct flow *c, const char *problem)
+/* `bytes` are what is refused; their first one tells in which protocol. */
+static void refuse_bytes(struct flow *c, const uint8_t *bytes, size_t len, const char *problem)
 {
 	cleanup_buf struct buf reason;
 
 	buf_init(&reason, BUF_TEXT_MAX_BYTES);
 	buf_addf(&reason, "malformed: %s", problem);
 	flowstate_note(c, JOURNAL_DENIED, buf_text(&reason));
-	if (c->held.len > 0 && (uint8_t)c->held.bytes[0] == HELLO_FIRST_BYTE)
-		refuse_tls(c);
+	if (len > 0 && bytes[0] == HELLO_FIRST_BYTE)
+		refuse_tls(c, DECODE_ERROR);
 	else
 		refuse_http(c, "400 Bad Request", buf_text(&reason));
+}
+
+void flowcheck_refuse(struct flow *c, const char *problem)
+{
+	refuse_bytes(c, (const uint8_t *)c->held.bytes, c->held.len, problem);
 }
 
 /* ---- holding ---- */
@@ -246,7 +253,7 @@ static bool inspect(struct flow *c, const uint8_t *bytes, size_t len)
 			return false;
 		released += result.release;
 		if (verdict == SNIFF_BAD) {
-			flowcheck_refuse(c, result.problem);
+			refuse_bytes(c, bytes + released, len - released, result.problem);
 			flowstate_close(c);
 			return false;
 		}

@@ -221,3 +221,73 @@ with concurrent.futures.ThreadPoolExecutor(100) as pool: print(sorted(map(str, s
 	grep -q 'denied *(others)' <<<"$output"
 	grep -q 'denied *(log full)' <<<"$output"
 }
+
+@test "few descriptors are enough for a gate, and too few are told" {
+	enter=in_world
+	[ "${AS:-root}" != user ] || enter=in_world_as_user
+	limited() {
+		"$enter" sh -c 'ulimit -n "$1"; shift; exec "$@"' - "$1" "$AK" run --network -v "$WORLD/pub:/world:ro" $RULES -- \
+			sh -c "$TALK tcp tcp.allowed.test 2000; exit 3"
+	}
+	run limited 64
+	[ "$status" -eq 3 ]
+	says "ok 220 welcome"
+	for few in 30 28 26 24; do # root's sandbox has a few more of them
+		run limited "$few"
+		[ "$status" -eq 3 ] || continue
+		[[ "$output" == *"ok 220 welcome"* ]] || break
+	done
+	has "the network broke down"
+	has "No file descriptors available"
+}
+
+@test "a gate that cannot be executed is told at the end, and nothing is left" {
+	mkdir "$SHARED/apart"
+	chmod 755 "$SHARED/apart"
+	cp "$AK" "$AK-gate" "$SHARED/apart/"
+	start_apart() {
+		AK=$SHARED/apart/agentkernel inside $RULES -- sh -c "sleep 0.7; timeout 2 getent ahosts tcp.allowed.test; exit 3" >"$W/out" 2>&1 3>&- &
+		pid=$!
+		sleep 0.3
+	}
+	start_apart
+	rm "$SHARED/apart/agentkernel-gate"
+	wait "$pid" || true
+	run cat "$W/out"
+	has "start '$SHARED/apart/agentkernel-gate': No such file or directory"
+	cp "$AK-gate" "$SHARED/apart/"
+	start_apart
+	chmod 644 "$SHARED/apart/agentkernel-gate"
+	wait "$pid" || true
+	run cat "$W/out"
+	has "start '$SHARED/apart/agentkernel-gate': Permission denied"
+	printf '#!/bin/sh\nexit 3\n' >"$SHARED/apart/agentkernel-gate"
+	chmod 755 "$SHARED/apart/agentkernel-gate"
+	start_apart
+	wait "$pid" || true
+	run cat "$W/out"
+	has "the gate ended with status 3"
+	AK=$SHARED/apart/agentkernel
+	cp "$AK" "$W/own"
+	rm "$SHARED/apart/agentkernel-gate"
+	run inside $RULES -- true
+	[ "$status" -eq 125 ]
+	has "agentkernel-gate' is not there"
+	[ -z "$(pgrep -f "^$SHARED/apart/")" ]
+}
+
+@test "a malformed hello is answered by an alert, in one piece and in two" {
+	run inside $RULES -- python3 -I -c "
+import socket, time
+hello = b'\x16\x03\x01\x00\x09\x01\x00\x00\x05\x03\x03\xff\xff\xff'
+for parts in [hello], [hello[:3], hello[3:]]:
+    s = socket.create_connection(('tcp.allowed.test', 443))
+    for part in parts: s.sendall(part); time.sleep(0.3)
+    print(s.recv(99))
+exit(3)"
+	[ "$status" -eq 3 ]
+	[ "${lines[0]}" = 'b'"'"'\x15\x03\x03\x00\x02\x022'"'" ]
+	[ "${lines[1]}" = "${lines[0]}" ]
+	has "the network policy denied tcp.allowed.test"
+	has "malformed"
+}
