@@ -216,6 +216,8 @@ static enum ask_verdict answer_challenge(struct ask *a, struct err *e)
 		.credentials = a->site->credentials,
 		.is_plain = current(a)->is_plain,
 		.is_insecure = a->site->is_insecure,
+		.flags = (a->site->has_private_redirects ? EXCHANGE_PRIVATE_REDIRECTS : 0u) |
+			 (a->exchange->began_in_public ? EXCHANGE_FROM_PUBLIC : 0u),
 		.connect_max_ms = a->site->connect_max_ms,
 		.stall_max_s = a->site->stall_max_s,
 	};

@@ -201,11 +201,11 @@ static int on_request(void *context, char *address_text, char *own_text, int por
 	(void)own_text, (void)port, (void)own_port;
 	is_public = address_parse(address_text, &address) && !address_special_kind(&address) &&
 		    !address_is_loopback(&address);
-	if (!exchange_was_redirected(x)) {
+	if (!exchange_was_redirected(x) && !x->was_sent) {
 		x->began_in_public = is_public;
 	} else if (x->began_in_public && !is_public && !x->may_become_private) {
 		(void)snprintf(x->refused, sizeof(x->refused),
-			       "it redirects to %s, which is not a public address as its own is "
+			       "it leads to %s, which is not a public address as the registry's is "
 			       "('private-redirects' in config.toml allows that)",
 			       address_text);
 		return CURL_PREREQFUNC_ABORT;
@@ -356,6 +356,7 @@ static void set_place(struct exchange *x, const struct exchange_options *o)
 
 	x->is_plain = strncmp(o->url, "http://", 7) == 0;
 	x->may_become_private = o->flags & EXCHANGE_PRIVATE_REDIRECTS;
+	x->was_sent = x->began_in_public = o->flags & EXCHANGE_FROM_PUBLIC;
 	(void)curl_easy_setopt(c, CURLOPT_URL, o->url);
 	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR,

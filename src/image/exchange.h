@@ -51,6 +51,8 @@ enum exchange_flags {
 	EXCHANGE_UNVERIFIED = 1 << 0,        /* any certificate will do */
 	EXCHANGE_NO_REDIRECTS = 1 << 1,      /* a redirect is the answer */
 	EXCHANGE_PRIVATE_REDIRECTS = 1 << 2, /* may lead to private addresses */
+	EXCHANGE_FROM_PUBLIC =
+		1 << 3, /* a public address has named this one: as after a redirect */
 };
 
 /* Copied where it must outlive the call. */
@@ -79,6 +81,7 @@ struct exchange {
 	size_t header_bytes;
 	bool is_plain; /* it began with http: */
 	bool may_become_private;
+	bool was_sent;                            /* EXCHANGE_FROM_PUBLIC */
 	bool began_in_public;                     /* its first answer came from a public address */
 	char refused[EXCHANGE_REFUSED_MAX_BYTES]; /* why a redirect was not followed; "" */
 

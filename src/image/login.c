@@ -191,7 +191,7 @@ static int fetch(const char *address, const char *form, const struct login_reque
 		.total_max_ms = LOGIN_MAX_MS,
 		/* a redirected POST would take the identity token along */
 		.flags = (form ? EXCHANGE_NO_REDIRECTS : 0u) |
-			 (q->is_insecure ? EXCHANGE_UNVERIFIED : 0u),
+			 (q->is_insecure ? EXCHANGE_UNVERIFIED : 0u) | q->flags,
 		.on_body = on_body,
 		.context = answer,
 	};

@@ -34,6 +34,7 @@ struct login_request {
 	const struct credentials *credentials; /* NULL: none */
 	bool is_plain;                         /* the registry is spoken to in plain HTTP */
 	bool is_insecure;
+	unsigned flags; /* of the exchange with the token service: enum exchange_flags */
 	uint64_t connect_max_ms, stall_max_s;
 };
 

@@ -268,7 +268,7 @@ timeout = "soon"'
 	rm -r "$SHARED/home/.config"
 }
 
-# A registry at a public address, in a network of its own: all it does is to redirect blobs to $1.
+# A registry at a public address, in a network of its own: it redirects blobs to $1, and wants a token from REALM.
 public_registry() {
 	unshare --net -- bash -c '
 		ip link set lo up && ip address add 93.184.216.34/32 dev lo && ip address add 10.9.8.7/32 dev lo &&
@@ -285,6 +285,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         last = self.path.rsplit(\"/\", 1)[1]
         print(self.server.server_address[0], self.path, file=sys.stderr, flush=True)
+        if sys.argv[5] and self.server.server_address[0] == \"93.184.216.34\" and \"Authorization\" not in self.headers:
+            self.send_response(401); self.send_header(\"WWW-Authenticate\", \"Bearer realm=\\\"http://\" + sys.argv[5] + \":5000/token\\\"\"); self.send_header(\"Content-Length\", \"0\"); self.end_headers(); return
+        if self.path.startswith(\"/token\"): things[self.path.rsplit(\"/\", 1)[1]] = b\"{\\\"token\\\":\\\"abcd\\\"}\"
         if last in things and self.server.server_address[0] == \"93.184.216.34\":
             self.send_response(307); self.send_header(\"Location\", \"http://\" + sys.argv[1] + \":5000\" + self.path); self.send_header(\"Content-Length\", \"0\"); self.end_headers(); return
         body = things.get(last, manifest)
@@ -293,7 +296,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): pass
 servers = [http.server.ThreadingHTTPServer((a, 5000), Handler) for a in (\"93.184.216.34\", \"93.184.216.35\", \"10.9.8.7\", \"127.0.0.1\")]
 for s in servers: threading.Thread(target=s.serve_forever).start()
-open(sys.argv[4], \"w\").close()" "$1" "$2" "$3" "$4/ready" 2>"$4/asked" 3>&- &
+open(sys.argv[4], \"w\").close()" "$1" "$2" "$3" "$4/ready" "${REALM:-}" 2>"$4/asked" 3>&- &
 		server=$!
 		for _ in $(seq 200); do [ ! -e "$4/ready" ] || break; sleep 0.05; done
 		shift 4
@@ -314,14 +317,20 @@ insecure = true'
 	pull=(env HOME="$SHARED/home" AGENTKERNEL_HOME="$W/state" "$AK" image pull -q 93.184.216.34:5000/x:1)
 	for place in 10.9.8.7 127.0.0.1; do
 		run public_registry "$place" "${pull[@]}"
-		fails_with 125 "it redirects to $place, which is not a public address as its own is"
+		fails_with 125 "it leads to $place, which is not a public address as the registry's is"
 		grep -q "^93.184.216.34 .*/blobs/" "$W/asked"
 		run grep "^$place " "$W/asked"
 		[ "$status" -eq 1 ]
 		rm -f "$W/ready"
 	done
-	run public_registry 93.184.216.35 "${pull[@]}" # control: another public one
+	REALM=10.9.8.7 run public_registry 93.184.216.35 "${pull[@]}"
+	fails_with 125 "its token service: it leads to 10.9.8.7, which is not a public address"
+	run grep "^10.9.8.7 " "$W/asked"
+	[ "$status" -eq 1 ]
+	rm -f "$W/ready"
+	REALM=93.184.216.35 run public_registry 93.184.216.35 "${pull[@]}" # control: another public one
 	[ "$status" -eq 0 ]
+	grep -q "^93.184.216.35 /token" "$W/asked"
 	rm -rf "$W/ready" "$W/state"
 	configure "$settings
 private-redirects = true"
