@@ -386,6 +386,34 @@ closed"
 	says "ok host=x sni=www.allowed.test at=$WWW HTTP/1.0"
 }
 
+@test "NW11 a TLS session that is resumed under another name, or under none" {
+	for version in TLSv1_2 TLSv1_3; do
+		run try $WEB -- resume www.allowed.test 443 $version www.allowed.test www.allowed.test fronted.test - denied.test
+		echo "$version: $output"
+		[[ "${lines[0]}" == "www.allowed.test ok host=x sni=www.allowed.test"* ]]
+		[[ "${lines[1]}" == "www.allowed.test ok host=x sni=www.allowed.test"* ]]
+		for i in 2 3 4; do
+			output=${lines[i]#* }
+			refused
+		done
+		run talk_outside resume www.allowed.test 443 $version www.allowed.test www.allowed.test fronted.test - # control
+		all_ok
+	done
+	unseen web fronted.test
+}
+
+@test "NW11 HTTP/2 without TLS names its hosts where nobody looks: only where any name would pass" {
+	preface='PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00'
+	run try $WEB -- send www.allowed.test 80 "$preface"
+	says closed
+	run try $WEB --allow-host '*' -- send www.allowed.test 80 "$preface" # control: it gets there
+	has ok
+	for upgrade in h2c 'websocket, h2c' TLS/1.2; do
+		run try $WEB -- send www.allowed.test 80 "GET / HTTP/1.1\\r\\nHost: www.allowed.test\\r\\nConnection: Upgrade, HTTP2-Settings\\r\\nUpgrade: $upgrade\\r\\nHTTP2-Settings: AAMAAABkAAQAAP__\\r\\n\\r\\n"
+		has "400 Bad Request"
+	done
+}
+
 @test "NW14 case, final dot, ports and user@ do not change the decision" {
 	run inside $WEB -- curl -sS http://WWW.Allowed.TEST/ http://www.allowed.test./ http://www.allowed.test:80/ http://user@www.allowed.test/
 	succeeds

@@ -145,6 +145,25 @@ def tls(host, port, name=None):
         return "ok " + line(read_all(s).split(b"\r\n\r\n")[-1])
 
 
+def resume(host, port, version, *names):
+    """A session of the first name, and then the same session under each of the others."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = getattr(ssl.TLSVersion, version)
+    session, said = None, []
+
+    def one(name):
+        nonlocal session
+        name = None if name == "-" else name
+        with context.wrap_socket(connect(host, port), server_hostname=name, session=session) as s:
+            s.sendall(b"GET /name HTTP/1.0\r\nHost: x\r\n\r\n")
+            answer = "ok " + line(read_all(s).split(b"\r\n\r\n")[-1])
+            answer += " resumed" if s.session_reused else ""
+            session = session or s.session
+            return answer
+    return "\n".join(f"{name} {attempt(one, name)}" for name in names)
+
+
 def hello(host, port, name, size):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -289,7 +308,7 @@ def bind(host, port):
     return "ok " + line(c.recv(10))
 
 
-ACTIONS = {"tcp": tcp, "each": each, "hold": hold, "garbage": garbage, "send": send, "half": half, "get": get, "udp": udp, "tls": tls, "hello": hello,
+ACTIONS = {"tcp": tcp, "each": each, "hold": hold, "garbage": garbage, "send": send, "half": half, "get": get, "udp": udp, "tls": tls, "resume": resume, "hello": hello,
            "resolve": resolve, "flood": flood, "drown": drown, "dns": dns, "icmp": icmp, "socket": any_socket, "bind": bind}
 
 
