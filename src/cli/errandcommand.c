@@ -1,5 +1,6 @@
 /* errandcommand - commands that programs run: in a fresh sandbox, in a named one, detached. */
 #include "cli/errand.h"
+#include "cli/ending.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -103,6 +104,7 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 	errand_give_stderr(w);
 	r = run_command(&o, &result, e);
 	errand_take_stderr(w);
+	ending_tell_notices(result.notices);
 	if (r < 0)
 		return add_not_started(j, e);
 	add_result(j, &result);
@@ -175,6 +177,7 @@ static int exec_in(struct errand *w, const char *name, char **argv, const char *
 	errand_give_stderr(w);
 	r = execute_command(&o, &result, e);
 	errand_take_stderr(w);
+	ending_tell_notices(result.notices);
 	if (r < 0)
 		return add_not_started(j, e);
 	add_result(j, &result);

@@ -1,6 +1,8 @@
 /* errandsandbox - named sandboxes for programs: their lives, checkpoints and networks. */
 #include "cli/errand.h"
+#include "cli/ending.h"
 
+#include "base/keyrows.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/parse.h"
@@ -142,6 +144,15 @@ int errandsandbox_start(struct errand *w, struct json *j, struct err *e)
 	return add_state(w, name, note, j, e);
 }
 
+/* What became of the workspace, for the caller's notes. */
+static void tell_notices(const struct errand *w, const char *name)
+{
+	char **notices = lifecycle_take_notices(w->environ_list, name);
+
+	ending_tell_notices(notices);
+	keyrows_list_free(&notices);
+}
+
 int errandsandbox_stop(struct errand *w, struct json *j, struct err *e)
 {
 	const char *name = errand_text(w, "name");
@@ -152,6 +163,7 @@ int errandsandbox_stop(struct errand *w, struct json *j, struct err *e)
 	if (is_running(w, name)) {
 		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
 			return -1;
+		tell_notices(w, name);
 		note = "stopped; its files stay";
 	}
 	return add_state(w, name, note, j, e);

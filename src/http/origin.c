@@ -1,17 +1,16 @@
 /*
  * origin - is a request meant for us; see origin.h.
  *
- * What is accepted as Host:
+ * What is accepted as Host. On loopback: localhost, 127.0.0.1, [::1] and the address that we listen
+ * at, with our port or none; also where there are keys, since some routes need none. On other
+ * addresses: any name, since only the network knows which ones lead here; a key is needed there,
+ * which a page does not have. On unix sockets: localhost, 127.0.0.1 or [::1] with any port, "unix"
+ * and "agentkernel", which is what programs send that have to put some name into an address.
  *
- *   on loopback      localhost, 127.0.0.1, [::1] and the address that we listen at, with our port
- * or none. Also where there are keys: some routes need none. elsewhere        any name: which ones
- * lead here only the network knows. A key is needed there, which a page does not have. unix sockets
- * localhost, 127.0.0.1 or [::1] with any port, "unix" and "agentkernel": what programs send that
- * have to put some name into an address
- *
- * and as Origin: on loopback the same names, with our scheme and port; elsewhere what Host says,
- * with our scheme; on a unix socket, which is no origin, none. What a browser calls cross-site or
- * same-site (another port of ours) is refused as well: a GET from a page has no Origin.
+ * What is accepted as Origin: on loopback the same names, with our scheme and port; elsewhere what
+ * Host says, with our scheme; on a unix socket, which is no origin, none. What a browser calls
+ * cross-site or same-site (another port of ours) is refused as well: a GET from a page has no
+ * Origin.
  */
 #include "http/origin.h"
 

@@ -435,3 +435,12 @@ name' config core.fsmonitor '$CANARY'; git init -q deep; git -C deep config core
 	[[ $(ak gc --json) == *'"quarantined":1'* ]]
 	[ ! -e "$kept" ]
 }
+
+@test "callers over MCP are told in their notes" {
+	only_host
+	run as python3 "$TOP/tests/named/mcp.py" "$AK" -i host --workspace -- sandbox_run '{"command":["sh","-c","mkdir .vscode; sleep 0.1"]}' \
+		sandbox_create '{"name":"told"}' sandbox_exec '{"name":"told","command":["mkdir",".claude"]}' \
+		sandbox_exec '{"name":"told","command":["sh","-c","git init -q a; git -C a config core.fsmonitor x"]}' sandbox_stop '{"name":"told"}'
+	[[ $output == *"'.vscode' was moved to "*"'.claude' was moved to "*"git outside would run what the sandbox left in 'a/.git': core.fsmonitor"* ]] || { echo "$output"; return 1; }
+	ak remove -f told
+}
