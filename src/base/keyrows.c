@@ -224,3 +224,11 @@ void keyrows_done(const struct keyrows *k, void *object)
 		}
 	}
 }
+
+bool keyrows_list_has(char *const *list, const char *text)
+{
+	for (; list && *list; list++)
+		if (strcmp(*list, text) == 0)
+			return true;
+	return false;
+}

@@ -69,3 +69,4 @@ bool keyrows_read_number(const char *text, uint64_t max, uint64_t *ret);
 bool keyrows_list_add(char ***list, const char *text);
 void keyrows_list_free(char ***list);
 size_t keyrows_list_count(char *const *list);
+bool keyrows_list_has(char *const *list, const char *text);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/table.h"
@@ -145,7 +146,6 @@ struct plan {
 	char *dir;           /* the project, absolute */
 	char **env;          /* its keys and what it has to be told, for the command alone */
 	char *path_entry;    /* one of those, or NULL */
-	char *file_entry;    /* as above */
 	char **environ_list; /* the caller's, less the keys: nothing stored has them */
 	char **argv;
 	char name[NAMED_NAME_MAX_BYTES + 1];
@@ -158,7 +158,6 @@ static void plan_done(struct plan *p)
 	free(p->dir);
 	free(p->env);
 	free(p->path_entry);
-	free(p->file_entry);
 	free(p->environ_list);
 	free(p->argv);
 }
@@ -202,18 +201,21 @@ static void split_environment(struct plan *p, char *const *environ_list)
 		add_env(p, (char *)(uintptr_t)*entry);
 }
 
-/* The project's own settings for it, where there are any. */
-static void name_file(struct plan *p)
+/*
+ * An agent outside would obey what one inside saves there. Where the directory does not exist,
+ * making it is noticed and told (engine/newnames); a write into one that does just fails.
+ */
+static void tell_settings(const struct plan *p)
 {
-	for (const char *const *file = p->agent->files; file && *file; file++) {
-		cleanup_free char *path = mem_format("%s/%s", p->dir, *file);
-		struct stat st;
+	const struct policy *policy = &p->request.policy;
+	cleanup_free char *path = mem_format("%s/%s", p->dir, p->agent->settings);
+	struct stat st;
 
-		if (p->file_entry || lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-			continue;
-		p->file_entry = mem_format("%s=%s", p->agent->file_variable, path);
-		add_env(p, p->file_entry);
-	}
+	if (policy->workspace && !policy->is_clone && lstat(path, &st) == 0 &&
+	    !keyrows_list_has(policy->unprotect, p->agent->settings))
+		cli_say("%s is read-only inside, since %s outside would obey it: settings that it "
+			"saves for this project are not kept (--unprotect %s keeps them)",
+			p->agent->settings, p->agent->name, p->agent->settings);
 }
 
 /* One for each agent and project: "claude-project-1a2b3c4d". */
@@ -415,6 +417,7 @@ static void leave(const struct plan *p, struct agentuse *use)
 {
 	const struct timespec pause = { .tv_nsec = LEAVE_LOOK_NS };
 	struct err ignored;
+	char **notices;
 
 	if (!agentuse_end(use))
 		return;
@@ -423,6 +426,9 @@ static void leave(const struct plan *p, struct agentuse *use)
 	if (is_in_use(p))
 		return;
 	(void)!lifecycle_stop(p->environ_list, p->name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+	notices = lifecycle_take_notices(p->environ_list, p->name);
+	ending_tell_notices(notices);
+	keyrows_list_free(&notices);
 }
 
 static int execute(struct plan *p, int *ret_status, struct err *e)
@@ -440,6 +446,7 @@ static int execute(struct plan *p, int *ret_status, struct err *e)
 	if (execute_command(&o, &result, e) < 0)
 		return -1;
 	*ret_status = result.exit_code;
+	ending_tell_notices(result.notices);
 	ending_explain(&result, &p->request.policy, 0);
 	return 0;
 }
@@ -453,6 +460,7 @@ static int run_agent(struct plan *p, int *ret_status, struct err *e)
 	if (agentuse_begin(&use, p->environ_list, p->name, e) < 0 || prepare(p, e) < 0)
 		return -1;
 	agentuse_began(&use);
+	tell_settings(p);
 	r = execute(p, ret_status, e);
 	leave(p, &use);
 	return r;
@@ -466,7 +474,6 @@ static int run_run(const struct cli_context *context, char **argv, int *ret_stat
 	    find_program(&p, context->environ_list, e) < 0 || add_settings(&p, e) < 0)
 		return -1;
 	choose_name(&p);
-	name_file(&p);
 	if (request_resolve(&p.request, p.agent->program, e) < 0)
 		return -1;
 	return run_agent(&p, ret_status, e);

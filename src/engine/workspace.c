@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "engine/beneath.h"
@@ -141,14 +142,6 @@ void workspace_add_repository(struct workspace *w, const struct workspace_place 
 
 /* ---- what is protected ---- */
 
-static bool is_listed(char *const *list, const char *name)
-{
-	for (; list && *list; list++)
-		if (strcmp(*list, name) == 0)
-			return true;
-	return false;
-}
-
 /* The name is watched from the deepest directory on, and what is above that stays where it is. */
 static int add_absent(struct workspace *w, const struct workspace_place *place, const char *name,
 		      struct err *e)
@@ -210,7 +203,7 @@ int workspace_protect(struct workspace *w, const struct policy *p,
 {
 	struct stat st;
 
-	if (is_listed(p->unprotect, row->path) || is_listed(p->unprotect, name))
+	if (keyrows_list_has(p->unprotect, row->path) || keyrows_list_has(p->unprotect, name))
 		return 0;
 	if (p->protects_strictly && row->is_kept_free) {
 		/* also where another sandbox's placeholder is there already: it is shared */

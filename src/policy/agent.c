@@ -15,18 +15,17 @@ static const char *const opencode_keys[] = { "ANTHROPIC_API_KEY",  "OPENAI_API_K
 
 /* Root inside is nobody outside, and the program's directory is read-only: no update of itself. */
 static const char *const claude_env[] = { "IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", NULL };
-static const char *const opencode_env[] = { "OPENCODE_DISABLE_AUTOUPDATE=1",
-					    "OPENCODE_DISABLE_PROJECT_CONFIG=1", NULL };
-static const char *const opencode_files[] = { "opencode.json", "opencode.jsonc", NULL };
+static const char *const opencode_env[] = { "OPENCODE_DISABLE_AUTOUPDATE=1", NULL };
 static const char *const no_env[] = { NULL };
 
 const struct agent agent_all[] = {
-	{ "claude", "claude", "@anthropic-ai/claude-code", MODE_CLAUDE, claude_keys, claude_env },
-	{ "codex", "codex", "@openai/codex", MODE_CODEX, codex_keys, no_env },
-	{ "gemini", "gemini", "@google/gemini-cli", MODE_GEMINI, gemini_keys, no_env },
+	{ "claude", "claude", "@anthropic-ai/claude-code", MODE_CLAUDE, claude_keys, claude_env,
+	  ".claude" },
+	{ "codex", "codex", "@openai/codex", MODE_CODEX, codex_keys, no_env, ".codex" },
+	{ "gemini", "gemini", "@google/gemini-cli", MODE_GEMINI, gemini_keys, no_env, ".gemini" },
 	/* it talks to whichever model the user has chosen, so its network is the profile's */
 	{ "opencode", "opencode", "opencode-ai", MODE_NATIVE, opencode_keys, opencode_env,
-	  opencode_files, "OPENCODE_CONFIG" },
+	  ".opencode" },
 };
 const size_t agent_count = COUNT_OF(agent_all);
 

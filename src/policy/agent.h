@@ -13,12 +13,7 @@ struct agent {
 	enum mode_id mode;
 	const char *const *keys; /* variables that hold its keys; NULL-ended */
 	const char *const *env;  /* what it has to be told; "NAME=value", NULL-ended */
-	/*
-	 * Files of the project that it would read by itself if a directory that keeps their name
-	 * free did not make it stumble, and the variable that names one instead; NULL: none.
-	 */
-	const char *const *files;
-	const char *file_variable;
+	const char *settings;    /* where it keeps its settings in a project: protected inside */
 };
 
 extern const struct agent agent_all[];

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "policy/environment.h"
 #include "policy/policyshow.h"
@@ -45,19 +46,11 @@ static bool is_text_within(const char *value, const char *most)
 	return !value || (most && strcmp(value, most) == 0);
 }
 
-static bool is_listed(char *const *list, const char *name)
-{
-	for (; list && *list; list++)
-		if (strcmp(*list, name) == 0)
-			return true;
-	return false;
-}
-
 /* Every name of `part` is in `whole`. */
 static bool is_list_within(char *const *part, char *const *whole)
 {
 	for (; part && *part; part++)
-		if (!is_listed(whole, *part))
+		if (!keyrows_list_has(whole, *part))
 			return false;
 	return true;
 }
@@ -145,7 +138,7 @@ static bool are_variables_within(const struct policy *p, const struct policy *mo
 	for (char *const *name = p->passed; name && *name; name++) {
 		size_t len = strlen(*name);
 
-		if (is_listed(most->passed, *name))
+		if (keyrows_list_has(most->passed, *name))
 			continue;
 		for (unsigned i = 0; i < p->env_count; i++)
 			if (strncmp(p->env[i], *name, len) == 0 && p->env[i][len] == '=' &&

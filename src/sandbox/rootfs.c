@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/wall.h"
@@ -297,14 +298,6 @@ static int below_open(struct below *b, int root_fd, int base_fd, const char *bas
 	return r < 0 ? r : below_add(b, mount_open_in_root(root_fd, path, O_PATH));
 }
 
-static bool is_listed(char *const *list, const char *name)
-{
-	for (; list && *list; list++)
-		if (strcmp(*list, name) == 0)
-			return true;
-	return false;
-}
-
 static int mask_credentials(int root_fd, int empty_fd, int home_fd, const struct policy *p,
 			    struct err *e)
 {
@@ -312,7 +305,7 @@ static int mask_credentials(int root_fd, int empty_fd, int home_fd, const struct
 		CLEANUP(below_done) struct below b = { .link_fd = -1 };
 		int r;
 
-		if (is_listed(p->unmask, credential_home[i]))
+		if (keyrows_list_has(p->unmask, credential_home[i]))
 			continue;
 		r = below_open(&b, root_fd, home_fd, p->home, credential_home[i]);
 		if (r < 0)

@@ -198,7 +198,7 @@ x"
 @test "what an agent does to its project's protected names comes to nothing" {
 	cp "$BATS_TEST_DIRNAME/attack.py" attack.py
 	own .
-	run ak agent run claude -- run python3 attack.py .claude .claude/settings.json .mcp.json .git agentkernel.toml
+	run ak agent run --protect-new strict claude -- run python3 attack.py .claude .claude/settings.json .mcp.json .git
 	[ "$status" -eq 0 ]
 	[ "$(ls -A)" = attack.py ]
 }
@@ -217,7 +217,7 @@ x"
 	run ak agent run claude file
 	fails_with 125 "is not a directory"
 	run ak agent run claude link
-	fails_with 125 "is a link"
+	fails_with 125 "is a symbolic link"
 	run ak agent run claude /
 	fails_with 125 "cannot be a workspace"
 	run ak agent run claude "$W/home"
@@ -287,4 +287,19 @@ x"
 	run as env PATH=/usr/bin:/bin "$AK" agent list --json
 	[ "$(python3 -c 'import json, sys; print([(a["name"], a["installed"], a["package"]) for a in json.loads(sys.argv[1])])' "$output")" = \
 		"[('claude', False, '@anthropic-ai/claude-code'), ('codex', False, '@openai/codex'), ('gemini', False, '@google/gemini-cli'), ('opencode', False, 'opencode-ai')]" ]
+}
+
+@test "settings that an agent saves for its project are told of: not kept, unless that is asked for" {
+	run ak agent run claude -- run sh -c 'mkdir .claude; sleep 0.1'
+	[[ $output == *"'.claude' was moved to "*"(add --unprotect .claude to keep it)"* ]] || { echo "$output"; return 1; }
+	mkdir .claude
+	own .
+	run ak agent run claude -- run true
+	says "agentkernel: .claude is read-only inside, since claude outside would obey it: settings that it saves for this project are not kept (--unprotect .claude keeps them)"
+	run ak agent run codex -- run true # not its own
+	says ""
+	for name in $(ak list --all --quiet); do ak remove -f "$name"; done
+	run ak agent run --unprotect .claude claude -- run touch .claude/settings.local.json
+	says ""
+	[ -e .claude/settings.local.json ]
 }
