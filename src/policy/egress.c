@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RULES_FIRST 16u
 #define PORT_MAX 65535u
 
 static const char *const host_names[] = { EGRESS_HOST_NAME, "host.docker.internal", "localhost" };
@@ -71,7 +72,9 @@ void egress_set_fallback(struct egress *g, enum egress_action action, const char
 
 void egress_copy(const struct egress *from, struct egress *ret)
 {
-	*ret = (struct egress){ .fallback = from->fallback, .count = from->count };
+	*ret = (struct egress){
+		.fallback = from->fallback, .count = from->count, .capacity = from->count
+	};
 	if (from->fallback_origin)
 		ret->fallback_origin = mem_dup(from->fallback_origin);
 	if (from->count)
@@ -271,7 +274,10 @@ static int add_pattern(struct egress *g, enum egress_action action, const char *
 		return -1;
 	r.text = format_pattern(&r);
 	r.origin = mem_dup(origin);
-	g->rules = mem_grow(g->rules, g->count + 1, sizeof(*g->rules));
+	if (g->count == g->capacity) { /* a mode has some hundred */
+		g->capacity = g->capacity ? 2 * g->capacity : RULES_FIRST;
+		g->rules = mem_grow(g->rules, g->capacity, sizeof(*g->rules));
+	}
 	g->rules[g->count++] = r;
 	r = (struct egress_rule){ 0 };
 	return 0;

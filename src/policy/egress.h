@@ -43,7 +43,7 @@ struct egress {
 	enum egress_action fallback; /* where no rule says anything */
 	char *fallback_origin;
 	struct egress_rule *rules;
-	unsigned count;
+	unsigned count, capacity;
 };
 
 enum egress_reason {
