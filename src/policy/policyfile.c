@@ -267,8 +267,8 @@ static void draft_done(struct draft *d)
 }
 
 /*
- * A record has the texts alone: what is the default says so, and what a preset brought has the
- * preset's own text.
+ * A record has the texts alone: what is the default or derived says so, and what a preset brought
+ * has the preset's own text.
  */
 static void judge_origins(struct policy *p)
 {
@@ -281,6 +281,8 @@ static void judge_origins(struct policy *p)
 			origin->kind = POLICY_ORIGIN_NONE;
 		else if (strcmp(origin->text, preset) == 0)
 			origin->kind = POLICY_ORIGIN_PRESET;
+		else if (i == POLICY_DISK && strcmp(origin->text, POLICY_ORIGIN_HALF) == 0)
+			origin->kind = POLICY_ORIGIN_DERIVED;
 	}
 }
 

@@ -89,7 +89,7 @@ static void derive(struct policy *p)
 		p->origin[POLICY_DISK].kind =
 			p->memory_bytes ? POLICY_ORIGIN_DERIVED : POLICY_ORIGIN_NONE;
 		p->origin[POLICY_DISK].text =
-			p->memory_bytes ? "half of memory" : POLICY_ORIGIN_DEFAULT;
+			p->memory_bytes ? POLICY_ORIGIN_HALF : POLICY_ORIGIN_DEFAULT;
 	}
 }
 

@@ -58,7 +58,7 @@ v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$fi
 	write .git/HEAD <<<ref
 	write agentkernel.toml <<<'resources.pids = 50'
 	cd sub
-	ak run --workspace --timeout 20s sh -c 'touch up; until [ -e go ]; do sleep 0.05; done' &
+	ak run --workspace --protect-new strict --timeout 20s sh -c 'touch up; until [ -e go ]; do sleep 0.05; done' &
 	until [ -e up ]; do sleep 0.05; done
 	[ -d .git ]
 	[ "$(value pids)" = "50 | $W/project/agentkernel.toml:1" ]
@@ -486,7 +486,7 @@ $W/project"
 	own .
 	before=$(ak policy show --json)
 	for round in absent present; do
-		ak run --mount "$W/attack.py:/attack.py:ro" python3 /attack.py agentkernel.toml .git/ .git/config >/dev/null
+		ak run --mount "$W/attack.py:/attack.py:ro" python3 /attack.py .git/ .git/config >/dev/null
 		# and what it may write
 		ak run sh -c 'echo "[security]" >AGENTKERNEL.toml; mkdir -p .config/agentkernel ~/.config/agentkernel .agentkernel
 			for f in .config/agentkernel ~/.config/agentkernel .agentkernel; do echo "security.profile = \"permissive\"" >$f/config.toml; done
@@ -502,4 +502,23 @@ $W/project"
 		fi
 	done
 	[ "$(value pids)" = "77 | agentkernel.toml:1" ]
+}
+
+@test "an agentkernel.toml that an agent writes can only take away, also in the place of a trusted one" {
+	write "$W/home/.config/agentkernel/config.toml" <<<'security.mount_cwd = true'
+	before=$(ak policy show --json)
+	for text in 'security.profile = "permissive"' 'security.mount_home = true' 'mounts = [{ source = "/etc", target = "/e" }]' 'resources.memory = "64GiB"'; do
+		ak run --no-config --workspace sh -c "echo '$text' >agentkernel.toml"
+		run ak run true
+		[ "$status" -eq 125 ]
+		[[ $output == *"a project's file can only take away"* ]] || { echo "$text: $output"; return 1; }
+	done
+	write agentkernel.toml <<<'resources.memory = "3GiB"'
+	ak config trust >/dev/null
+	[ "$(value memory)" = "3 GiB | agentkernel.toml:1" ] # the control: what is trusted counts
+	ak run --workspace sh -c "echo 'resources.memory = \"4GiB\"' >agentkernel.toml"
+	run ak run true
+	[[ $output == *"a project's file can only take away"* ]]
+	rm agentkernel.toml
+	[ "$(ak policy show --json)" = "$before" ]
 }

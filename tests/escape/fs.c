@@ -18,8 +18,11 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
+#define GONE_LOOKS 200
+#define GONE_LOOK_NS 10000000l
 #define STEPS_UP 64
 #define HANDLE_MAX_BYTES 128
 
@@ -593,7 +596,7 @@ static void write_protected(void)
 {
 	static const char *const names[] = {
 		"/.git/hooks/pre-commit", "/.git/config", "/.gitmodules",
-		"/.vscode/settings.json", "/.mcp.json",   "/.bashrc"
+		"/.vscode/settings.json", "/.mcp.json",   "/opencode.json"
 	};
 	struct tally t = { 0 };
 
@@ -624,25 +627,34 @@ static void move_protected(void)
 	tally_say(&t);
 }
 
+/* What appears is moved away from outside: within a moment it is gone again. */
+static bool is_gone_soon(const char *path)
+{
+	const struct timespec pause = { .tv_nsec = GONE_LOOK_NS };
+	struct stat st;
+
+	for (int i = 0; i < GONE_LOOKS; i++) {
+		if (lstat(path, &st) < 0)
+			return true;
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 static void make_protected(void)
 {
-	static const char *const names[] = { "/.idea", "/.claude", "/.cursor", "/.zshrc" };
+	static const char *const names[] = { "/.idea", "/.claude" };
 	struct tally t = { 0 };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		tally_result(&t, mkdir(join(canary("work"), names[i]), 0755), names[i]);
-		tally_result(&t, symlink("made", join(canary("work"), names[i])), names[i]);
+		const char *path = join(canary("work"), names[i]);
+		long r = i == 0 ? mkdir(path, 0755) : symlink("made", path);
+
+		if (r == 0 && is_gone_soon(path))
+			tally_add(&t, "moved away");
+		else
+			tally_result(&t, r, names[i]);
 	}
-	tally_say(&t);
-}
-
-static void write_configuration(void)
-{
-	struct tally t = { 0 };
-
-	tally_write(&t, join(canary("work"), "/agentkernel.toml"), "profile = \"permissive\"\n");
-	tally_result(&t, unlink(join(canary("work"), "/agentkernel.toml")),
-		     "removing agentkernel.toml");
 	tally_say(&t);
 }
 
@@ -716,14 +728,12 @@ const struct escape_case cases_fs[] = {
 	  set_id_link },
 	{ "FS15f", "give a file there a capability", "capabilities, user namespace", "EPERM",
 	  file_capability },
-	{ "FS16a", "write git's hooks and configuration, editor and shell settings",
+	{ "FS16a", "write git's hooks and configuration, editor and agent settings",
 	  "workspace protection", "EROFS|EACCES", write_protected },
 	{ "FS16b", "move .git, its hooks or .vscode aside", "workspace protection",
 	  "EBUSY|EXDEV|EROFS|EACCES|EINVAL", move_protected },
 	{ "FS18", "make settings that are not there yet", "workspace protection",
-	  "EEXIST|EROFS|EACCES", make_protected },
-	{ "CP04", "write or remove the project's agentkernel.toml", "workspace protection",
-	  "EROFS|EBUSY|EACCES", write_configuration },
+	  "moved away|EROFS|EACCES", make_protected },
 	{ "FS19", "read a masked .env: itself, by hard link, moved aside", "workspace masks",
 	  "empty|EXDEV|EBUSY|EACCES|EPERM|EROFS", read_masked },
 	{ "FS22a", "open the host's devices", "own /dev", "ENOENT", open_devices },

@@ -68,7 +68,7 @@ REMOVALS = (
     off("proc-masks", cases="PR03b PR03c"),
     off("credential-masks", cases="FS01c", profile="permissive", outside="the secret was told"),
     off("workspace-masks", cases="FS19", outside="the secret was told"),
-    off("workspace-protection", cases="FS16a FS16b CP04", outside=".git/hooks/pre-commit has changed"),
+    off("workspace-protection", cases="FS16a FS16b", outside=".git/hooks/pre-commit has changed"),
     off("own-devices", cases="FS22a FS22b"),
     off("nodev", cases="FS14b"),
     off("private-propagation", cases="FS34", host_side=hostside.later_mount),

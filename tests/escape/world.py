@@ -176,11 +176,10 @@ class World:
             self.write(f"home/{name}")
         self.write("home/notes", self.shown_text)
         for name in (".git/hooks/pre-commit", ".git/config", ".gitmodules", ".vscode/settings.json",
-                     ".mcp.json", ".bashrc", ".env"):
+                     ".mcp.json", "opencode.json", ".env"):
             self.write(f"work/{name}")
         self.write("work/.git/config", "[core]")
         self.write("work/.git/HEAD", "ref: refs/heads/main")
-        self.write("work/agentkernel.toml", "# nothing")
         self.write("shown/roots", mode=0o600, uid=0, gid=0)
         self.write("shown/groups", self.shown_text if self.id else None, mode=0o040, uid=0, gid=GROUP_ID)
         self.write("shown-ro/file", mode=0o666)
@@ -291,7 +290,7 @@ class World:
                 st = os.lstat(path)
                 is_own = path.startswith(self.path("work")) and not any(
                     part.startswith(".") for part in path.removeprefix(self.path("work")).split("/"))
-                if is_own and name != "agentkernel.toml":
+                if is_own and name not in ("opencode.json",):
                     if stat.S_ISREG(st.st_mode) and st.st_mode & 0o6000:
                         seen[f"set-id {path}"] = st.st_mode
                     if not stat.S_ISLNK(st.st_mode) and "security.capability" in os.listxattr(path):
