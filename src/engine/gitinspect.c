@@ -468,7 +468,8 @@ static int inspect(void *context, struct err *e)
 	struct inspection *i = context;
 	struct gitrepos_result result = { 0 };
 
-	if (gitrepos_find(i->workspace->dir_fd, on_found, i, &result, e) < 0)
+	if (gitrepos_find(i->workspace->dir_fd, i->workspace->own_state, on_found, i, &result, e) <
+	    0)
 		return -1;
 	i->was_denied |= result.was_denied;
 	return 0;

@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "engine/gitlinks.h"
 #include "engine/gitrepos.h"
+#include "engine/hostpath.h"
 #include "engine/workspace.h"
 #include "policy/credential.h"
 #include "policy/environment.h"
@@ -55,21 +56,6 @@ static int read_settings(struct protector *r, const char *path, const char *tree
 
 /* ---- what settings lead to ---- */
 
-/* The path of what lies at `path` (absolute), links followed; NULL: nothing does. */
-static char *find_real_path(const char *path)
-{
-	cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
-	char link[32], real[PATH_MAX];
-	ssize_t n;
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fd < 0 ? -1 : readlink(link, real, sizeof(real) - 1);
-	if (n < 0)
-		return NULL;
-	real[n] = '\0';
-	return mem_dup(real);
-}
-
 /* Below the workspace by its name, or by where links lead: the rest of the path; NULL: neither. */
 static char *name_in_workspace(const struct protector *r, const char *path)
 {
@@ -78,7 +64,7 @@ static char *name_in_workspace(const struct protector *r, const char *path)
 
 	if (path_is_within(path, top) && strcmp(path, top) != 0)
 		return mem_dup(path + strlen(top) + 1);
-	real = find_real_path(path);
+	real = hostpath_find_real(path);
 	if (real && r->real_path && path_is_within(real, r->real_path) &&
 	    strcmp(real, r->real_path) != 0)
 		return mem_dup(real + strlen(r->real_path) + 1);
@@ -313,7 +299,7 @@ static int protect_outside(struct protector *r, struct err *e)
 
 	if (!w->git_dir)
 		return 0;
-	if (gitrepos_find(w->git_fd, on_found_outside, r, &result, e) < 0)
+	if (gitrepos_find(w->git_fd, NULL, on_found_outside, r, &result, e) < 0)
 		return -1;
 	return read_settings(r, config, w->path, e);
 }
@@ -368,7 +354,7 @@ static int protect_users(struct protector *r, const char *named, struct err *e)
 int gitprotect_run(struct workspace *w, const struct policy *p, char *const *environ_list,
 		   struct err *e)
 {
-	cleanup_free char *real_path = find_real_path(w->path);
+	cleanup_free char *real_path = hostpath_find_real(w->path);
 	struct protector r = {
 		.workspace = w,
 		.policy = p,
@@ -381,7 +367,7 @@ int gitprotect_run(struct workspace *w, const struct policy *p, char *const *env
 		environ_list ? environment_get(environ_list, "GIT_CONFIG_GLOBAL") : NULL;
 	struct gitrepos_result result = { 0 };
 
-	if (gitrepos_find(w->dir_fd, on_found, &r, &result, e) < 0)
+	if (gitrepos_find(w->dir_fd, w->own_state, on_found, &r, &result, e) < 0)
 		return err_wrap(e, "'%s'", w->path);
 	if (result.is_cut)
 		return err_set(e, ERR_LIMIT,

@@ -10,12 +10,14 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
 struct walk {
 	gitrepos_fn *fn;
 	void *context;
+	const char *skipped; /* path of a directory that is left out; NULL: none */
 	struct gitrepos_result result;
 	unsigned dir_count;
 	char path[PATH_MAX]; /* of the directory that is looked at */
@@ -107,7 +109,12 @@ static int walk_below(struct walk *w, int dir_fd, const char *name, unsigned dep
 		w->path[len++] = '/';
 	memcpy(w->path + len, name, name_len + 1);
 	w->path_len = len + name_len;
-	r = walk_dir(w, fd, name, depth + 1, e);
+	if (w->skipped && strcmp(w->path, w->skipped) == 0) {
+		(void)close(fd);
+		r = 0;
+	} else {
+		r = walk_dir(w, fd, name, depth + 1, e);
+	}
 	w->path_len = outer_len;
 	w->path[outer_len] = '\0';
 	return r;
@@ -152,10 +159,10 @@ static int walk_dir(struct walk *w, int fd, const char *name, unsigned depth, st
 	return 0;
 }
 
-int gitrepos_find(int dir_fd, gitrepos_fn *fn, void *context, struct gitrepos_result *ret,
-		  struct err *e)
+int gitrepos_find(int dir_fd, const char *skipped, gitrepos_fn *fn, void *context,
+		  struct gitrepos_result *ret, struct err *e)
 {
-	struct walk w = { .fn = fn, .context = context };
+	struct walk w = { .fn = fn, .context = context, .skipped = skipped };
 	int fd = openat(dir_fd, ".", OPEN_FLAGS);
 
 	if (fd < 0 && (errno == EACCES || errno == EPERM)) {

@@ -41,6 +41,9 @@ struct gitrepos_result {
 	bool was_denied; /* one could not be read */
 };
 
-/* Parents before children. Fails only where `fn` does, or where nothing can be opened any more. */
-ERR_CHECKED int gitrepos_find(int dir_fd, gitrepos_fn *fn, void *context,
+/*
+ * Parents before children; the directory at the path `skipped`, if any, is left out. Fails only
+ * where `fn` does, or where nothing can be opened any more.
+ */
+ERR_CHECKED int gitrepos_find(int dir_fd, const char *skipped, gitrepos_fn *fn, void *context,
 			      struct gitrepos_result *ret, struct err *e);

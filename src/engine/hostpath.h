@@ -14,3 +14,6 @@
 
 /* An O_PATH descriptor of whatever `path` (absolute, normal) is, now the caller's to close. */
 ERR_CHECKED int hostpath_open(const char *path, int *ret_fd, struct err *e);
+
+/* Where `path` leads, links followed, the caller's to free; NULL: nowhere. For comparing alone. */
+char *hostpath_find_real(const char *path);

@@ -23,11 +23,13 @@
 #include "engine/gitprotect.h"
 #include "engine/hostpath.h"
 #include "engine/masks.h"
+#include "engine/statedir.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -142,35 +144,78 @@ void workspace_add_repository(struct workspace *w, const struct workspace_place 
 
 /* ---- what is protected ---- */
 
+/* A link that leads nowhere yet: whoever makes what it leads to decides what is there. */
+static int check_dangling(const struct workspace_place *place, const char *link, const char *name,
+			  struct err *e)
+{
+	cleanup_free char *dir = mem_format("%s/%s", place->target, link);
+	cleanup_free char *to = NULL;
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(place->fd, link, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return err_sys(e, errno, "read the link '%s'", dir);
+	text[n] = '\0';
+	*strrchr(dir, '/') = '\0';
+	to = path_absolute(dir, text);
+	if (!to || !path_is_within(to, place->target))
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "'%s' in '%s' is a link to '%.100s', which is missing and could be made "
+		       "inside (remove the link, or add --unprotect %s)",
+		       link, place->target, text, name);
+}
+
+/*
+ * How much of the name exists, as a length that ends before a '/': 1, and *ret_len; 0: nobody
+ * inside can make the name, since a link leads elsewhere, or there is somebody's own link or file
+ * in the way (which sandbox/rootfs looks at); -1: failed.
+ */
+static int find_existing(const struct workspace_place *place, const char *name, size_t *ret_len,
+			 struct err *e)
+{
+	cleanup_free char *missing = mem_dup(name); /* up to the first part that is */
+	cleanup_fd int dir_fd = -1;
+	struct stat st;
+	char *slash;
+
+	while ((slash = strrchr(missing, '/'))) {
+		dir_fd = beneath_open_parent(place->fd, missing);
+		if (dir_fd != -ENOENT)
+			break;
+		*slash = '\0';
+	}
+	if (slash && dir_fd < 0)
+		return file_is_absence(dir_fd) ? 0 : err_sys(e, -dir_fd, "look at '%s'", name);
+	if (fstatat(slash ? dir_fd : place->fd, path_base_name(missing), &st,
+		    AT_SYMLINK_NOFOLLOW) == 0)
+		return S_ISLNK(st.st_mode) ? check_dangling(place, missing, name, e) : 0;
+	*ret_len = slash ? (size_t)(slash - missing) : 0;
+	return 1;
+}
+
 /* The name is watched from the deepest directory on, and what is above that stays where it is. */
 static int add_absent(struct workspace *w, const struct workspace_place *place, const char *name,
 		      struct err *e)
 {
-	cleanup_free char *existing = mem_dup(name);
-	/* most names lie in the place itself, which is there */
-	cleanup_fd int dir_fd = strchr(name, '/') ? beneath_open_parent(place->fd, existing) : -1;
+	cleanup_free char *inside = NULL;
+	size_t len = 0;
+	int r = find_existing(place, name, &len, e);
 
-	while (dir_fd == -ENOENT) { /* the place itself is there */
-		*strrchr(existing, '/') = '\0';
-		dir_fd = beneath_open_parent(place->fd, existing);
-	}
-	if (dir_fd < 0 &&
-	    strchr(name,
-		   '/')) /* a link that leads elsewhere: nobody inside can write by that name */
-		return file_is_absence(dir_fd) ? 0 : err_sys(e, -dir_fd, "look at '%s'", name);
+	if (r <= 0)
+		return r;
 	if (w->absent_count == WORKSPACE_ABSENT_MAX)
 		return err_set(e, ERR_LIMIT, "'%s' has more than %u names to protect", w->path,
 			       WORKSPACE_ABSENT_MAX);
-	if (pin_parents(w, place->target, existing, e) < 0)
+	inside = mem_format("%.*s%s", (int)len, name, len ? "/" : "");
+	if (pin_parents(w, place->target, inside, e) < 0)
 		return -1;
 	if ((w->absent_count & (w->absent_count - 1)) == 0)
 		w->absent = mem_grow(w->absent, w->absent_count ? w->absent_count * 2 : 1,
 				     sizeof(*w->absent));
-	w->absent[w->absent_count++] = (struct workspace_absent){
-		.place_fd = place->fd,
-		.name = mem_dup(name),
-		.dir_len = strrchr(existing, '/') ? (size_t)(strrchr(existing, '/') - existing) : 0,
-	};
+	w->absent[w->absent_count++] = (struct workspace_absent){ .place_fd = place->fd,
+								  .name = mem_dup(name),
+								  .dir_len = len };
 	return 0;
 }
 
@@ -282,9 +327,25 @@ static int check_repository(const struct workspace *w, struct err *e)
 		       "'%s' is not the root of a git repository, which --clone needs", w->path);
 }
 
+/* Layers and disks in there may hold repositories of their own, which are no sandbox's to see. */
+static char *find_own_state(const struct workspace *w, char *const *environ_list)
+{
+	cleanup_free char *state = NULL, *real = NULL, *top = NULL;
+	struct err ignored;
+
+	if (statedir_path(environ_list, ".", &state, &ignored) < 0)
+		return NULL;
+	real = hostpath_find_real(state);
+	top = hostpath_find_real(w->path);
+	if (!real || !top || !path_is_within(real, top) || strcmp(real, top) == 0)
+		return NULL;
+	return mem_dup(real + strlen(top) + 1);
+}
+
 static int fill(struct workspace *w, const struct policy *p, char *const *environ_list,
 		struct err *e)
 {
+	w->own_state = find_own_state(w, environ_list);
 	gitlinks_find_outside(w->dir_fd, w->path, &w->git_dir, &w->git_fd);
 	if (p->is_clone) /* read-only as a whole */
 		return check_repository(w, e) < 0 ? -1 : mask_asked(w, p, e);
@@ -330,6 +391,7 @@ void workspace_done(struct workspace *w)
 	free(w->repositories);
 	free(w->path);
 	free(w->git_dir);
+	free(w->own_state);
 	cleanup_closep(&w->dir_fd);
 	cleanup_closep(&w->git_fd);
 	workspace_init(w);

@@ -36,9 +36,10 @@ struct workspace_repository {
 
 struct workspace {
 	char *path;
-	int dir_fd;    /* which is that one; -1: none */
-	char *git_dir; /* outside; see engine/gitlinks.h. NULL: none */
-	int git_fd;    /* which is that one; -1: none */
+	int dir_fd;      /* which is that one; -1: none */
+	char *git_dir;   /* outside; see engine/gitlinks.h. NULL: none */
+	int git_fd;      /* which is that one; -1: none */
+	char *own_state; /* our own directory, relative to the workspace; NULL: it is elsewhere */
 	struct rootfs_guard *guards;
 	unsigned guard_count;
 	struct workspace_absent *absent;

@@ -72,9 +72,9 @@ void egress_set_fallback(struct egress *g, enum egress_action action, const char
 
 void egress_copy(const struct egress *from, struct egress *ret)
 {
-	*ret = (struct egress){
-		.fallback = from->fallback, .count = from->count, .capacity = from->count
-	};
+	*ret = (struct egress){ .fallback = from->fallback,
+				.count = from->count,
+				.capacity = from->count };
 	if (from->fallback_origin)
 		ret->fallback_origin = mem_dup(from->fallback_origin);
 	if (from->count)

@@ -281,6 +281,29 @@ for name in '$dir', '$dir/hooks', 'parent', 'parent/plain':
 	ak run --workspace touch tools/free # the neighbours are free
 }
 
+@test "what is the caller's own is not touched: links that lead nowhere, our own directory, repositories as they are" {
+	only_host
+	git_ init -q .
+	git_ config core.fsmonitor "$CANARY"
+	git_ config core.hooksPath none/hooks
+	ln -s /nonexistent/elsewhere none
+	ln -s /nonexistent/file .mcp.json
+	mkdir -p own/images/x
+	own .
+	git_ init -q own/images/x
+	git_ -C own/images/x config core.fsmonitor "$CANARY"
+	own .
+	before=$(find . -type f -exec sha256sum {} + ; find . -type l -ls | awk '{ print $NF }')
+	run as env AGENTKERNEL_HOME="$W/project/own" "$AK" run --workspace true
+	says ""
+	rm -f own/audit.jsonl
+	[ "$(find . -type f -exec sha256sum {} + ; find . -type l -ls | awk '{ print $NF }')" = "$before" ]
+	rm none
+	ln -s later none # that could be made inside
+	run inside -- true
+	fails_with 125 "'none' in '$W/project' is a link to 'later', which is missing and could be made inside (remove the link, or add --unprotect none/hooks)"
+}
+
 # ---- git: what a sandbox makes ----
 
 # Each makes a repository that would run the canary, in its own way.

@@ -170,7 +170,7 @@ rewrite() {
 	ln -s "$W/canary" "$W/open/file"
 	: >"$W/open/second.part"
 	chmod 666 "$W/open/second.part"
-	[ "${AS:-root}" != user ] || chown -h 12345:12345 "$W/open/file"
+	chown -h "$CALLER_ID:$CALLER_ID" "$W/open/file"
 	ak checkpoint export "$id" "$W/open/file"
 	ak checkpoint export "$id" "$W/open/second"
 	[ "$(cat "$W/canary")" = canary ]
