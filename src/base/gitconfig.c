@@ -187,6 +187,7 @@ static int read_entry(struct reader *r, int first, gitconfig_fn *fn, void *conte
 int gitconfig_parse(const char *text, size_t len, gitconfig_fn *fn, void *context)
 {
 	struct reader r = { .at = text, .end = len ? text + len : text };
+	bool is_damaged = false;
 	int c;
 
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -204,10 +205,21 @@ int gitconfig_parse(const char *text, size_t len, gitconfig_fn *fn, void *contex
 			told = read_entry(&r, c, fn, context);
 		else
 			told = -1;
-		if (told != 0)
+		if (told > 0)
 			return told;
+		if (told < 0) {
+			is_damaged = true;
+			if (r.at[-1] != '\n') /* else the end of the line was read */
+				skip_line(&r);
+		}
 	}
-	return 0;
+	return is_damaged ? -1 : 0;
+}
+
+char *gitconfig_format(const struct gitconfig_entry *entry)
+{
+	return mem_format("%s.%s.%s=%s", entry->section, entry->subsection ? entry->subsection : "",
+			  entry->key, entry->value ? entry->value : "");
 }
 
 /* ---- plain texts ---- */

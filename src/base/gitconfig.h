@@ -24,8 +24,9 @@ struct gitconfig_entry {
 typedef int gitconfig_fn(void *context, const struct gitconfig_entry *entry);
 
 /*
- * Calls `fn` for each entry, in order. 0: the whole text was read; -1: git would refuse the text at
- * some point, what stands before that was told; else what `fn` returned.
+ * Calls `fn` for each entry, in order. 0: the whole text was read; -1: git would complain about
+ * some of it, and what follows that line was read all the same, as git does in some cases; else
+ * what `fn` returned, which is positive.
  */
 int gitconfig_parse(const char *text, size_t len, gitconfig_fn *fn, void *context);
 
@@ -34,6 +35,9 @@ int gitconfig_parse(const char *text, size_t len, gitconfig_fn *fn, void *contex
  * values without quotes, escapes, comments and continuations. git writes most files like that.
  */
 bool gitconfig_is_plain(const char *text, size_t len);
+
+/* "section.subsection.key=value", for comparing; the caller's to free. */
+char *gitconfig_format(const struct gitconfig_entry *entry);
 
 /* Writes entries one after the other, quoted where needed. */
 struct gitconfig_writer {

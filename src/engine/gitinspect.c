@@ -1,11 +1,17 @@
 /*
  * gitinspect - what a sandbox has left that git outside would run; see gitinspect.h.
  *
- * Theory of operation. engine/gitrepos finds the repositories. A file with settings is read whole;
- * if one of them is not harmless, or if the text could be read in two ways, it is moved away and
- * written anew with the harmless ones. A hook is any file in "hooks" that is no sample. A ".git"
- * that is a file or a link, and a "commondir", may lead to a directory in the workspace, which is
- * then looked at as well, and nowhere else.
+ * Theory of operation. engine/gitrepos finds the repositories, in the workspace and in the git
+ * directory outside that a linked worktree was shown with. A file with settings is read whole; if
+ * one of them is not harmless and was not there at the start, or if the text could be read in two
+ * ways, it is moved away and written anew with the others. A hook is any file in "hooks" that is no
+ * sample. A
+ * ".git" that is a file or a link, and a "commondir", may lead to a directory in the workspace,
+ * which is then looked at as well, and nowhere else; where they lead, the kernel says, not their
+ * text.
+ *
+ * What fails in one repository does not keep us from the next: the first failure is told at the
+ * end.
  *
  * An ordinary caller's sandbox may have left directories that only root of its range of ids may
  * read: when one was met, all is done once more as that root (engine/owner).
@@ -16,11 +22,13 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/gitconfig.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/shown.h"
 #include "engine/gitlinks.h"
 #include "engine/gitrepos.h"
+#include "engine/hostpath.h"
 #include "engine/owner.h"
 #include "engine/quarantine.h"
 #include "engine/workspace.h"
@@ -38,7 +46,6 @@
 #include <unistd.h>
 
 #define READ_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-#define MODULES ".git/modules/"
 #define FOLLOW_DEPTH_MAX 8u  /* of repositories that lead to others */
 #define FOUND_MAX_BYTES 400u /* of what is named in one line */
 
@@ -46,17 +53,20 @@ struct inspection {
 	const struct workspace *workspace;
 	struct quarantine *quarantine;
 	struct gitinspect_words *words;
+	char *tops[2]; /* real paths of what is looked through; or NULL */
 	unsigned follow_depth;
 	bool was_denied;
+	struct err failure; /* the first; code 0: none */
 };
 
 /* What was found in one repository. */
 struct findings {
 	struct inspection *inspection;
 	int dir_fd;
-	const char *path; /* of the repository, relative to the workspace */
-	struct buf names; /* "core.fsmonitor, hooks/pre-commit" */
-	bool was_moved;   /* something was */
+	const char *path;                         /* of the repository, relative to the workspace */
+	const struct workspace_repository *known; /* it was there at the start; NULL: new */
+	struct buf names;                         /* "core.fsmonitor, hooks/pre-commit" */
+	bool was_moved;                           /* something was */
 };
 
 static void add_name(struct findings *f, const char *prefix, const char *name)
@@ -104,35 +114,50 @@ struct sanitizing {
 	unsigned dropped;
 };
 
-/* The text is a path as git takes it, from `base`; does it stay in the workspace? */
-static bool is_inside(const struct inspection *i, const char *base, const char *text)
+/* What is open lies in what the sandbox could write to. */
+static bool is_inside(const struct inspection *i, int fd)
 {
-	cleanup_free char *path = path_absolute(base, text);
+	cleanup_free char *real = hostpath_of(fd);
 
-	return path && path_is_within(path, i->workspace->path);
+	for (size_t n = 0; real && n < COUNT_OF(i->tops); n++)
+		if (i->tops[n] && path_is_within(real, i->tops[n]))
+			return true;
+	return false;
 }
 
-static char *repository_path(const struct findings *f)
+/* core.worktree of a submodule: the tree whose own ".git" file leads back here. */
+static bool leads_back(const struct findings *f, const char *worktree)
 {
-	return mem_format("%s%s%s", f->inspection->workspace->path, f->path[0] ? "/" : "", f->path);
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	cleanup_fd int tree_fd = openat(f->dir_fd, worktree, flags);
+	cleanup_free char *text = tree_fd < 0 ? NULL : gitlinks_read_git_file(tree_fd);
+	cleanup_fd int back_fd = text ? openat(tree_fd, text, flags) : -1;
+	struct stat own, back;
+
+	return back_fd >= 0 && is_inside(f->inspection, tree_fd) && fstat(f->dir_fd, &own) == 0 &&
+	       fstat(back_fd, &back) == 0 && own.st_dev == back.st_dev && own.st_ino == back.st_ino;
 }
 
-/* The repository of a submodule. */
-static bool is_module(const char *path)
+static bool is_accepted(const struct findings *f, const struct gitconfig_entry *entry)
 {
-	return strncmp(path, MODULES, strlen(MODULES)) == 0 || strstr(path, "/" MODULES);
+	enum gitsettings_kind kind = gitsettings_judge(entry);
+	cleanup_free char *text = NULL;
+
+	if (kind == GITSETTINGS_HARMLESS)
+		return true;
+	if (f->known) {
+		text = gitconfig_format(entry);
+		return keyrows_list_has(f->known->settings, text);
+	}
+	return kind == GITSETTINGS_WORKTREE && entry->value && leads_back(f, entry->value);
 }
 
 static int on_setting(void *context, const struct gitconfig_entry *entry)
 {
 	struct sanitizing *s = context;
-	enum gitsettings_kind kind = gitsettings_judge(entry);
-	cleanup_free char *base = repository_path(s->findings);
 	cleanup_free char *name = NULL;
 
-	if (kind == GITSETTINGS_HARMLESS ||
-	    (kind == GITSETTINGS_WORKTREE && entry->value && is_module(s->findings->path) &&
-	     is_inside(s->findings->inspection, base, entry->value))) {
+	if (is_accepted(s->findings, entry)) {
 		gitconfig_put(&s->writer, entry);
 		return 0;
 	}
@@ -185,6 +210,9 @@ static int inspect_settings(struct findings *f, const char *name, struct err *e)
 	}
 	parsed = gitconfig_parse(text, len, on_setting, &s);
 	gitconfig_writer_done(&s.writer);
+	/* what a user has written stays as it is, as long as nothing was added to it */
+	if (f->known && s.dropped == 0)
+		return 0;
 	if (parsed < 0)
 		add_name(f, "", name);
 	if (s.dropped > 0 || parsed < 0 || !gitconfig_is_plain(text, len)) {
@@ -258,41 +286,35 @@ static int inspect_hooks(struct findings *f, struct err *e)
 /* Object stores outside of the workspace: what is read there can be sent on by a push. */
 static int inspect_alternates(struct findings *f, struct err *e)
 {
-	cleanup_fd int info_fd = mount_open_plain(f->dir_fd, "objects/info", O_PATH | O_DIRECTORY);
+	cleanup_fd int objects_fd = openat(f->dir_fd, "objects", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int info_fd =
+		objects_fd < 0 ? -1 : mount_open_plain(objects_fd, "info", O_PATH | O_DIRECTORY);
 	cleanup_fd int fd = info_fd < 0 ? -1 : openat(info_fd, "alternates", READ_FLAGS);
-	cleanup_free char *base = repository_path(f);
-	cleanup_free char *objects = mem_format("%s/objects", base);
 	cleanup_free char *text = NULL;
 	char *rest, *line;
 	size_t len = 0;
 	bool is_bad;
 
-	if (fd < 0 && errno != ELOOP)
+	if (objects_fd >= 0 && !is_inside(f->inspection, objects_fd)) {
+		add_name(f, "", "objects"); /* a link */
+		return move_away(f, f->dir_fd, "objects", e);
+	}
+	if (info_fd < 0 || (fd < 0 && errno != ELOOP))
 		return 0;
 	is_bad = fd < 0 || file_read_fd(fd, GITINSPECT_FILE_MAX_BYTES, &text, &len) < 0;
 	rest = text;
-	while (!is_bad && rest && (line = strsep(&rest, "\n")))
-		is_bad = line[0] && line[0] != '#' && !is_inside(f->inspection, objects, line);
-	if (!is_bad || info_fd < 0)
+	while (!is_bad && rest && (line = strsep(&rest, "\n"))) {
+		cleanup_fd int store_fd = -1;
+
+		if (!line[0] || line[0] == '#')
+			continue;
+		store_fd = openat(objects_fd, line, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		is_bad = store_fd < 0 || !is_inside(f->inspection, store_fd);
+	}
+	if (!is_bad)
 		return 0;
 	add_name(f, "", "objects/info/alternates");
 	return move_away(f, info_fd, "alternates", e);
-}
-
-/* A link in the place of the object store does the same. */
-static int inspect_objects_link(struct findings *f, struct err *e)
-{
-	cleanup_free char *base = repository_path(f);
-	char text[PATH_MAX];
-	ssize_t n = readlinkat(f->dir_fd, "objects", text, sizeof(text) - 1);
-
-	if (n < 0)
-		return 0;
-	text[n] = '\0';
-	if (is_inside(f->inspection, base, text))
-		return 0;
-	add_name(f, "", "objects");
-	return move_away(f, f->dir_fd, "objects", e);
 }
 
 static int inspect_repository(struct inspection *i, int dir_fd, const char *path, struct err *e);
@@ -312,43 +334,42 @@ static bool is_repository(int dir_fd)
 enum leading { LEADS_TO_REPOSITORY, LEADS_TO_NOTHING, LEADS_ELSEWHERE };
 
 /*
- * What ".git" as a file or link, or "commondir", leads to. A repository in the workspace is looked
- * at as if it had been found there, which it need not be.
+ * What ".git" as a file or link, or "commondir", leads to, seen from dir_fd. A repository in the
+ * workspace is looked at as if it had been found there, which it need not be.
  */
-static int follow(struct findings *f, const char *to, enum leading *ret, struct err *e)
+static int follow(struct findings *f, const char *text, enum leading *ret, struct err *e)
 {
 	struct inspection *i = f->inspection;
-	const char *top = i->workspace->path;
-	const char *name;
 	cleanup_fd int fd = -1;
 	int r = 0;
 
 	*ret = LEADS_ELSEWHERE;
-	if (!to || !path_is_within(to, top) || i->follow_depth == FOLLOW_DEPTH_MAX)
+	if (!text || i->follow_depth == FOLLOW_DEPTH_MAX)
 		return 0;
-	name = strcmp(to, top) == 0 ? "" : to + strlen(top) + 1;
-	fd = mount_open_plain(i->workspace->dir_fd, name[0] ? name : ".", O_RDONLY | O_DIRECTORY);
-	*ret = fd >= 0 && is_repository(fd)                 ? LEADS_TO_REPOSITORY
-	       : fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? LEADS_TO_NOTHING
-							    : LEADS_ELSEWHERE;
+	fd = openat(f->dir_fd, text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		*ret = LEADS_TO_NOTHING;
+		return 0;
+	}
+	if (fd < 0 || !is_inside(i, fd))
+		return 0;
+	*ret = is_repository(fd) ? LEADS_TO_REPOSITORY : LEADS_TO_NOTHING;
 	i->follow_depth++;
 	if (*ret == LEADS_TO_REPOSITORY)
-		r = inspect_repository(i, fd, name, e);
+		r = inspect_repository(i, fd, text, e);
 	i->follow_depth--;
 	return r;
 }
 
 static int inspect_commondir(struct findings *f, struct err *e)
 {
-	cleanup_free char *base = repository_path(f);
-	cleanup_free char *common = gitlinks_read_commondir(f->dir_fd, base);
+	cleanup_free char *text = gitlinks_read_commondir(f->dir_fd);
 	enum leading leads = LEADS_TO_REPOSITORY;
 	struct stat st;
 
-	if (fstatat(f->dir_fd, "commondir", &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (common && strcmp(common, base) == 0))
+	if (fstatat(f->dir_fd, "commondir", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (follow(f, common, &leads, e) < 0)
+	if (follow(f, text, &leads, e) < 0)
 		return -1;
 	if (leads == LEADS_TO_REPOSITORY)
 		return 0;
@@ -359,39 +380,34 @@ static int inspect_commondir(struct findings *f, struct err *e)
 
 /* ---- repositories ---- */
 
-static bool is_known(const struct inspection *i, const struct stat *st)
+static const struct workspace_repository *find_known(const struct inspection *i,
+						     const struct stat *st)
 {
 	const struct workspace *w = i->workspace;
 
 	for (unsigned n = 0; n < w->repository_count; n++)
 		if (w->repositories[n].device == st->st_dev &&
 		    w->repositories[n].inode == st->st_ino)
-			return true;
-	return false;
+			return &w->repositories[n];
+	return NULL;
 }
 
-/* A guard of this name was put there at the start: it could not be changed. */
-static bool was_guarded(const struct inspection *i, const char *path, const char *name)
+/* Its hooks were read-only, unless somebody outside has put others in their place. */
+static bool has_other_hooks(const struct findings *f)
 {
-	cleanup_free char *whole = mem_format("%s%s%s", path, path[0] ? "/" : "", name);
-	const struct workspace *w = i->workspace;
+	struct stat st;
 
-	for (unsigned n = 0; n < w->guard_count; n++)
-		if (strcmp(w->guards[n].target, w->path) == 0 &&
-		    strcmp(w->guards[n].name, whole) == 0)
-			return true;
-	return false;
+	return fstatat(f->dir_fd, "hooks", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_ino != f->known->hooks_inode;
 }
 
-static int inspect_all(struct findings *f, bool is_known_one, struct err *e)
+static int inspect_all(struct findings *f, struct err *e)
 {
-	if (is_known_one)
-		return was_guarded(f->inspection, f->path, "config.worktree")
-			       ? 0
-			       : inspect_settings(f, "config.worktree", e);
-	if (inspect_settings(f, "config", e) < 0 || inspect_settings(f, "config.worktree", e) < 0 ||
-	    inspect_hooks(f, e) < 0 || inspect_alternates(f, e) < 0 ||
-	    inspect_objects_link(f, e) < 0)
+	if (inspect_settings(f, "config", e) < 0 || inspect_settings(f, "config.worktree", e) < 0)
+		return -1;
+	if (f->known)
+		return has_other_hooks(f) ? inspect_hooks(f, e) : 0;
+	if (inspect_hooks(f, e) < 0 || inspect_alternates(f, e) < 0)
 		return -1;
 	return inspect_commondir(f, e);
 }
@@ -404,8 +420,9 @@ static int inspect_repository(struct inspection *i, int dir_fd, const char *path
 
 	if (fstat(dir_fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s'", path);
+	f.known = find_known(i, &st);
 	buf_init(&f.names, FOUND_MAX_BYTES);
-	r = inspect_all(&f, is_known(i, &st), e);
+	r = inspect_all(&f, e);
 	tell(&f);
 	buf_done(&f.names);
 	return r;
@@ -415,25 +432,20 @@ static int inspect_repository(struct inspection *i, int dir_fd, const char *path
 static int inspect_tree(struct inspection *i, const struct gitrepos_entry *entry, struct err *e)
 {
 	struct findings f = { .inspection = i, .dir_fd = entry->dir_fd, .path = entry->path };
-	cleanup_free char *base = repository_path(&f);
-	cleanup_free char *to = NULL;
+	cleanup_free char *file = NULL;
+	char link[PATH_MAX] = "";
 	enum leading leads = LEADS_ELSEWHERE;
 	struct stat st;
 	int r;
 
-	if (fstatat(entry->dir_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || is_known(i, &st))
+	if (fstatat(entry->dir_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || find_known(i, &st))
 		return 0;
-	if (S_ISLNK(st.st_mode)) {
-		char text[PATH_MAX];
-		ssize_t n = readlinkat(entry->dir_fd, ".git", text, sizeof(text) - 1);
-
-		text[n > 0 ? n : 0] = '\0';
-		to = path_absolute(base, text);
-	} else {
-		to = gitlinks_read_git_file(entry->dir_fd, base);
-	}
+	if (S_ISLNK(st.st_mode))
+		(void)!readlinkat(entry->dir_fd, ".git", link, sizeof(link) - 1);
+	else
+		file = gitlinks_read_git_file(entry->dir_fd);
 	buf_init(&f.names, FOUND_MAX_BYTES);
-	r = follow(&f, to, &leads, e);
+	r = follow(&f, S_ISLNK(st.st_mode) ? link : file, &leads, e);
 	if (r == 0 && leads == LEADS_ELSEWHERE) {
 		add_name(&f, "", ".git");
 		r = move_away(&f, f.dir_fd, ".git", e);
@@ -443,35 +455,49 @@ static int inspect_tree(struct inspection *i, const struct gitrepos_entry *entry
 	return r;
 }
 
-/* In ".git" itself nobody works; another directory that looks like one may hold more. */
-static bool is_all(const struct inspection *i, const struct gitrepos_entry *entry)
-{
-	struct stat st;
-
-	return strcmp(path_base_name(entry->path), ".git") == 0 || is_module(entry->path) ||
-	       (fstat(entry->dir_fd, &st) == 0 && is_known(i, &st));
-}
-
+/* The next one is looked at, whatever happened to this one. */
 static int on_found(void *context, const struct gitrepos_entry *entry, struct err *e)
 {
 	struct inspection *i = context;
+	int r;
 
 	if (entry->kind == GITREPOS_TREE)
-		return entry->type == DT_DIR ? 0 : inspect_tree(i, entry, e);
-	if (inspect_repository(i, entry->dir_fd, entry->path, e) < 0)
-		return -1;
-	return is_all(i, entry) ? GITREPOS_IS_ALL : 0;
+		r = entry->type == DT_DIR ? 0 : inspect_tree(i, entry, e);
+	else
+		r = inspect_repository(i, entry->dir_fd, entry->path, e);
+	if (r < 0) {
+		i->was_denied |= e->sys == EACCES || e->sys == EPERM;
+		if (i->failure.code == ERR_NONE)
+			i->failure = *e;
+	}
+	return 0;
 }
 
 static int inspect(void *context, struct err *e)
 {
 	struct inspection *i = context;
-	struct gitrepos_result result = { 0 };
+	const struct workspace *w = i->workspace;
+	const int fds[] = { w->dir_fd, w->git_fd };
 
-	if (gitrepos_find(i->workspace->dir_fd, i->workspace->own_state, on_found, i, &result, e) <
-	    0)
+	i->failure.code = ERR_NONE;
+	for (size_t n = 0; n < COUNT_OF(fds); n++) {
+		struct gitrepos_result result = { 0 };
+
+		if (fds[n] < 0)
+			continue;
+		if (gitrepos_find(fds[n], n == 0 ? w->own_state : NULL, on_found, i, &result, e) <
+		    0)
+			return -1;
+		i->was_denied |= result.was_denied;
+		if (result.is_cut && i->failure.code == ERR_NONE)
+			(void)err_set(&i->failure, ERR_LIMIT,
+				      "there are more than %u directories, or too many in one",
+				      GITREPOS_DIRS_MAX);
+	}
+	if (i->failure.code != ERR_NONE) {
+		*e = i->failure;
 		return -1;
-	i->was_denied |= result.was_denied;
+	}
 	return 0;
 }
 
@@ -479,11 +505,14 @@ int gitinspect_run(const struct workspace *w, struct quarantine *q, struct gitin
 		   struct err *e)
 {
 	struct inspection i = { .workspace = w, .quarantine = q, .words = ret };
-	int r = inspect(&i, e);
+	int r;
 
-	if (r == 0 && !i.was_denied)
-		return 0;
-	if (r < 0 && e->sys != EACCES && e->sys != EPERM)
-		return -1;
-	return owner_run(inspect, &i, ret, sizeof(*ret), e);
+	i.tops[0] = hostpath_of(w->dir_fd);
+	i.tops[1] = w->git_fd >= 0 ? hostpath_of(w->git_fd) : NULL;
+	r = inspect(&i, e);
+	if (i.was_denied)
+		r = owner_run(inspect, &i, ret, sizeof(*ret), e);
+	free(i.tops[0]);
+	free(i.tops[1]);
+	return r;
 }

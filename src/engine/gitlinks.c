@@ -34,20 +34,18 @@ static char *read_text(int dir_fd, const char *name)
 	return take_ptr(text);
 }
 
-char *gitlinks_read_git_file(int dir_fd, const char *dir)
+char *gitlinks_read_git_file(int dir_fd)
 {
 	cleanup_free char *text = read_text(dir_fd, ".git");
 
 	if (!text || strncmp(text, GITDIR_PREFIX, strlen(GITDIR_PREFIX)) != 0)
 		return NULL;
-	return path_absolute(dir, text + strlen(GITDIR_PREFIX));
+	return mem_dup(text + strlen(GITDIR_PREFIX));
 }
 
-char *gitlinks_read_commondir(int git_fd, const char *git_dir)
+char *gitlinks_read_commondir(int git_fd)
 {
-	cleanup_free char *text = read_text(git_fd, "commondir");
-
-	return text ? path_absolute(git_dir, text) : NULL;
+	return read_text(git_fd, "commondir");
 }
 
 /* ---- a linked worktree ---- */
@@ -85,7 +83,8 @@ static bool is_git_dir(int fd)
  */
 void gitlinks_find_outside(int dir_fd, const char *dir, char **ret_path, int *ret_fd)
 {
-	cleanup_free char *admin = gitlinks_read_git_file(dir_fd, dir);
+	cleanup_free char *text = gitlinks_read_git_file(dir_fd);
+	cleanup_free char *admin = text ? path_absolute(dir, text) : NULL;
 	cleanup_free char *common = NULL;
 	cleanup_fd int admin_fd = -1;
 	cleanup_fd int common_fd = -1;

@@ -10,11 +10,15 @@
 
 #define GITLINKS_FILE_MAX_BYTES (256u << 10)
 
-/* Where a ".git" that is a file leads, absolute, the caller's to free; NULL: it is no such file. */
-char *gitlinks_read_git_file(int dir_fd, const char *dir);
+/*
+ * Where a ".git" that is a file leads, as it says, the caller's to free; NULL: it is no such file.
+ * A path with ".." and links in it means what the kernel makes of it: it has to be opened from
+ * dir_fd.
+ */
+char *gitlinks_read_git_file(int dir_fd);
 
 /* Where a git directory has what it shares with others; as above. */
-char *gitlinks_read_commondir(int git_fd, const char *git_dir);
+char *gitlinks_read_commondir(int git_fd);
 
 /*
  * `dir` is a linked worktree of a repository outside: its git directory, absolute, the caller's to

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/gitconfig.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "engine/gitlinks.h"
@@ -49,10 +50,12 @@ struct settings {
 	struct protector *protector;
 	const char *dir; /* of the file: included names are relative to it */
 	char *tree;      /* of the working tree: commands and hooks are relative to it */
+	struct workspace_repository *repository; /* whose own settings these are; NULL: none's */
 	struct err *e;
 };
 
-static int read_settings(struct protector *r, const char *path, const char *tree, struct err *e);
+static int read_settings(struct protector *r, const char *path, const char *tree,
+			 struct workspace_repository *repository, struct err *e);
 
 /* ---- what settings lead to ---- */
 
@@ -134,7 +137,12 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 	struct protector *r = s->protector;
 	enum gitsettings_kind kind = gitsettings_judge(entry);
 	cleanup_free char *path = NULL;
+	cleanup_free char *text = NULL;
 
+	if (s->repository && kind != GITSETTINGS_HARMLESS) {
+		text = gitconfig_format(entry);
+		(void)keyrows_list_add(&s->repository->settings, text);
+	}
 	if (!entry->value || !entry->value[0])
 		return 0;
 	if (kind == GITSETTINGS_COMMAND)
@@ -145,13 +153,14 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 	if (!path)
 		return 0;
 	if (protect_path(r, path, s->e) < 0 ||
-	    (kind == GITSETTINGS_INCLUDE && read_settings(r, path, s->tree, s->e) < 0))
+	    (kind == GITSETTINGS_INCLUDE && read_settings(r, path, s->tree, NULL, s->e) < 0))
 		return SETTING_FAILED;
 	return 0;
 }
 
 /* A file that is not there, or is none, says nothing. */
-static int read_settings(struct protector *r, const char *path, const char *tree, struct err *e)
+static int read_settings(struct protector *r, const char *path, const char *tree,
+			 struct workspace_repository *repository, struct err *e)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	cleanup_free char *dir = mem_dup_bytes(path, (size_t)(strrchr(path, '/') - path));
@@ -168,9 +177,8 @@ static int read_settings(struct protector *r, const char *path, const char *tree
 			       GITPROTECT_INCLUDES_MAX);
 	if (file_read_fd(fd, GITPROTECT_CONFIG_MAX_BYTES, &text, &len) < 0)
 		return err_set(e, ERR_LIMIT, "git's settings in '%s' cannot be read", path);
-	s = (struct settings){ r, dir[0] ? dir : "/", mem_dup(tree), e };
+	s = (struct settings){ r, dir[0] ? dir : "/", mem_dup(tree), repository, e };
 	(void)gitconfig_parse(text, len, on_tree_setting, &s);
-	/* what git would refuse ends the reading, as it would end git's */
 	parsed = gitconfig_parse(text, len, on_setting, &s);
 	free(s.tree);
 	return parsed == SETTING_FAILED ? -1 : 0;
@@ -203,7 +211,8 @@ static char *tree_of(const struct workspace *w, const char *path)
 	return mem_format("%s%s%s", w->path, path[0] ? "/" : "", path);
 }
 
-static int protect_repository(struct protector *r, const char *path, struct err *e)
+static int protect_repository(struct protector *r, const char *path,
+			      struct workspace_repository *repository, struct err *e)
 {
 	struct workspace *w = r->workspace;
 	const struct workspace_place place = { w->path, w->dir_fd };
@@ -213,23 +222,30 @@ static int protect_repository(struct protector *r, const char *path, struct err 
 
 	if (protect_rows(r, &place, path, credential_git, credential_git_count, e) < 0)
 		return -1;
-	return read_settings(r, config, tree, e) < 0 ? -1 : read_settings(r, own, tree, e);
+	return read_settings(r, config, tree, repository, e) < 0 ||
+			       read_settings(r, own, tree, repository, e) < 0
+		       ? -1
+		       : 0;
 }
 
 /* dir_fd is place/path; its ".git", if that is named. */
 static int remember(struct workspace *w, const struct workspace_place *place,
-		    const struct gitrepos_entry *entry, const char *name, struct err *e)
+		    const struct gitrepos_entry *entry, const char *name,
+		    struct workspace_repository **ret, struct err *e)
 {
-	struct stat st;
+	struct stat st, hooks;
 
 	if (w->repository_count == GITPROTECT_REPOSITORIES_MAX)
 		return err_set(e, ERR_LIMIT,
 			       "it has more than %u git repositories, and not all of them can be "
 			       "protected",
 			       GITPROTECT_REPOSITORIES_MAX);
-	if (fstatat(entry->dir_fd, name, &st,
-		    AT_SYMLINK_NOFOLLOW | (name[0] ? 0 : AT_EMPTY_PATH)) == 0)
-		workspace_add_repository(w, place, entry->path, st.st_dev, st.st_ino);
+	if (fstatat(entry->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW | (name[0] ? 0 : AT_EMPTY_PATH)) <
+	    0)
+		return err_sys(e, errno, "look at a git repository");
+	*ret = workspace_add_repository(w, place, entry->path, st.st_dev, st.st_ino);
+	if (!name[0] && fstatat(entry->dir_fd, "hooks", &hooks, AT_SYMLINK_NOFOLLOW) == 0)
+		(*ret)->hooks_inode = hooks.st_ino;
 	return 0;
 }
 
@@ -239,13 +255,16 @@ static int protect_linked_tree(struct protector *r, const struct gitrepos_entry 
 {
 	const char *top = r->workspace->path;
 	cleanup_free char *tree = mem_format("%s%s%s", top, entry->path[0] ? "/" : "", entry->path);
-	cleanup_free char *git_dir = gitlinks_read_git_file(entry->dir_fd, tree);
-	cleanup_fd int git_fd = git_dir ? open(git_dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	cleanup_free char *common = git_fd >= 0 ? gitlinks_read_commondir(git_fd, git_dir) : NULL;
-	cleanup_free char *config =
-		git_dir ? mem_format("%s/config", common ? common : git_dir) : NULL;
+	cleanup_free char *text = gitlinks_read_git_file(entry->dir_fd);
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	cleanup_fd int git_fd = text ? openat(entry->dir_fd, text, flags) : -1;
+	cleanup_free char *shared = git_fd >= 0 ? gitlinks_read_commondir(git_fd) : NULL;
+	cleanup_fd int common_fd = shared ? openat(git_fd, shared, flags) : -1;
+	cleanup_free char *real =
+		git_fd < 0 ? NULL : hostpath_of(common_fd >= 0 ? common_fd : git_fd);
+	cleanup_free char *config = real ? mem_format("%s/config", real) : NULL;
 
-	return config ? read_settings(r, config, tree, e) : 0;
+	return config ? read_settings(r, config, tree, NULL, e) : 0;
 }
 
 static int on_found(void *context, const struct gitrepos_entry *entry, struct err *e)
@@ -253,27 +272,24 @@ static int on_found(void *context, const struct gitrepos_entry *entry, struct er
 	struct protector *r = context;
 	struct workspace *w = r->workspace;
 	const struct workspace_place place = { w->path, w->dir_fd };
+	struct workspace_repository *repository = NULL;
+	cleanup_free char *git = NULL;
 
-	if (entry->kind == GITREPOS_REPOSITORY) {
-		if (remember(w, &place, entry, "", e) < 0 ||
-		    protect_repository(r, entry->path, e) < 0)
-			return -1;
-		return GITREPOS_IS_ALL;
-	}
+	if (entry->kind == GITREPOS_REPOSITORY)
+		return remember(w, &place, entry, "", &repository, e) < 0
+			       ? -1
+			       : protect_repository(r, entry->path, repository, e);
 	if (entry->path[0] && protect_rows(r, &place, entry->path, credential_protected,
 					   credential_protected_count, e) < 0)
 		return -1;
-	if (entry->type != DT_DIR && remember(w, &place, entry, ".git", e) < 0)
+	if (entry->type == DT_DIR)
+		return 0;
+	if (remember(w, &place, entry, ".git", &repository, e) < 0)
 		return -1;
-	if (entry->type == DT_REG)
+	if (entry->type != DT_LNK)
 		return protect_linked_tree(r, entry, e);
-	if (entry->type == DT_LNK) {
-		cleanup_free char *git =
-			mem_format("%s%s.git", entry->path, entry->path[0] ? "/" : "");
-
-		return protect_repository(r, git, e);
-	}
-	return 0;
+	git = mem_format("%s%s.git", entry->path, entry->path[0] ? "/" : "");
+	return protect_repository(r, git, NULL, e);
 }
 
 /* ---- outside of the workspace ---- */
@@ -283,25 +299,28 @@ static int on_found_outside(void *context, const struct gitrepos_entry *entry, s
 	struct protector *r = context;
 	const struct workspace_place place = { r->workspace->git_dir, r->workspace->git_fd };
 
+	struct workspace_repository *repository = NULL;
+	cleanup_free char *config = mem_format("%s%s%s/config", r->workspace->git_dir,
+					       entry->path[0] ? "/" : "", entry->path);
+	cleanup_free char *own = mem_format("%s.worktree", config);
+
 	if (entry->kind != GITREPOS_REPOSITORY)
 		return 0;
-	if (remember(r->workspace, &place, entry, "", e) < 0 ||
+	if (remember(r->workspace, &place, entry, "", &repository, e) < 0 ||
 	    protect_rows(r, &place, entry->path, credential_git, credential_git_count, e) < 0)
 		return -1;
-	return GITREPOS_IS_ALL;
+	return read_settings(r, config, r->workspace->path, repository, e) < 0 ||
+			       read_settings(r, own, r->workspace->path, repository, e) < 0
+		       ? -1
+		       : 0;
 }
 
 static int protect_outside(struct protector *r, struct err *e)
 {
 	struct workspace *w = r->workspace;
 	struct gitrepos_result result = { 0 };
-	cleanup_free char *config = w->git_dir ? mem_format("%s/config", w->git_dir) : NULL;
 
-	if (!w->git_dir)
-		return 0;
-	if (gitrepos_find(w->git_fd, NULL, on_found_outside, r, &result, e) < 0)
-		return -1;
-	return read_settings(r, config, w->path, e);
+	return w->git_dir ? gitrepos_find(w->git_fd, NULL, on_found_outside, r, &result, e) : 0;
 }
 
 /* The repository that the workspace is a part of, if it is none itself. */
@@ -326,7 +345,7 @@ static int protect_around(struct protector *r, struct err *e)
 		if (S_ISREG(st.st_mode))
 			gitlinks_find_outside(dir_fd, dir, &git, &git_fd);
 		config = git ? mem_format("%s/config", git) : mem_format("%s/.git/config", dir);
-		return read_settings(r, config, dir, e);
+		return read_settings(r, config, dir, NULL, e);
 	}
 	return 0;
 }
@@ -345,7 +364,7 @@ static int protect_users(struct protector *r, const char *named, struct err *e)
 		if (!files[i] || files[i][0] != '/')
 			continue;
 		if (protect_path(r, files[i], e) < 0 ||
-		    read_settings(r, files[i], r->workspace->path, e) < 0)
+		    read_settings(r, files[i], r->workspace->path, NULL, e) < 0)
 			return -1;
 	}
 	return 0;

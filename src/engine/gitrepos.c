@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "sandbox/mount.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
 struct walk {
+	int top_fd;
 	gitrepos_fn *fn;
 	void *context;
 	const char *skipped; /* path of a directory that is left out; NULL: none */
@@ -29,12 +31,6 @@ struct signs {
 	bool has_head, has_objects, has_refs, has_commondir, has_git;
 	unsigned char git_type;
 };
-
-static void close_dir(DIR **d)
-{
-	if (*d)
-		(void)closedir(*d);
-}
 
 static unsigned char type_of(int dir_fd, const struct dirent *entry)
 {
@@ -88,90 +84,80 @@ static int tell(const struct walk *w, enum gitrepos_kind kind, int dir_fd, unsig
 	return w->fn(w->context, &entry, e);
 }
 
-static int walk_dir(struct walk *w, int fd, const char *name, unsigned depth, struct err *e);
+static int walk_dir(struct walk *w, const char *name, struct err *e);
 
-static int walk_below(struct walk *w, int dir_fd, const char *name, unsigned depth, struct err *e)
+static int walk_below(struct walk *w, const char *name, struct err *e)
 {
 	size_t outer_len = w->path_len, len = outer_len, name_len = strlen(name);
-	int fd, r;
+	int r = 0;
 
-	w->result.is_cut |= w->dir_count == GITREPOS_DIRS_MAX;
-	if (depth == GITREPOS_DEPTH_MAX || len + name_len + 2 > sizeof(w->path) || w->result.is_cut)
+	if (len + name_len + 2 > sizeof(w->path))
 		return 0;
-	fd = openat(dir_fd, name, OPEN_FLAGS);
-	if (fd < 0) {
-		w->result.was_denied |= errno == EACCES || errno == EPERM;
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
-			       ? err_sys(e, errno, "look for git repositories")
-			       : 0;
-	}
 	if (len > 0)
 		w->path[len++] = '/';
 	memcpy(w->path + len, name, name_len + 1);
 	w->path_len = len + name_len;
-	if (w->skipped && strcmp(w->path, w->skipped) == 0) {
-		(void)close(fd);
-		r = 0;
-	} else {
-		r = walk_dir(w, fd, name, depth + 1, e);
-	}
+	if (!w->skipped || strcmp(w->path, w->skipped) != 0)
+		r = walk_dir(w, name, e);
 	w->path_len = outer_len;
 	w->path[outer_len] = '\0';
 	return r;
 }
 
-/* Takes fd. */
-static int walk_dir(struct walk *w, int fd, const char *name, unsigned depth, struct err *e)
+/* What it is, told while it is open; names of the directories in it go to `dirs`. */
+static int look_into(struct walk *w, DIR *dir, const char *name, struct buf *dirs, struct err *e)
 {
-	CLEANUP(close_dir) DIR *dir = fdopendir(fd);
-	cleanup_buf struct buf dirs;
 	struct signs s = { 0 };
-	bool is_repository;
-	int r;
 
-	buf_init(&dirs, BUF_TEXT_MAX_BYTES * 16);
-	if (!dir) {
-		int sys = errno;
-
-		(void)close(fd);
-		return err_sys(e, sys, "look for git repositories");
-	}
-	w->dir_count++;
-	if (read_names(w, dir, &s, &dirs, e) < 0)
+	if (read_names(w, dir, &s, dirs, e) < 0)
 		return -1;
-	/* a ".git" that is no repository yet may become one */
-	is_repository = (s.has_head && (s.has_commondir || (s.has_objects && s.has_refs))) ||
-			strcmp(name, ".git") == 0;
 	if (s.has_git && tell(w, GITREPOS_TREE, dirfd(dir), s.git_type, e) < 0)
 		return -1;
-	r = is_repository ? tell(w, GITREPOS_REPOSITORY, dirfd(dir), 0, e) : 0;
-	if (r < 0)
-		return -1;
-	for (size_t at = 0; at < dirs.len; at += strlen(dirs.bytes + at) + 1) {
-		const char *child = dirs.bytes + at;
-
-		if (r == GITREPOS_IS_ALL && strcmp(child, "modules") != 0 &&
-		    strcmp(child, "worktrees") != 0)
-			continue;
-		if (walk_below(w, dirfd(dir), child, depth, e) < 0)
-			return -1;
-	}
+	/* a ".git" that is no repository yet may become one */
+	if ((s.has_head && (s.has_commondir || (s.has_objects && s.has_refs))) ||
+	    strcmp(name, ".git") == 0)
+		return tell(w, GITREPOS_REPOSITORY, dirfd(dir), 0, e);
 	return 0;
+}
+
+/* By its path from the top each time: however deep it is, one descriptor is enough. */
+static int walk_dir(struct walk *w, const char *name, struct err *e)
+{
+	cleanup_buf struct buf dirs;
+	int fd, r;
+	DIR *dir;
+
+	buf_init(&dirs, GITREPOS_NAMES_MAX_BYTES);
+	w->result.is_cut |= w->dir_count == GITREPOS_DIRS_MAX;
+	if (w->result.is_cut)
+		return 0;
+	w->dir_count++;
+	fd = mount_open_plain(w->top_fd, w->path_len ? w->path : ".", OPEN_FLAGS);
+	if (fd < 0) {
+		w->result.was_denied |= fd == -EACCES || fd == -EPERM;
+		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM
+			       ? err_sys(e, -fd, "look for git repositories")
+			       : 0;
+	}
+	dir = fdopendir(fd);
+	if (!dir) {
+		r = err_sys(e, errno, "look for git repositories");
+		(void)close(fd);
+		return r;
+	}
+	r = look_into(w, dir, name, &dirs, e);
+	(void)closedir(dir);
+	for (size_t at = 0; r == 0 && at < dirs.len; at += strlen(dirs.bytes + at) + 1)
+		r = walk_below(w, dirs.bytes + at, e);
+	return r;
 }
 
 int gitrepos_find(int dir_fd, const char *skipped, gitrepos_fn *fn, void *context,
 		  struct gitrepos_result *ret, struct err *e)
 {
-	struct walk w = { .fn = fn, .context = context, .skipped = skipped };
-	int fd = openat(dir_fd, ".", OPEN_FLAGS);
+	struct walk w = { .top_fd = dir_fd, .fn = fn, .context = context, .skipped = skipped };
 
-	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
-		ret->was_denied = true;
-		return 0;
-	}
-	if (fd < 0)
-		return err_sys(e, errno, "look for git repositories");
-	if (walk_dir(&w, fd, "", 0, e) < 0)
+	if (walk_dir(&w, "", e) < 0)
 		return -1;
 	*ret = w.result;
 	return 0;

@@ -5,7 +5,9 @@
  * git takes a directory for a working tree if it holds ".git", and for a repository if it holds
  * HEAD, objects and refs (or commondir instead of the two); that is how it finds bare repositories,
  * submodules' and worktrees' directories, and those of --separate-git-dir. So every directory is
- * looked at, at a few microseconds each.
+ * looked at, at a few microseconds each, those in repositories too: nothing that a directory holds
+ * keeps us from looking further. Only what lies at a path longer than PATH_MAX is left out, which
+ * no program can name from the top either.
  *
  * Hostile: all names, and somebody who changes them meanwhile. No link is followed.
  */
@@ -14,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GITREPOS_DIRS_MAX 1000000u /* directories that are looked at */
-#define GITREPOS_DEPTH_MAX 128u    /* a descriptor each; what is deeper is not looked at */
+#define GITREPOS_DIRS_MAX 4000000u            /* directories that are looked at */
+#define GITREPOS_NAMES_MAX_BYTES (256u << 20) /* of the directories in one directory */
 
 enum gitrepos_kind {
 	GITREPOS_TREE,       /* a working tree: holds ".git" */
@@ -29,15 +31,10 @@ struct gitrepos_entry {
 	unsigned char type; /* GITREPOS_TREE: what ".git" is, as d_type */
 };
 
-/*
- * Returns 0, or -1 if it failed. Of a repository that is nothing else it may return
- * GITREPOS_IS_ALL: then only the repositories in it are looked for, in "modules" and "worktrees".
- */
-#define GITREPOS_IS_ALL 1
 typedef int gitrepos_fn(void *context, const struct gitrepos_entry *entry, struct err *e);
 
 struct gitrepos_result {
-	bool is_cut;     /* there are more directories than GITREPOS_DIRS_MAX */
+	bool is_cut;     /* there are more directories than the maxima */
 	bool was_denied; /* one could not be read */
 };
 

@@ -120,16 +120,22 @@ int hostpath_open(const char *path, int *ret_fd, struct err *e)
 	return err_set(e, ERR_INVALID, "'%s' leads through more than %u links", path, LINKS_MAX);
 }
 
-char *hostpath_find_real(const char *path)
+char *hostpath_of(int fd)
 {
-	cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
 	char link[32], real[PATH_MAX];
 	ssize_t n;
 
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fd < 0 ? -1 : readlink(link, real, sizeof(real) - 1);
+	n = readlink(link, real, sizeof(real) - 1);
 	if (n < 0)
 		return NULL;
 	real[n] = '\0';
 	return mem_dup(real);
+}
+
+char *hostpath_find_real(const char *path)
+{
+	cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? NULL : hostpath_of(fd);
 }

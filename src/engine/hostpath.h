@@ -17,3 +17,4 @@ ERR_CHECKED int hostpath_open(const char *path, int *ret_fd, struct err *e);
 
 /* Where `path` leads, links followed, the caller's to free; NULL: nowhere. For comparing alone. */
 char *hostpath_find_real(const char *path);
+char *hostpath_of(int fd); /* the same for what is open */

@@ -39,6 +39,7 @@
 
 #define EVENTS_BYTES 16384
 #define LOCK_SUFFIX ".lock"
+#define READS_MAX 16u /* at once */
 
 void newnames_init(struct newnames *n)
 {
@@ -98,6 +99,8 @@ static int count_burst(struct newnames *n, const char *name, struct err *e)
 {
 	uint64_t now_ms = clock_now_ms();
 
+	if (n->is_over) /* nothing is made any more */
+		return 0;
 	if (now_ms - n->burst_from_ms > NEWNAMES_BURST_MS) {
 		n->burst_from_ms = now_ms;
 		n->burst_count = 0;
@@ -227,12 +230,6 @@ static bool is_unchanged(const struct newnames_file *f)
 	       now.changed.tv_nsec == f->version.changed.tv_nsec;
 }
 
-static char *format_setting(const struct gitconfig_entry *entry)
-{
-	return mem_format("%s.%s.%s=%s", entry->section, entry->subsection ? entry->subsection : "",
-			  entry->key, entry->value ? entry->value : "");
-}
-
 struct reading {
 	struct newnames_file *file;
 	struct gitconfig_writer writer; /* to NULL: what is met is accepted */
@@ -242,7 +239,7 @@ struct reading {
 static int on_setting(void *context, const struct gitconfig_entry *entry)
 {
 	struct reading *r = context;
-	cleanup_free char *text = format_setting(entry);
+	cleanup_free char *text = gitconfig_format(entry);
 	bool is_good = gitsettings_judge(entry) == GITSETTINGS_HARMLESS;
 
 	if (!r->writer.out) {
@@ -250,11 +247,10 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 			(void)keyrows_list_add(&r->file->accepted, text);
 		return 0;
 	}
-	for (char **known = r->file->accepted; known && *known && !is_good; known++)
-		is_good = strcmp(*known, text) == 0;
-	if (is_good)
+	if (is_good || keyrows_list_has(r->file->accepted, text))
 		gitconfig_put(&r->writer, entry);
-	r->dropped += !is_good;
+	else
+		r->dropped++;
 	return 0;
 }
 
@@ -274,7 +270,11 @@ static int read_file(struct newnames_file *f, struct reading *r)
 	return parsed < 0 ? -1 : 0;
 }
 
-/* Somebody outside replaced it before, so it can be written inside: what is new is taken out. */
+/*
+ * Somebody outside has replaced it, and the mount went with the old file: now it can be written
+ * inside, and nobody can tell who writes what. What is not harmless and was not there at the start
+ * goes.
+ */
 static int clean_file(struct newnames *n, struct newnames_file *f, struct err *e)
 {
 	const char *name = path_base_name(f->path);
@@ -301,15 +301,10 @@ static int clean_file(struct newnames *n, struct newnames_file *f, struct err *e
 
 static int look_at_file(struct newnames *n, struct newnames_file *f, struct err *e)
 {
-	struct reading first = { .file = f };
-
-	if (f->was_replaced)
-		return clean_file(n, f, e);
 	if (is_unchanged(f))
 		return 0;
 	f->was_replaced = true;
-	(void)read_file(f, &first);
-	return 0;
+	return clean_file(n, f, e);
 }
 
 static void tell_refusal(struct newnames *n, const struct newnames_file *f)
@@ -344,6 +339,7 @@ static void add_files(struct newnames *n)
 			continue;
 		f.path = mem_dup(g->name);
 		f.version = version_of(&f);
+		(void)read_file(&f, &(struct reading){ .file = &f });
 		dir_fd = beneath_open_parent(f.place_fd, f.path);
 		f.wd = dir_fd < 0 ? -1 : watch(n, dir_fd, IN_CLOSE_WRITE);
 		n->files = mem_grow(n->files, n->file_count + 1, sizeof(*n->files));
@@ -353,10 +349,9 @@ static void add_files(struct newnames *n)
 
 /* ---- events ---- */
 
+/* 1: a name may have appeared. */
 static int on_event(struct newnames *n, const struct inotify_event *event, struct err *e)
 {
-	bool is_ours = false;
-
 	for (unsigned i = 0; i < n->file_count; i++) {
 		struct newnames_file *f = &n->files[i];
 		const char *name = path_base_name(f->path);
@@ -371,9 +366,10 @@ static int on_event(struct newnames *n, const struct inotify_event *event, struc
 	}
 	if (!(event->mask & (IN_CREATE | IN_MOVED_TO)))
 		return 0;
-	for (unsigned i = 0; i < n->workspace->absent_count && !is_ours; i++)
-		is_ours = is_part(&n->workspace->absent[i], event->name);
-	return is_ours ? look_at_all(n, e) : 0;
+	for (unsigned i = 0; i < n->workspace->absent_count; i++)
+		if (is_part(&n->workspace->absent[i], event->name))
+			return 1;
+	return 0;
 }
 
 static int look_at_everything(struct newnames *n, struct err *e)
@@ -384,28 +380,53 @@ static int look_at_everything(struct newnames *n, struct err *e)
 	return look_at_all(n, e);
 }
 
-int newnames_look(struct newnames *n, struct err *e)
+/* What the kernel has for us, a bounded part of it; 1: names have to be looked at. */
+static int read_events(struct newnames *n, struct err *e)
 {
 	char events[EVENTS_BYTES] __attribute__((aligned(8)));
-	ssize_t len;
+	int result = 0;
 
-	if (!n->workspace)
-		return 0;
-	if (n->inotify_fd < 0)
-		return look_at_everything(n, e);
-	while ((len = read(n->inotify_fd, events, sizeof(events))) > 0) {
+	for (unsigned i = 0; i < READS_MAX && n->inotify_fd >= 0; i++) {
+		ssize_t len = read(n->inotify_fd, events, sizeof(events));
+
+		if (len <= 0)
+			break;
 		for (ssize_t at = 0; at < len;) {
 			const struct inotify_event *event = (const void *)(events + at);
+			int r = event->mask & IN_Q_OVERFLOW ? 1
+				: event->len                ? on_event(n, event, e)
+							    : 0;
 
-			if (event->mask & IN_Q_OVERFLOW ? look_at_everything(n, e) < 0
-							: event->len && on_event(n, event, e) < 0)
+			if (r < 0)
 				return -1;
-			if (n->inotify_fd < 0)
-				return look_at_everything(n, e);
+			result |= r;
 			at += (ssize_t)(sizeof(*event) + event->len);
 		}
 	}
-	return 0;
+	return result;
+}
+
+/*
+ * A workspace with many names takes time to look at, and a sandbox can make us look all the time:
+ * so the next look comes no earlier than four times as long after this one as it took.
+ */
+int newnames_look(struct newnames *n, struct err *e)
+{
+	uint64_t begin_ms = clock_now_ms();
+	int r;
+
+	if (!n->workspace)
+		return 0;
+	r = n->inotify_fd >= 0 ? read_events(n, e) : 1;
+	if (r < 0)
+		return -1;
+	n->has_to_look |= r > 0;
+	if (!n->has_to_look || begin_ms < n->look_at_ms)
+		return 0;
+	n->has_to_look = false;
+	r = look_at_everything(n, e);
+	n->look_at_ms = clock_now_ms() + 4 * (clock_now_ms() - begin_ms);
+	return r;
 }
 
 /* ---- beginning and end ---- */
@@ -427,34 +448,55 @@ int newnames_open(struct newnames *n, const struct policy *p, const struct works
 
 int newnames_poll_fd(const struct newnames *n)
 {
-	return n->workspace ? n->inotify_fd : -1;
+	/* until the next look nothing is read: the kernel's queue may run over, and says so then */
+	return n->workspace && (!n->has_to_look || clock_now_ms() >= n->look_at_ms) ? n->inotify_fd
+										    : -1;
 }
 
 int newnames_wait_ms(const struct newnames *n)
 {
-	return n->workspace && n->inotify_fd < 0 ? NEWNAMES_LOOK_MS : -1;
-}
-
-int newnames_inspect(struct newnames *n, struct err *e)
-{
-	struct gitinspect_words *words;
-	char *rest, *line;
-	int r;
+	uint64_t now_ms = clock_now_ms();
 
 	if (!n->workspace)
-		return 0;
-	if (newnames_look(n, e) < 0 || look_at_everything(n, e) < 0)
 		return -1;
-	words = mem_alloc(sizeof(*words));
-	r = gitinspect_run(n->workspace, &n->quarantine, words, e);
-	rest = words->text;
+	if (n->has_to_look)
+		return n->look_at_ms > now_ms ? (int)(n->look_at_ms - now_ms) : 0;
+	return n->inotify_fd < 0 ? NEWNAMES_LOOK_MS : -1;
+}
+
+static void take_words(struct newnames *n, char *text)
+{
+	char *rest = text, *line;
+
 	while ((line = strsep(&rest, "\n")))
 		if (line[0])
 			add_notice(n, mem_dup(line));
+}
+
+/* Each step is taken, whatever became of the one before; the first failure is the caller's to tell.
+ */
+int newnames_inspect(struct newnames *n, struct err *e)
+{
+	struct gitinspect_words *words;
+	struct err last = { 0 };
+	int r, looked;
+
+	if (!n->workspace)
+		return 0;
+	n->is_over = true;
+	r = read_events(n, e);
+	looked = look_at_everything(n, r < 0 ? &last : e);
+	words = mem_alloc(sizeof(*words));
+	if (gitinspect_run(n->workspace, &n->quarantine, words, r < 0 || looked < 0 ? &last : e) <
+	    0)
+		r = -1;
+	take_words(n, words->text);
 	free(words);
+	quarantine_settle(&n->quarantine);
 	for (unsigned i = 0; i < n->file_count; i++) {
 		tell_refusal(n, &n->files[i]);
 		n->files[i].has_lock_been_made = false;
 	}
-	return r;
+	n->is_over = false;
+	return r < 0 || looked < 0 ? -1 : 0;
 }

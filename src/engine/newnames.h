@@ -45,7 +45,7 @@ struct newnames_file {
 	struct newnames_version version; /* that is protected */
 	int wd;                          /* of its directory */
 	bool has_lock_been_made, was_replaced;
-	char **accepted; /* settings that are not harmless, of the first version from outside */
+	char **accepted; /* settings that are not harmless, at the start */
 };
 
 struct newnames {
@@ -58,6 +58,9 @@ struct newnames {
 	char **notices;      /* for people, ended by NULL; or NULL */
 	uint64_t burst_from_ms;
 	unsigned burst_count;
+	uint64_t look_at_ms; /* not before */
+	bool has_to_look;
+	bool is_over; /* nothing of the sandbox runs, or all is frozen */
 };
 
 void newnames_init(struct newnames *n);

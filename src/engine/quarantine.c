@@ -39,6 +39,9 @@ void quarantine_init(struct quarantine *q, char *const *environ_list)
 
 void quarantine_done(struct quarantine *q)
 {
+	quarantine_settle(q);
+	free(q->waiting);
+	q->waiting = NULL;
 	cleanup_closep(&q->dir_fd);
 	free(q->path);
 	q->path = NULL;
@@ -78,10 +81,10 @@ static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
 }
 
 struct taking {
-	int dir_fd, to_fd;
+	int dir_fd, to_fd; /* to_fd -1: there is no room for a quarantine */
 	const char *name;
-	const char *aside; /* a name in the same directory that nothing obeys */
-	bool has_stayed;   /* it is there now; comes back from the child */
+	const char *aside;                  /* a name in the same directory that nothing obeys */
+	enum { TAKEN, ASIDE, REMOVED } how; /* comes back from the child */
 };
 
 /* ---- between file systems ---- */
@@ -146,31 +149,57 @@ static int copy_any(int from_dir_fd, const char *from, int to_dir_fd, const char
 	return r < 0 ? err_sys(e, -r, "copy '%s'", from) : 0;
 }
 
-/* First out of the way, since a copy takes time; then copied, and removed. */
-static int move_across(struct taking *t, struct err *e)
-{
-	struct err ignored;
-	int r = rename_new(t->dir_fd, t->name, t->dir_fd, t->aside);
-
-	if (r < 0)
-		return err_sys(e, -r, "move '%s' away", t->name);
-	t->has_stayed = copy_any(t->dir_fd, t->aside, t->to_fd, t->name, &ignored) < 0 ||
-			sweep_tree(t->dir_fd, t->aside, &ignored) < 0;
-	return 0;
-}
-
 /* ---- taking ---- */
 
+/*
+ * To the quarantine; where that is full or on another file system, to another name in the same
+ * directory, from where quarantine_settle() takes it later; where even that fails, it goes for
+ * good.
+ */
 static int take(void *context, struct err *e)
 {
 	struct taking *t = context;
-	int r = rename_new(t->dir_fd, t->name, t->to_fd, t->name);
+	int r = t->to_fd < 0 ? -ENOSPC : rename_new(t->dir_fd, t->name, t->to_fd, t->name);
 
+	t->how = TAKEN;
+	if (r == -EXDEV || r == -ENOSPC || r == -EDQUOT) {
+		t->how = ASIDE;
+		r = rename_new(t->dir_fd, t->name, t->dir_fd, t->aside);
+	}
+	if (r == -ENOSPC || r == -EDQUOT) {
+		t->how = REMOVED;
+		return sweep_tree(t->dir_fd, t->name, e);
+	}
 	if (r == -ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "'%s' is not there any more", t->name);
-	if (r == -EXDEV)
-		return move_across(t, e);
 	return r < 0 ? err_sys(e, -r, "move '%s' away", t->name) : 0;
+}
+
+/* A directory for one thing; -1: there is no room for one. */
+static int make_place(struct quarantine *q, struct err *e)
+{
+	char number[16];
+
+	if (make_dir(q, e) < 0)
+		return -1;
+	(void)snprintf(number, sizeof(number), "%u", q->count);
+	if (mkdirat(q->dir_fd, number, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "create '%s/%s'", q->path, number);
+	return openat(q->dir_fd, number, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* It waits under another name until nothing of the sandbox runs. */
+static void add_waiting(struct quarantine *q, const struct taking *t)
+{
+	int fd = fcntl(t->dir_fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return; /* it stays there, which does no harm */
+	q->waiting = mem_grow(q->waiting, q->waiting_count + 1, sizeof(*q->waiting));
+	q->waiting[q->waiting_count++] = (struct quarantine_waiting){ .dir_fd = fd,
+								      .aside = mem_dup(t->aside),
+								      .name = mem_dup(t->name),
+								      .number = q->count };
 }
 
 int quarantine_take(struct quarantine *q, int dir_fd, const char *name, char **ret_path,
@@ -179,25 +208,43 @@ int quarantine_take(struct quarantine *q, int dir_fd, const char *name, char **r
 	struct taking t = { .dir_fd = dir_fd, .name = name };
 	cleanup_free char *aside = NULL;
 	cleanup_fd int to_fd = -1;
+	struct err ignored = { 0 };
 	uint32_t random = 0;
-	char number[16];
 
-	if (make_dir(q, e) < 0)
-		return -1;
+	q->count++;
+	to_fd = make_place(q, &ignored);
 	(void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
 	t.aside = aside = mem_format("%.200s.quarantined-%08" PRIx32, name, random);
-	(void)snprintf(number, sizeof(number), "%u", ++q->count);
-	if (mkdirat(q->dir_fd, number, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "create '%s/%s'", q->path, number);
-	to_fd = openat(q->dir_fd, number, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (to_fd < 0)
-		return err_sys(e, errno, "open '%s/%s'", q->path, number);
 	t.to_fd = to_fd;
 	if (take(&t, e) < 0 && ((e->sys != EACCES && e->sys != EPERM) ||
-				owner_run(take, &t, &t.has_stayed, sizeof(t.has_stayed), e) < 0))
+				owner_run(take, &t, &t.how, sizeof(t.how), e) < 0))
 		return -1;
-	*ret_path = t.has_stayed ? take_ptr(aside) : mem_format("%s/%s/%s", q->path, number, name);
+	if (t.how == ASIDE && q->waiting_count < QUARANTINE_WAITING_MAX)
+		add_waiting(q, &t);
+	*ret_path = t.how == REMOVED || !q->path
+			    ? mem_format("nowhere, for lack of room: it %s",
+					 t.how == REMOVED ? "was removed" : "has another name")
+			    : mem_format("%s/%u/%s", q->path, q->count, name);
 	return 0;
+}
+
+void quarantine_settle(struct quarantine *q)
+{
+	for (unsigned i = 0; i < q->waiting_count; i++) {
+		struct quarantine_waiting *w = &q->waiting[i];
+		cleanup_free char *place = mem_format("%u", w->number);
+		cleanup_fd int to_fd = q->dir_fd < 0 ? -1
+						     : openat(q->dir_fd, place,
+							      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct err ignored;
+
+		if (to_fd >= 0 && copy_any(w->dir_fd, w->aside, to_fd, w->name, &ignored) == 0)
+			(void)!sweep_tree(w->dir_fd, w->aside, &ignored);
+		cleanup_closep(&w->dir_fd);
+		free(w->aside);
+		free(w->name);
+	}
+	q->waiting_count = 0;
 }
 
 /* ---- old ones ---- */

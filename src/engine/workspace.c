@@ -35,6 +35,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PINNED_LOOKED_AT 64u /* guards before the last, for one that is there already */
+
 int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 {
 	cleanup_fd int fd = -1;
@@ -70,11 +72,23 @@ static int add_guard(struct workspace *w, enum rootfs_care care, const char *tar
 	return 0;
 }
 
-/* What is above `name`. */
+static bool is_last(const struct workspace *w, const char *target, const char *name, size_t len)
+{
+	for (unsigned i = w->guard_count; i > 0 && i + PINNED_LOOKED_AT > w->guard_count; i--) {
+		const struct rootfs_guard *g = &w->guards[i - 1];
+
+		if (g->target == target && strncmp(g->name, name, len) == 0 && g->name[len] == '\0')
+			return true;
+	}
+	return false;
+}
+
+/* What is above `name`; most have just been pinned for its neighbour. */
 static int pin_parents(struct workspace *w, const char *target, const char *name, struct err *e)
 {
 	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
-		if (add_guard(w, ROOTFS_PINNED, target, mem_dup_bytes(name, (size_t)(slash - name)),
+		if (!is_last(w, target, name, (size_t)(slash - name)) &&
+		    add_guard(w, ROOTFS_PINNED, target, mem_dup_bytes(name, (size_t)(slash - name)),
 			      e) < 0)
 			return -1;
 	return 0;
@@ -131,15 +145,18 @@ static void sort_absent(struct workspace *w)
 	w->absent_count = count;
 }
 
-void workspace_add_repository(struct workspace *w, const struct workspace_place *place,
-			      const char *path, dev_t device, ino_t inode)
+struct workspace_repository *workspace_add_repository(struct workspace *w,
+						      const struct workspace_place *place,
+						      const char *path, dev_t device, ino_t inode)
 {
 	if ((w->repository_count & (w->repository_count - 1)) == 0)
 		w->repositories =
 			mem_grow(w->repositories, w->repository_count ? w->repository_count * 2 : 1,
 				 sizeof(*w->repositories));
-	w->repositories[w->repository_count++] =
-		(struct workspace_repository){ place->fd, mem_dup(path), device, inode };
+	w->repositories[w->repository_count] = (struct workspace_repository){
+		.place_fd = place->fd, .path = mem_dup(path), .device = device, .inode = inode
+	};
+	return &w->repositories[w->repository_count++];
 }
 
 /* ---- what is protected ---- */
@@ -386,8 +403,10 @@ void workspace_done(struct workspace *w)
 	for (unsigned i = 0; i < w->absent_count; i++)
 		free(w->absent[i].name);
 	free(w->absent);
-	for (unsigned i = 0; i < w->repository_count; i++)
+	for (unsigned i = 0; i < w->repository_count; i++) {
 		free(w->repositories[i].path);
+		keyrows_list_free(&w->repositories[i].settings);
+	}
 	free(w->repositories);
 	free(w->path);
 	free(w->git_dir);

@@ -32,6 +32,8 @@ struct workspace_repository {
 	char *path;   /* relative to that */
 	dev_t device;
 	ino_t inode;
+	ino_t hooks_inode; /* 0: it had none */
+	char **settings;   /* of its own that are not harmless, "section.sub.key=value"; or NULL */
 };
 
 struct workspace {
@@ -76,6 +78,7 @@ struct credential_protected;
 ERR_CHECKED int workspace_protect(struct workspace *w, const struct policy *p,
 				  const struct workspace_place *place, const char *name,
 				  const struct credential_protected *row, struct err *e);
-/* It is of place/path, and takes none of the names. */
-void workspace_add_repository(struct workspace *w, const struct workspace_place *place,
-			      const char *path, dev_t device, ino_t inode);
+/* The one that was found at place/path; takes none of the names. Until the next is added. */
+struct workspace_repository *workspace_add_repository(struct workspace *w,
+						      const struct workspace_place *place,
+						      const char *path, dev_t device, ino_t inode);

@@ -96,9 +96,10 @@ enum policy_field {
 #define POLICY_DISK_DEFAULT_BYTES (1ull << 30) /* where there is no memory limit to halve */
 #define POLICY_USER_ID 1000u                   /* the account named "user" inside */
 #define POLICY_ORIGIN_DEFAULT "default"        /* the text of POLICY_ORIGIN_NONE */
-#define POLICY_ORIGIN_HALF "half of memory" /* of POLICY_ORIGIN_DERIVED, which the disk alone is   \
-					     */
-#define POLICY_HOST_IMAGE "host"            /* this machine's own programs, read-only */
+#define POLICY_ORIGIN_HALF                                                                         \
+	"half of memory"         /* of POLICY_ORIGIN_DERIVED, which the disk alone is              \
+				  */
+#define POLICY_HOST_IMAGE "host" /* this machine's own programs, read-only */
 #define POLICY_GROUPS_MAX 64u
 
 struct policy_mount {

@@ -397,12 +397,11 @@ plant() {
 @test "settings that somebody outside replaced while a sandbox runs are still no way out" {
 	only_host
 	repository .
+	git_ config alias.mine '!true' # was there before
 	inside -- "touch up; until [ -e go ]; do sleep 0.02; done; git config core.fsmonitor '$CANARY' && touch done" 3>&- 2>"$W/err" &
 	run=$!
 	until [ -e up ]; do sleep 0.02; done
-	git_ config alias.mine '!true' # by a rename, with which the mount goes
-	sleep 0.2
-	git_ config user.name outside
+	git_ config user.name outside # by a rename, with which the mount goes
 	sleep 0.2
 	touch go
 	wait "$run" || true
