@@ -281,6 +281,7 @@ static int clean_file(struct newnames *n, struct newnames_file *f, struct err *e
 	cleanup_buf struct buf out;
 	struct reading r = { .file = f, .writer.out = &out };
 	cleanup_fd int dir_fd = beneath_open_parent(f->place_fd, f->path);
+	cleanup_free char *kept_at = NULL;
 	cleanup_fd int fd = -1;
 	struct stat st;
 	int wrote;
@@ -289,7 +290,13 @@ static int clean_file(struct newnames *n, struct newnames_file *f, struct err *e
 	if (dir_fd < 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    (read_file(f, &r) == 0 && r.dropped == 0))
 		return 0;
-	if (take(n, dir_fd, name, f->path, e) < 0)
+	if (quarantine_take(&n->quarantine, dir_fd, name, &kept_at, e) < 0)
+		return e->code == ERR_NOT_FOUND ? 0 : -1;
+	add_notice(n, mem_format("'%s' was changed while the sandbox ran, and nobody can tell by "
+				 "whom: settings that git would run and that were not there before "
+				 "were taken out (all of them are in %s)",
+				 f->path, kept_at));
+	if (count_burst(n, f->path, e) < 0)
 		return -1;
 	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	wrote = fd < 0 ? -errno : file_write_all(fd, out.bytes, out.len);

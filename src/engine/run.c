@@ -205,6 +205,7 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 		.streams = &r->streams,
 		.gatekeeper = &s->gatekeeper,
 		.names = &s->names,
+		.ends_on_term = true,
 		.signal_fd = r->signal_fd,
 		.timeout_ms = p->timeout_ms,
 		.cpu_ms = s->cgroup.kind == CGROUP_NONE ? 0 : p->cpu_time_ms,

@@ -36,6 +36,7 @@ struct loop {
 	const struct supervise_options *options;
 	struct streams *streams;
 	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
+	uint64_t end_at_ms;   /* SIGTERM has come: all is ended then; 0: it has not */
 	bool has_hung_up;     /* the caller's terminal is gone, and the command was told */
 	struct supervise_outcome outcome;
 	bool is_over;
@@ -101,6 +102,10 @@ static void on_signal(struct loop *l)
 	struct signalfd_siginfo info;
 
 	while (read(l->options->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		/* a command that ignores it must not make anybody use SIGKILL on us */
+		if (info.ssi_signo == SIGTERM && l->options->ends_on_term)
+			l->end_at_ms =
+				l->end_at_ms ? clock_now_ms() : clock_now_ms() + SUPERVISE_TERM_MS;
 		if (info.ssi_signo == SIGTSTP)
 			stop_and_go_on(l);
 		else if (info.ssi_signo == SIGWINCH && l->streams->has_tty)
@@ -163,6 +168,8 @@ static int wait_ms(const struct loop *l)
 			      gatekeeper ? gatekeeper_wait_ms(gatekeeper) : -1);
 
 	longest = shorter(longest, names ? newnames_wait_ms(names) : -1);
+	if (l->end_at_ms)
+		longest = shorter(longest, l->end_at_ms > now ? (int)(l->end_at_ms - now) : 0);
 
 	if (l->deadline_ms == 0)
 		return longest;
@@ -253,6 +260,10 @@ static int turn(struct loop *l, struct err *e)
 	if (polled[SLOT_OTHER].revents && l->options->on_other(l->options->context, e) < 0)
 		return -1;
 	leave_if_asked(l);
+	if (l->end_at_ms && clock_now_ms() >= l->end_at_ms) {
+		send_signal(l, SIGKILL);
+		l->is_over = true;
+	}
 	if (l->deadline_ms && clock_now_ms() >= l->deadline_ms)
 		on_deadline(l);
 	check_cpu(l);

@@ -18,6 +18,7 @@ struct newnames;
 struct streams;
 
 #define SUPERVISE_GRACE_MS 1000u
+#define SUPERVISE_TERM_MS 10000u /* between SIGTERM and the end, if that is ignored */
 
 struct supervise_outcome {
 	bool has_status;
@@ -56,6 +57,8 @@ struct supervise_options {
 	uint64_t timeout_ms;         /* 0: none */
 	uint64_t cpu_ms;             /* 0: none, or init watches it */
 	const struct cgroup *cgroup; /* which tells the cpu time */
+
+	bool ends_on_term; /* SIGTERM ends all after SUPERVISE_TERM_MS, a second one at once */
 
 	int lifeline_fd; /* when its other end is closed, waiting is over: ERR_BUSY; 0: none */
 

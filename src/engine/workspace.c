@@ -26,7 +26,9 @@
 #include "engine/statedir.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
+#include "sandbox/mount.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,7 +37,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PINNED_LOOKED_AT 64u /* guards before the last, for one that is there already */
+#define LINKS_DEPTH_MAX 8u        /* of directories in a protected one, for links */
+#define LINKS_LOOKED_AT_MAX 4096u /* names of one of them */
+#define PINNED_LOOKED_AT 64u      /* guards before the last, for one that is there already */
 
 int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 {
@@ -259,6 +263,61 @@ static int add_standin(struct workspace *w, const struct workspace_place *place,
 	}
 }
 
+static int protect_links(struct workspace *w, const struct workspace_place *place, const char *name,
+			 unsigned depth, struct err *e);
+
+/* A link in a protected directory: what it leads to in the workspace is protected as well. */
+static int protect_link(struct workspace *w, int dir_fd, const char *entry, struct err *e)
+{
+	cleanup_fd int fd = openat(dir_fd, entry, O_PATH | O_CLOEXEC);
+	cleanup_free char *real = fd < 0 ? NULL : hostpath_of(fd);
+	cleanup_free char *top = hostpath_of(w->dir_fd);
+	const char *name;
+
+	if (!real || !top || !path_is_within(real, top) || strcmp(real, top) == 0)
+		return 0;
+	name = real + strlen(top) + 1;
+	return pin_parents(w, w->path, name, e) < 0
+		       ? -1
+		       : add_guard(w, ROOTFS_PROTECTED, w->path, mem_dup(name), e);
+}
+
+static int protect_entry(struct workspace *w, const struct workspace_place *place, const char *name,
+			 int dir_fd, const struct dirent *entry, unsigned depth, struct err *e)
+{
+	cleanup_free char *below = NULL;
+	struct stat st;
+
+	if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISLNK(st.st_mode))
+		return protect_link(w, dir_fd, entry->d_name, e);
+	if (!S_ISDIR(st.st_mode) || depth == LINKS_DEPTH_MAX)
+		return 0;
+	below = mem_format("%s/%s", name, entry->d_name);
+	return protect_links(w, place, below, depth + 1, e);
+}
+
+/* Hooks and settings are often links to files of the project. */
+static int protect_links(struct workspace *w, const struct workspace_place *place, const char *name,
+			 unsigned depth, struct err *e)
+{
+	int fd = mount_open_plain(place->fd, name, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned count = 0;
+	int r = 0;
+
+	while (dir && r == 0 && count++ < LINKS_LOOKED_AT_MAX && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			r = protect_entry(w, place, name, dirfd(dir), entry, depth, e);
+	if (dir)
+		(void)closedir(dir);
+	else if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
 int workspace_protect(struct workspace *w, const struct policy *p,
 		      const struct workspace_place *place, const char *name,
 		      const struct credential_protected *row, struct err *e)
@@ -275,10 +334,13 @@ int workspace_protect(struct workspace *w, const struct policy *p,
 			return r < 0 ? -1 : 0;
 	}
 	if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (pin_parents(w, place->target, name, e) < 0)
+		if (pin_parents(w, place->target, name, e) < 0 ||
+		    add_guard(w, row->is_pinned_only ? ROOTFS_PINNED : ROOTFS_PROTECTED,
+			      place->target, mem_dup(name), e) < 0)
 			return -1;
-		return add_guard(w, row->is_pinned_only ? ROOTFS_PINNED : ROOTFS_PROTECTED,
-				 place->target, mem_dup(name), e);
+		return S_ISDIR(st.st_mode) && !row->is_pinned_only
+			       ? protect_links(w, place, name, 0, e)
+			       : 0;
 	}
 	if (!file_is_absence(-errno))
 		return err_sys(e, errno, "look at '%s' in '%s' to protect it", name, place->target);

@@ -86,9 +86,11 @@ static bool is_plain_address(const char *value)
 
 static bool is_address(const struct gitconfig_entry *entry)
 {
-	return entry->subsection &&
-	       (is_named(entry, "remote", "url") || is_named(entry, "remote", "pushurl") ||
-		is_named(entry, "submodule", "url"));
+	if (!entry->subsection)
+		return is_named(entry, "remote", "pushdefault");
+	return is_named(entry, "remote", "url") || is_named(entry, "remote", "pushurl") ||
+	       is_named(entry, "submodule", "url") || is_named(entry, "branch", "remote") ||
+	       is_named(entry, "branch", "pushremote");
 }
 
 enum gitsettings_kind gitsettings_judge(const struct gitconfig_entry *entry)

@@ -331,6 +331,15 @@ plant() {
 	alias) echo "git init -q sub; git -C sub config alias.st '!$canary'; git -C sub config core.pager '$canary'; git -C sub config core.editor '$canary'; git -C sub config core.sshCommand '$canary'" ;;
 	submodule) echo "git init -q .; git init -q sub; git -C sub -c user.name=a -c user.email=b@c commit -q --allow-empty -m x
 		git -c protocol.file.allow=always submodule --quiet add ./sub mod; git config -f .git/modules/mod/config core.fsmonitor '$canary'" ;;
+	decoy) echo "git init -q sub; git -C sub config core.fsmonitor '$canary'; echo x >HEAD; mkdir objects refs" ;;
+	dots) echo "git init -q .; git init -q e; mv e/.git .git/evil; git config -f .git/evil/config core.fsmonitor '$canary'; mkdir sub
+		ln -s ../.git/objects sub/l; echo 'gitdir: l/../evil' >sub/.git" ;;
+	link-dots) echo "git init -q .; git init -q e; mv e/.git .git/evil; git config -f .git/evil/config core.fsmonitor '$canary'; mkdir sub
+		ln -s ../.git/objects sub/l; ln -s l/../evil sub/.git" ;;
+	common-dots) echo "git init -q sub; git init -q e; mv e/.git sub/.git/x; git config -f sub/.git/x/config core.fsmonitor '$canary'; ln -s x/objects sub/.git/l
+		rm -r sub/.git/objects sub/.git/refs; echo l/.. >sub/.git/commondir" ;;
+	in-git) echo "git init -q .; git init -q .git/y; git -C .git/y config core.fsmonitor '$canary'; ln -s .git/y vendor" ;;
+	before-section) echo "git init -q sub; { echo 'x = y'; cat sub/.git/config; printf '[core]\n\tfsmonitor = $canary\n'; } >c; mv c sub/.git/config" ;;
 	config-link) echo "git init -q sub; mv sub/.git/config c; git config -f c core.fsmonitor '$canary'; ln -s ../../c sub/.git/config" ;;
 	esac
 }
@@ -339,7 +348,7 @@ plant() {
 	only_host
 	local way text
 	for way in gitlink hook hooks-link hooks-path bare in-bare include include-if quoted comment dotted filter worktree-config \
-		git-file git-file-hidden git-link commondir alias submodule config-link; do
+		git-file git-file-hidden git-link commondir alias submodule config-link decoy dots link-dots common-dots in-git before-section; do
 		rm -rf "$W/project"/* "$W/project"/.g*
 		[ "$way" != gitlink ] || repository .
 		text=$(plant "$way")
@@ -349,8 +358,8 @@ plant() {
 		(cd "$W/control" && ak run --mount "$W/control" --workdir "$W/control" --mount "$CANARY:/canary:ro" sh -c "$text" >/dev/null 2>&1 || true
 			use_git)
 		case $way in
-		# an alias has to be typed, and a value in two lines is refused by git itself
-		alias | quoted) ;;
+		# an alias has to be typed, and git itself refuses some of it
+		alias | quoted | before-section | in-git) ;;
 		*) [ -e "$CANARY.ran" ] || { echo "control: $way does not run the canary"; return 1; } ;;
 		esac
 		rm -f "$CANARY.ran"
@@ -358,6 +367,107 @@ plant() {
 		[[ $output == *"git outside would run what the sandbox left in "* ]] || { echo "$way: not told: $output"; return 1; }
 		untouched || { echo "after $way"; return 1; }
 	done
+}
+
+@test "names that look like a repository keep nothing in them from being protected" {
+	only_host
+	repository .
+	repository sub
+	inside -- 'echo x >HEAD; mkdir objects refs; cd sub; echo x >HEAD; mkdir objects refs'
+	own .
+	for dir in .git sub/.git; do
+		run inside -- "echo evil >>$dir/config; echo evil >$dir/hooks/pre-commit"
+		! grep -q evil "$dir/config"
+		[ ! -e "$dir/hooks/pre-commit" ]
+	done
+}
+
+@test "a flood of names does not keep the last look from being taken" {
+	only_host
+	cat >"$W/flood.py" <<-'PY'
+	import os
+	names = [".claude", ".mcp.json", ".codex", ".gemini", ".vscode", ".idea", ".zed", ".cursor"]
+	while True:
+	    for name in names:
+	        try:
+	            os.mkdir(name)
+	        except OSError:
+	            pass
+	PY
+	run ak run --workspace --mount "$W/flood.py:/flood.py:ro" sh -c "git init -q sub; git -C sub config core.fsmonitor '$CANARY'; python3 /flood.py & python3 /flood.py"
+	[ "$status" -eq 125 ]
+	[ "$(ls -A)" = sub ]
+	untouched
+}
+
+@test "however deep a repository lies, and the one that a worktree belongs to, what is left in it is found" {
+	only_host
+	repository .
+	inside -- "top=\$PWD; for i in \$(seq 200); do mkdir d; cd d; done; git init -q .; git config core.fsmonitor '$CANARY'
+		git -c user.name=a -c user.email=b@c commit -q --allow-empty -m x; sha=\$(git rev-parse HEAD); cd \$top
+		git update-index --add --cacheinfo 160000,\$sha,\$(printf 'd/%.0s' \$(seq 199))d" 2>/dev/null
+	git_ -c safe.directory='*' status --short >/dev/null 2>&1 || true
+	[ ! -e "$CANARY.ran" ]
+	rm -rf d
+	git_ config extensions.worktreeConfig true
+	git_ worktree add -q "$W/tree"
+	(cd "$W/tree" && run inside -- "printf '[core]\n\tfsmonitor = $CANARY\n' | tee \$(git rev-parse --git-dir)/config.worktree >\$(git rev-parse --git-common-dir)/config.worktree"
+		[[ $output == *"git outside would run what the sandbox left in 'worktrees/tree'"* ]] || { echo "$output"; exit 1; }
+		git_ -c safe.directory='*' status >/dev/null)
+	git_ -c safe.directory='*' status >/dev/null
+	[ ! -e "$CANARY.ran" ]
+}
+
+@test "links in a protected directory lead to what is protected, too" {
+	repository .
+	mkdir scripts cfg .claude
+	echo good | tee scripts/pre-commit >cfg/settings.json
+	ln -s ../../scripts/pre-commit .git/hooks/pre-commit
+	ln -s ../cfg/settings.json .claude/settings.json
+	own .
+	run inside -- 'echo evil >scripts/pre-commit; echo evil >cfg/settings.json; mv scripts x; mkdir scripts; echo evil >scripts/pre-commit; touch scripts/free cfg/free'
+	[ "$(cat scripts/pre-commit cfg/settings.json)" = "good
+good" ]
+}
+
+@test "on a full disk nothing that git would run stays either" {
+	only_root
+	mkdir small
+	mount -t tmpfs -o size=4m tmpfs small
+	mkdir small/project
+	(cd small/project && AGENTKERNEL_HOME=$W/project/small/state "$AK" run -i host --workspace sh -c "git init -q sub; git -C sub config core.fsmonitor '$CANARY'
+		cp /bin/true sub/.git/hooks/post-index-change; mkdir .claude; dd if=/dev/zero of=fill bs=64k 2>/dev/null; sleep 0.2" || true) >/dev/null 2>&1
+	rm -f small/project/fill
+	left=$(ls -A small/project)
+	(cd small/project && use_git)
+	umount small
+	[ "$left" = sub ]
+	[ ! -e "$CANARY.ran" ]
+}
+
+@test "a sandbox cannot keep its supervisor from ending it" {
+	only_host
+	for i in $(seq 60); do mkdir -p "many/$i/.git"; done
+	own .
+	began=$SECONDS
+	run ak run --workspace --timeout 2s python3 -c '
+import os
+os.mkdir("a")
+while True:
+    os.rename("a", "hooks")
+    os.rename("hooks", "a")'
+	[ "$status" -eq 124 ]
+	[ $((SECONDS - began)) -le 10 ]
+	as "$AK" run --workspace sh -c 'trap "" TERM INT HUP; touch up; while true; do sleep 0.1; done' 3>&- 2>/dev/null &
+	shell=$!
+	until [ -e up ]; do sleep 0.02; done
+	client=$(pgrep -P "$shell")
+	kill "$client"
+	sleep 0.2
+	kill "$client" # a second time: at once
+	began=$SECONDS
+	wait "$shell" || true
+	[ $((SECONDS - began)) -le 5 ]
 }
 
 @test "a .git that leads out of the workspace is taken away" {
