@@ -22,6 +22,7 @@
 struct janitor_memory {
 	struct cgroup cgroup; /* descriptors keep their numbers in the janitor's own table */
 	int supervisor_fd;
+	int init_fd; /* -1: nothing is frozen, so it dies by itself */
 	_Alignas(16) char stack[STACK_BYTES];
 };
 
@@ -38,11 +39,14 @@ static int janitor_main(void *memory)
 		(void)close(stream); /* a reader of the caller's output must see its end */
 	while (poll(&polled, 1, -1) < 0)
 		continue;
+	if (m->init_fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, m->init_fd, SIGKILL, NULL, 0);
+	cgroup_thaw_for_end(&m->cgroup);
 	cgroup_remove(&m->cgroup);
 	_exit(0);
 }
 
-int janitor_start(struct janitor *j, const struct cgroup *c, struct err *e)
+int janitor_start(struct janitor *j, const struct cgroup *c, int init_fd, struct err *e)
 {
 	struct janitor_memory *m = mem_alloc(sizeof(*m));
 	pid_t pid;
@@ -50,6 +54,7 @@ int janitor_start(struct janitor *j, const struct cgroup *c, struct err *e)
 
 	j->memory = m;
 	m->cgroup = *c;
+	m->init_fd = init_fd;
 	m->supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (m->supervisor_fd < 0)
 		return err_sys(e, errno, "open a descriptor of this process");

@@ -500,7 +500,11 @@ static void save_notices(const struct kept *k)
  */
 static void take_back(struct kept *k)
 {
+	bool is_stuck;
+
+	kept_hang_up_freezers(k);
 	native_stop(&k->session.sandbox);
+	is_stuck = k->session.sandbox.is_stuck;
 	session_inspect(&k->session);
 	save_notices(k);
 	if (!k->options.named->has_disk_limit)
@@ -510,7 +514,10 @@ static void take_back(struct kept *k)
 	k->run.state = NAMED_STOPPED;
 	k->run.ended_s = (uint64_t)time(NULL);
 	k->run.supervisor_pid = k->run.init_pid = 0;
-	keyrows_list_free(&k->run.cgroups);
+	if (is_stuck && !k->reason)
+		k->reason = mem_dup(SESSION_STUCK_WORDS);
+	if (!is_stuck) /* else whoever starts it next has to look whether they have ended */
+		keyrows_list_free(&k->run.cgroups);
 	free(k->run.reason);
 	k->run.reason = k->reason;
 	kept_save_run(k);

@@ -6,6 +6,7 @@
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "engine/control.h"
 #include "engine/lifecycle.h"
 #include "sandbox/order.h"
 
@@ -91,16 +92,30 @@ void kept_signal(struct kept *k, uint32_t id, int number, bool is_for_group)
 
 /* ---- freezing and stopping ---- */
 
+/* Should we be killed meanwhile, the janitor ends what would stay frozen for ever. */
+static int freeze_group(struct kept *k, struct err *e)
+{
+	struct session *s = &k->session;
+
+	if (janitor_start(&s->janitor, &s->cgroup, s->sandbox.pid_fd, e) == 0 &&
+	    cgroup_freeze(&s->cgroup, e) == 0)
+		return 0;
+	janitor_dismiss(&s->janitor);
+	return -1;
+}
+
 int kept_freeze(struct kept *k, struct err *e)
 {
 	const struct order_freeze body = { .number = k->freeze_number + 1 };
 
+	if (k->is_stopping || k->is_over)
+		return err_set(e, ERR_BUSY, "sandbox '%s' is stopping", k->options.named->name);
 	if (k->freeze_count > 0) {
 		k->freeze_count++;
 		return 0;
 	}
 	if (cgroup_can_freeze(&k->session.cgroup)) {
-		if (cgroup_freeze(&k->session.cgroup, e) < 0)
+		if (freeze_group(k, e) < 0)
 			return -1;
 		k->is_still = true;
 	} else {
@@ -121,21 +136,36 @@ int kept_thaw(struct kept *k, struct err *e)
 		kept_order(k, ORDER_THAW, NULL, 0, NULL, 0);
 	else if (cgroup_thaw(&k->session.cgroup, e) < 0)
 		return -1;
+	janitor_dismiss(&k->session.janitor);
 	k->freeze_count = 0;
 	k->is_still = false;
 	return 0;
 }
 
-/* Whoever copies a frozen sandbox sees that it is none any more. */
+void kept_hang_up_freezers(struct kept *k)
+{
+	struct err e = { 0 };
+
+	(void)err_set(&e, ERR_BUSY, "sandbox '%s' is stopping", k->options.named->name);
+	for (unsigned i = 0; i < k->client_count; i++) {
+		struct kept_client *client = &k->clients[i];
+
+		if (client->awaited_request)
+			control_fail(client->fd, &e);
+		client->awaited_request = 0;
+		if (client->is_freezing)
+			(void)shutdown(client->fd, SHUT_RDWR);
+	}
+}
+
 static void end_freezes(struct kept *k)
 {
 	struct err ignored;
 
-	for (unsigned i = 0; i < k->client_count; i++)
-		if (k->clients[i].is_freezing)
-			(void)shutdown(k->clients[i].fd, SHUT_RDWR);
+	kept_hang_up_freezers(k);
 	for (unsigned i = k->freeze_count; i > 0; i--)
 		(void)!kept_thaw(k, &ignored);
+	k->is_paused = false;
 }
 
 void kept_begin_stop(struct kept *k, uint64_t timeout_ms)

@@ -68,9 +68,15 @@ void kept_order(struct kept *k, uint32_t kind, const void *body, size_t len, con
 		unsigned fd_count);
 void kept_signal(struct kept *k, uint32_t id, int number, bool is_for_group);
 
-/* They count: what was frozen twice has to be thawed twice. Frozen it is when is_still says so. */
+/*
+ * They count: what was frozen twice has to be thawed twice. Frozen it is when is_still says so. One
+ * that is stopping is not frozen any more (ERR_BUSY).
+ */
 ERR_CHECKED int kept_freeze(struct kept *k, struct err *e);
 ERR_CHECKED int kept_thaw(struct kept *k, struct err *e);
+
+/* Whoever copies a frozen sandbox, or waits for the freeze, sees that it is none any more. */
+void kept_hang_up_freezers(struct kept *k);
 
 /* SIGTERM for all now, and the end when they have gone, or after so long. */
 void kept_begin_stop(struct kept *k, uint64_t timeout_ms);

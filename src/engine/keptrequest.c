@@ -31,11 +31,11 @@ static int check_command(const struct kept *k, const struct order_command *c, st
 {
 	const struct profile *profile = profile_get(k->options.policy->profile);
 
+	if (k->is_stopping)
+		return err_set(e, ERR_BUSY, "sandbox '%s' is stopping", k->options.named->name);
 	if (k->freeze_count > 0)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is paused ('agentkernel resume %s')",
 			       k->options.named->name, k->options.named->name);
-	if (k->is_stopping)
-		return err_set(e, ERR_BUSY, "sandbox '%s' is stopping", k->options.named->name);
 	if (tasktable_count_alive(&k->tasks) >= CONTROL_TASKS_MAX)
 		return err_set(e, ERR_LIMIT, "sandbox '%s' runs %u commands already",
 			       k->options.named->name, CONTROL_TASKS_MAX);

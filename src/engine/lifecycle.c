@@ -28,6 +28,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -147,20 +149,25 @@ static int check_move(const struct named *n, enum act act, struct err *e)
 								   : hint[state]);
 }
 
-/* What a supervisor that was killed has left. The caller has the lock: nobody runs it. */
-static void clean_up(const struct named *n)
+/*
+ * What a supervisor that was killed has left. The caller has the lock: nobody runs it. False:
+ * processes of its last run are still there, and the kernel does not end them.
+ */
+static bool clean_up(const struct named *n)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	struct err ignored;
+	bool is_clean = true;
 
 	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
 	if (named_load_run(n, &run, &ignored) < 0)
-		return;
+		return true;
 	/* a frozen init has not heard that its supervisor died */
 	for (char **path = run.cgroups; path && *path; path++)
 		cgroup_end_path(*path);
 	for (char **path = run.cgroups; path && *path; path++)
-		cgroup_remove_path(*path);
+		is_clean = cgroup_remove_path(*path) && is_clean;
+	return is_clean;
 }
 
 /* ---- creating and starting ---- */
@@ -272,11 +279,12 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 	int r = -1;
 
 	images_init(&image);
-	clean_up(n);
 	named_sweep_disks(n);
-	if (named_load_policy(n, policy, e) == 0 &&
-	    (!n->image_pin ||
-	     images_open_pinned(environ_list, n->image_pin, policy->image, &image, e) == 0))
+	if (!clean_up(n)) /* two roots on one disk would ruin it */
+		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
+	else if (named_load_policy(n, policy, e) == 0 &&
+		 (!n->image_pin ||
+		  images_open_pinned(environ_list, n->image_pin, policy->image, &image, e) == 0))
 		r = keeper_start(&options, e);
 	policy_done(policy);
 	free(policy);
@@ -402,6 +410,20 @@ int lifecycle_resume(char *const *environ_list, const char *name, struct err *e)
 		     AUDITLINE_RESUME, name, e);
 }
 
+static bool wait_until(int fd, uint64_t end_ms)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	uint64_t now_ms;
+
+	while ((now_ms = clock_now_ms()) < end_ms) {
+		uint64_t left_ms = end_ms - now_ms;
+
+		if (poll(&polled, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) > 0)
+			return true;
+	}
+	return false;
+}
+
 static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 {
 	const struct control_stop body = {
@@ -409,6 +431,7 @@ static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 								      : timeout_ms,
 	};
 	CLEANUP(frame_done) struct frame answer = { 0 };
+	uint64_t end_ms = clock_now_ms() + body.timeout_ms + STOP_SLACK_MS;
 	cleanup_fd int fd = -1;
 	int r;
 
@@ -417,9 +440,12 @@ static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 	r = frame_send(fd, CONTROL_STOP, &body, sizeof(body), NULL, 0);
 	if (r < 0 && r != -EPIPE) /* it has ended already, by someone else's word */
 		return err_sys(e, -r, "ask the supervisor");
-	while (frame_receive(fd, FRAME_WAIT, &answer) == 1)
+	while (wait_until(fd, end_ms)) {
+		if (frame_receive(fd, FRAME_WAIT, &answer) != 1)
+			return 0;
 		frame_done(&answer);
-	return 0;
+	}
+	return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not end", n->name);
 }
 
 /*
@@ -494,7 +520,7 @@ int lifecycle_restart(char *const *environ_list, const char *name, uint64_t time
 /* The caller has the lock. */
 static int remove_locked(char *const *environ_list, struct named *n, struct err *e)
 {
-	clean_up(n);
+	(void)clean_up(n);
 	if (named_trash(environ_list, n, e) < 0)
 		return -1;
 	if (n->image_pin)
@@ -782,10 +808,10 @@ static int bury(char *const *environ_list, const struct lifecycle_entry *entry, 
 	named_init(&n);
 	if (named_open(environ_list, entry->named.name, &n, e) < 0 || named_lock(&n, e) < 0)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
-	clean_up(&n);
+	if (clean_up(&n))
+		run.cgroups = NULL;
 	run.state = NAMED_STOPPED;
 	run.reason = (char *)"supervisor died";
-	run.cgroups = NULL;
 	run.supervisor_pid = run.init_pid = 0;
 	return named_save_run(&n, &run, e);
 }

@@ -83,7 +83,7 @@ static int open_cgroup(struct session *s, struct err *e)
 		return cgroup_needs(p) ? check_without_cgroup(p, why, e) : 0;
 	s->cgroup.disk_path = s->options.disk_path;
 	if (s->options.before_cgroup ? announce_cgroup(s, e) < 0
-				     : janitor_start(&s->janitor, &s->cgroup, e) < 0)
+				     : janitor_start(&s->janitor, &s->cgroup, -1, e) < 0)
 		return -1;
 	return cgroup_make(&s->cgroup, p, e);
 }
@@ -260,6 +260,8 @@ void session_inspect(struct session *s)
 	struct err e = { 0 };
 	cleanup_free char *text = NULL;
 
+	if (s->sandbox.is_stuck)
+		(void)keyrows_list_add(&s->names.notices, SESSION_STUCK_WORDS);
 	if (newnames_inspect(&s->names, &e) == 0)
 		return;
 	text = mem_format("the workspace could not be looked through for what git outside would "

@@ -7,7 +7,7 @@
  * host, session_start() makes the walls, session_done() takes everything back in the one right
  * order, on success and on every failure. Two things outlive a crash of this process and have their
  * own guard: the sandbox's processes (init dies with the lifeline) and its cgroups (the janitor;
- * for a named sandbox its record).
+ * for a named sandbox its record, and the janitor while it is frozen).
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -20,6 +20,7 @@
 #include "sandbox/native.h"
 
 #define SESSION_ID_MAX_BYTES 72
+#define SESSION_STUCK_WORDS "processes inside were killed and do not end: the kernel holds them"
 
 struct session;
 

@@ -547,15 +547,16 @@ void cgroup_format_paths(const struct cgroup *c, struct buf *out)
 }
 
 /* A dead process leaves its group a moment after it was reaped. */
-static void remove_group(int parent_fd, const char *name)
+static bool remove_group(int parent_fd, const char *name)
 {
 	const struct timespec pause = { .tv_nsec = REMOVE_PAUSE_NS };
 
 	for (unsigned i = 0; i < REMOVE_TRIES; i++) {
 		if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
-			return;
+			return true;
 		(void)nanosleep(&pause, NULL);
 	}
+	return false;
 }
 
 /* The path was written down by us, but a file can be changed: it must be one of our groups. */
@@ -593,25 +594,24 @@ void cgroup_end_path(const char *path)
 	(void)!file_write_at(dir_fd, "cgroup.freeze", "0");
 }
 
-void cgroup_remove_path(const char *path)
+bool cgroup_remove_path(const char *path)
 {
 	const char *name = find_name(path);
 	cleanup_free char *parent = NULL;
 	cleanup_fd int parent_fd = -1;
 
 	if (!name)
-		return;
+		return true;
 	parent = mem_dup_bytes(path, (size_t)(name - 1 - path));
 	parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent_fd >= 0)
-		remove_group(parent_fd, name);
+	return parent_fd < 0 || remove_group(parent_fd, name);
 }
 
 void cgroup_remove(struct cgroup *c)
 {
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
 		if (c->parent_fd[i] >= 0)
-			remove_group(c->parent_fd[i], c->name);
+			(void)remove_group(c->parent_fd[i], c->name);
 	cgroup_release(c);
 }
 
@@ -735,6 +735,13 @@ int cgroup_thaw(const struct cgroup *c, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "let the sandbox go on");
 	return 0;
+}
+
+/* Only groups for all controllers are ever frozen; a plain run's would pay for nothing. */
+void cgroup_thaw_for_end(const struct cgroup *c)
+{
+	if (c->wants && c->dir_fd[c->kind == CGROUP_V2 ? 0 : CGROUP_FREEZER] >= 0)
+		(void)!set_frozen(c, false);
 }
 
 int cgroup_freeze(const struct cgroup *c, struct err *e)

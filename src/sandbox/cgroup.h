@@ -70,7 +70,7 @@ ERR_CHECKED int cgroup_plan(const struct policy *p, unsigned flags, struct cgrou
  */
 struct buf;
 void cgroup_format_paths(const struct cgroup *c, struct buf *out);
-void cgroup_remove_path(const char *path);
+bool cgroup_remove_path(const char *path); /* false: it still has processes */
 /* Before that: ends what is left in a group whose owner died, frozen or not. */
 void cgroup_end_path(const char *path);
 
@@ -96,6 +96,8 @@ ERR_CHECKED int cgroup_set_limits(const struct cgroup *c, const struct policy *p
 bool cgroup_can_freeze(const struct cgroup *c);
 ERR_CHECKED int cgroup_freeze(const struct cgroup *c, struct err *e);
 ERR_CHECKED int cgroup_thaw(const struct cgroup *c, struct err *e);
+/* For processes that have just been killed: whoever froze them, and without allocating memory. */
+void cgroup_thaw_for_end(const struct cgroup *c);
 
 struct cgroup_usage {
 	bool has_memory, has_pids, has_cpu, has_io;

@@ -2,6 +2,7 @@
 #include "sandbox/native.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/wall.h"
@@ -18,6 +19,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +36,7 @@
 #define PENDING_SIGNALS_MAX 4096u /* of all sandboxes of one caller */
 #define EXIT_SETUP_FAILED 125
 #define PROC_PATH_MAX_BYTES 40
+#define STOP_AGAIN_MS 500 /* after which init is killed and thawed once more */
 
 /* Both ends of what connects the two sides. */
 struct links {
@@ -479,6 +482,7 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 	if (s.pid == 0)
 		child_main(plan, &l);
 
+	s.cgroup = plan->cgroup;
 	s.report_fd = take_fd(&l.report[READ_END]);
 	s.lifeline_fd = take_fd(&l.lifeline[WRITE_END]);
 	s.orders_fd = take_fd(&l.orders[PARENT_END]);
@@ -513,16 +517,38 @@ void native_init(struct native_sandbox *s)
 	};
 }
 
+/* A frozen process dies of SIGKILL only once it is thawed. In this order nothing runs again. */
+static void kill_and_thaw(struct native_sandbox *s)
+{
+	/* the end of its lifeline ends it as well */
+	if (syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0) < 0)
+		cleanup_closep(&s->lifeline_fd);
+	if (s->cgroup)
+		cgroup_thaw_for_end(s->cgroup);
+}
+
+/* True: init has ended, and can be reaped without waiting. */
+static bool await_end(struct native_sandbox *s)
+{
+	struct pollfd polled = { .fd = s->pid_fd, .events = POLLIN };
+	uint64_t give_up_ms = clock_now_ms() + NATIVE_STOP_MAX_MS;
+	int r;
+
+	do {
+		kill_and_thaw(s);
+		r = poll(&polled, 1, STOP_AGAIN_MS);
+	} while (r <= 0 && clock_now_ms() < give_up_ms);
+	return r > 0;
+}
+
 void native_stop(struct native_sandbox *s)
 {
 	struct rusage usage = { 0 };
 
 	if (s->pid_fd < 0)
 		return;
-	/* the end of its lifeline ends it as well */
-	if (syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0) < 0)
-		cleanup_closep(&s->lifeline_fd);
-	while (wait4(s->pid, NULL, 0, &usage) < 0 && errno == EINTR)
+	s->is_stuck = !await_end(s);
+	while (!s->is_stuck && wait4(s->pid, NULL, 0, &usage) < 0 && errno == EINTR)
 		continue;
 	s->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);
 	s->peak_process_bytes = (uint64_t)usage.ru_maxrss * 1024;

@@ -49,9 +49,12 @@ struct native_sandbox {
 	int userns_fd; /* whose ids those are */
 	int mntns_fd;  /* where its mounts can be neither removed nor renamed */
 
+	const struct cgroup *cgroup; /* the plan's: native_stop() thaws what is frozen in it */
+
 	/* after native_stop(): what init and all it has reaped have used */
 	uint64_t cpu_us;
 	uint64_t peak_process_bytes; /* of the largest process */
+	bool is_stuck; /* init did not end in time: the kernel holds it or a process below it */
 };
 
 ERR_CHECKED int native_start(const struct native_plan *plan, struct native_sandbox *ret,
@@ -59,7 +62,12 @@ ERR_CHECKED int native_start(const struct native_plan *plan, struct native_sandb
 
 void native_init(struct native_sandbox *s); /* "nothing started" */
 
-/* Kills whatever is left and waits for it; what it has written can still be read. */
+#define NATIVE_STOP_MAX_MS 10000u
+
+/*
+ * Kills and thaws whatever is left and waits for its end, so long at most (is_stuck); what it has
+ * written can still be read.
+ */
 void native_stop(struct native_sandbox *s);
 
 /* Stops, and closes the descriptors. Both may run twice. */
