@@ -10,7 +10,8 @@
 #   make check-vm       the bats files and attacks on Debian's 6.1 kernel with cgroup v2, in QEMU
 #                       (FILES="tests/cli/walls.bats tests/escape/run": these alone)
 #   make check-valgrind the helper programs under valgrind, driven by the suite's own tests
-#   make soak           twenty minutes of mixed load, and everything is as before
+#   make soak           twenty minutes of mixed load, and everything is as before; before that, four
+#                       minutes of commands that race for the same sandboxes
 #   make analyse        gcc -fanalyzer, cppcheck and clang-tidy over src/
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang (ENGINE=afl: with AFL++)
 #   make fuzz-report    executions and coverage of each target (ENGINE=afl for fuzz: with AFL++)
@@ -348,6 +349,7 @@ check-valgrind: build-packages test-packages
 MINUTES ?= 20
 .PHONY: soak
 soak: all
+	@BUILD=$(abspath $(BUILD)) tests/soak/races $(MINUTES)
 	@BUILD=$(abspath $(BUILD)) tests/soak/soak --minutes $(MINUTES)
 
 # The tests on another kernel, with cgroup v2 only, in an emulated machine.

@@ -39,6 +39,7 @@
 #define RECORD_FILE "record"
 #define POLICY_FILE "policy"
 #define LOCK_WAIT_MS 15000u
+#define LOCK_LOOK_MS 50u
 
 #define ROW(key, kind, member) KEYROWS_ROW(struct checkpoint, key, kind, member)
 static const struct keyrows_row rows[] = {
@@ -351,22 +352,32 @@ static int copy_upper(struct named *n, struct layerstore_layer *layer, struct tr
 
 /*
  * Nobody writes while we copy: frozen by its supervisor, or locked by us. The descriptor ends the
- * freeze when it is closed; -1 where the lock is ours instead.
+ * freeze when it is closed; -1 where the lock is ours instead. Whoever has the lock and does not
+ * listen yet is starting it.
  */
 static int hold_still(struct named *n, int *ret_fd, struct err *e)
 {
-	cleanup_fd int fd = -1;
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
 
-	if (control_connect(n->dir_fd, n->name, &fd, e) < 0) {
+	for (;;) {
+		cleanup_fd int fd = -1;
+
+		if (control_connect(n->dir_fd, n->name, &fd, e) == 0) {
+			if (control_do(fd, CONTROL_FREEZE, NULL, 0, e) < 0 ||
+			    named_read_again(n, e) < 0)
+				return -1;
+			*ret_fd = take_fd(&fd);
+			return 0;
+		}
 		if (e->code != ERR_NOT_FOUND)
 			return -1;
-		*ret_fd = -1;
-		return named_lock_within(n, LOCK_WAIT_MS, e);
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0) {
+			*ret_fd = -1;
+			return 0;
+		}
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
 	}
-	if (control_do(fd, CONTROL_FREEZE, NULL, 0, e) < 0)
-		return -1;
-	*ret_fd = take_fd(&fd);
-	return 0;
 }
 
 /* Whoever stops the sandbox meanwhile thaws it: what was copied then may be of two moments. */
@@ -380,32 +391,6 @@ static int check_held(const struct named *n, int hold_fd, struct err *e)
 	return 0;
 }
 
-/* The sandbox's present, as a layer that is committed; the store's lock is held. */
-static int take_layer(struct named *n, int store_fd, struct layerstore_layer *layer,
-		      struct checkpoint *c, uint64_t *ret_frozen_us, struct err *e)
-{
-	struct treecopy_result copied = { 0 };
-	int hold_fd = -1, r;
-	uint64_t begin_us;
-
-	if (layerstore_begin(store_fd, layer, e) < 0)
-		return -1;
-	begin_us = clock_now_us();
-	if (hold_still(n, &hold_fd, e) < 0)
-		return -1;
-	r = copy_upper(n, layer, &copied, e);
-	if (r == 0)
-		r = check_held(n, hold_fd, e);
-	cleanup_closep(&hold_fd);
-	named_unlock(n);
-	*ret_frozen_us = clock_now_us() - begin_us;
-	if (r < 0 || layerstore_commit(store_fd, layer, e) < 0)
-		return -1;
-	c->bytes = copied.bytes;
-	c->entries = copied.entry_count;
-	return 0;
-}
-
 static int check_depth(const struct named *n, struct err *e)
 {
 	if (keyrows_list_count(n->layers) >= NAMED_LAYERS_MAX)
@@ -415,10 +400,52 @@ static int check_depth(const struct named *n, struct err *e)
 	return 0;
 }
 
-static void describe(struct checkpoint *c, const struct named *n, const char *layer_id,
+/* What was taken of one moment of a sandbox. */
+struct taken {
+	struct layerstore_layer layer;
+	struct policy policy;
+	struct treecopy_result copied;
+	uint64_t frozen_us;
+	bool is_running;
+};
+
+static void taken_done(struct taken *t)
+{
+	policy_done(&t->policy);
+}
+
+/* The sandbox's present, as a layer that is committed; the store's lock is held. */
+static int take_layer(struct named *n, int store_fd, struct taken *t, struct err *e)
+{
+	int hold_fd = -1, r;
+	uint64_t begin_us;
+
+	if (layerstore_begin(store_fd, &t->layer, e) < 0)
+		return -1;
+	begin_us = clock_now_us();
+	if (hold_still(n, &hold_fd, e) < 0)
+		return -1;
+	t->is_running = hold_fd >= 0;
+	r = check_depth(n, e);
+	if (r == 0)
+		r = named_load_policy(n, &t->policy, e);
+	if (r == 0)
+		r = copy_upper(n, &t->layer, &t->copied, e);
+	if (r == 0)
+		r = check_held(n, hold_fd, e);
+	cleanup_closep(&hold_fd);
+	named_unlock(n);
+	t->frozen_us = clock_now_us() - begin_us;
+	return r < 0 ? -1 : layerstore_commit(store_fd, &t->layer, e);
+}
+
+static void describe(struct checkpoint *c, const struct named *n, const struct taken *t,
 		     const char *comment)
 {
 	char id[NAMED_ID_BYTES + 1];
+
+	c->bytes = t->copied.bytes;
+	c->entries = t->copied.entry_count;
 
 	named_random_id(id);
 	(void)snprintf(c->id, sizeof(c->id), "%.*s", (int)CHECKPOINT_ID_BYTES, id);
@@ -429,7 +456,7 @@ static void describe(struct checkpoint *c, const struct named *n, const char *la
 	c->image = mem_dup(n->image ? n->image : "");
 	c->created_s = (uint64_t)time(NULL);
 	c->has_disk_limit = n->has_disk_limit;
-	(void)keyrows_list_add(&c->layers, layer_id);
+	(void)keyrows_list_add(&c->layers, t->layer.id);
 	for (char **layer = n->layers; layer && *layer; layer++)
 		(void)keyrows_list_add(&c->layers, *layer);
 }
@@ -447,8 +474,7 @@ static int create(char *const *environ_list, const char *sandbox, const char *co
 		  struct checkpoint *c, struct checkpoint_timing *t, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	CLEANUP(policy_done) struct policy policy = { 0 };
-	struct layerstore_layer layer = { .dir_fd = -1 };
+	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
 	cleanup_fd int store_fd = -1;
 	uint64_t begin_us = clock_now_us();
 
@@ -456,19 +482,19 @@ static int create(char *const *environ_list, const char *sandbox, const char *co
 	if (comment && strlen(comment) > CHECKPOINT_COMMENT_MAX_BYTES)
 		return err_set(e, ERR_LIMIT, "a comment has at most %u bytes",
 			       CHECKPOINT_COMMENT_MAX_BYTES);
-	if (named_open(environ_list, sandbox, &n, e) < 0 || check_depth(&n, e) < 0 ||
-	    named_load_policy(&n, &policy, e) < 0 ||
+	if (named_open(environ_list, sandbox, &n, e) < 0 ||
 	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
-	if (take_layer(&n, store_fd, &layer, c, &t->frozen_us, e) < 0) {
-		layerstore_abort(store_fd, &layer);
+	if (take_layer(&n, store_fd, &taken, e) < 0) {
+		layerstore_abort(store_fd, &taken.layer);
 		return -1;
 	}
-	describe(c, &n, layer.id, comment);
-	if (layerdigest_write(store_fd, layer.id, e) < 0 ||
+	t->frozen_us = taken.frozen_us;
+	describe(c, &n, &taken, comment);
+	if (layerdigest_write(store_fd, taken.layer.id, e) < 0 ||
 	    pin_image(environ_list, n.image_pin, c, e) < 0)
 		return -1;
-	if (checkpoint_keep(environ_list, c, &policy, e) < 0) {
+	if (checkpoint_keep(environ_list, c, &taken.policy, e) < 0) {
 		if (c->image_pin)
 			images_unpin(environ_list, c->image_pin);
 		return -1;
@@ -513,13 +539,13 @@ static int restore(char *const *environ_list, const char *sandbox, const char *i
 	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
 	    checkpoint_open(environ_list, id, &c, e) < 0)
 		return -1;
+	if (named_lock(&n, e) < 0)
+		return err_wrap(e, "stop it first: restore");
 	if (!images_have_same_pin(environ_list, n.image_pin, c.image_pin))
 		return err_set(e, ERR_INVALID,
 			       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a "
 			       "new one with --from %s)",
 			       id, c.image, sandbox, n.image, id);
-	if (named_lock(&n, e) < 0)
-		return err_wrap(e, "stop it first: restore");
 	if (check_layers(store_fd, &c, e) < 0)
 		return -1;
 	return named_replace_disk(&n, c.layers, e);
@@ -622,21 +648,17 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 		    unsigned count, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	CLEANUP(policy_done) struct policy policy = { 0 };
+	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
 	cleanup_free char *origin = mem_format("fork of %s", n->name);
-	struct layerstore_layer layer = { .dir_fd = -1 };
-	bool is_to_run = named_is_locked(n);
 	cleanup_fd int store_fd = -1;
-	uint64_t frozen_us = 0;
 
-	if (named_load_policy(n, &policy, e) < 0 ||
-	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
-	if (take_layer(n, store_fd, &layer, &c, &frozen_us, e) < 0) {
-		layerstore_abort(store_fd, &layer);
+	if (take_layer(n, store_fd, &taken, e) < 0) {
+		layerstore_abort(store_fd, &taken.layer);
 		return -1;
 	}
-	describe(&c, n, layer.id, NULL);
+	describe(&c, n, &taken, NULL);
 	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
 	for (unsigned i = 0; i < (count ? count : 1); i++) {
 		cleanup_free char *name =
@@ -645,7 +667,7 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 			.name = name, .labels = n->labels, .origin = origin, .owner = n->owner
 		};
 
-		if (fork_one(environ_list, &c, &policy, &use, is_to_run, e) < 0)
+		if (fork_one(environ_list, &c, &taken.policy, &use, taken.is_running, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -663,8 +685,6 @@ int checkpoint_fork(char *const *environ_list, const char *sandbox, const char *
 	r = named_check_name(new_name, e);
 	if (r == 0)
 		r = named_open(environ_list, sandbox, &n, e);
-	if (r == 0)
-		r = check_depth(&n, e);
 	if (r == 0)
 		r = fork_all(environ_list, &n, new_name, count, e);
 	lifecycle_audit(environ_list, AUDITLINE_FORK, sandbox, new_name, r < 0 ? e : NULL);

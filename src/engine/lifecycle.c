@@ -307,6 +307,7 @@ static int run_init(char *const *environ_list, struct named *n, struct err *e)
 	};
 	const char *said;
 	size_t len, start;
+	int r;
 
 	if (execute_command(&o, &result, e) < 0)
 		return -1;
@@ -319,9 +320,13 @@ static int run_init(char *const *environ_list, struct named *n, struct err *e)
 		return err_set(e, ERR_INVALID, "[sandbox] init ended with %d: %.*s",
 			       result.exit_code, (int)(len - start), said + start);
 	}
+	if (named_begin_change(n, e) < 0)
+		return -1;
 	free(n->init);
 	n->init = NULL;
-	return named_save(n, e);
+	r = named_save(n, e);
+	named_end_change(n);
+	return r;
 }
 
 static int start_and_init(char *const *environ_list, struct named *n, struct err *e)
@@ -369,11 +374,10 @@ static int start(char *const *environ_list, const char *name, struct err *e)
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || check_expiry(&n, e) < 0 ||
-	    lock_to_start(&n, e) < 0)
+	if (named_open(environ_list, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
 		return -1;
 	/* with the lock, what was true before may not be any more */
-	if (check_move(&n, ACT_START, e) < 0)
+	if (check_expiry(&n, e) < 0 || check_move(&n, ACT_START, e) < 0)
 		return -1;
 	return start_and_init(environ_list, &n, e);
 }
@@ -480,18 +484,45 @@ int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout
 		     name, e);
 }
 
-static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, struct err *e)
+/* 1: stopped, and the lock is ours. 0: it does not run, or not any more. */
+static int try_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 {
-	CLEANUP(named_done) struct named n;
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	enum named_state state;
 
-	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || load_state(&n, &run, &state, e) < 0 ||
-	    check_expiry(&n, e) < 0)
+	if (load_state(n, &run, &state, e) < 0)
 		return -1;
-	if (moves[ACT_STOP].from & 1u << state ? stop_open(&n, timeout_ms, e) < 0
-					       : named_lock_within(&n, LOCK_WAIT_MS, e) < 0)
+	if (!(moves[ACT_STOP].from & 1u << state))
+		return 0;
+	if (stop_open(n, timeout_ms, e) == 0)
+		return 1;
+	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
+}
+
+/* Whoever has the lock may be starting it: then that one is stopped. */
+static int lock_to_restart(struct named *n, uint64_t timeout_ms, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		int r = try_stop(n, timeout_ms, e);
+
+		if (r != 0)
+			return r < 0 ? -1 : 0;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+			return 0;
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
+static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || check_expiry(&n, e) < 0 ||
+	    lock_to_restart(&n, timeout_ms, e) < 0 || check_expiry(&n, e) < 0)
 		return -1;
 	return start_and_init(environ_list, &n, e);
 }
@@ -517,11 +548,16 @@ int lifecycle_restart(char *const *environ_list, const char *name, uint64_t time
 
 /* ---- removing ---- */
 
-/* The caller has the lock. */
+/* The caller has the lock; whoever changes the record has done so or finds it gone. */
 static int remove_locked(char *const *environ_list, struct named *n, struct err *e)
 {
+	int r;
+
 	(void)clean_up(n);
-	if (named_trash(environ_list, n, e) < 0)
+	(void)!named_begin_change(n, e); /* a record that cannot be read is no reason to stay */
+	r = named_trash(environ_list, n, e);
+	named_end_change(n);
+	if (r < 0)
 		return -1;
 	if (n->image_pin)
 		images_unpin(environ_list, n->image_pin);
@@ -611,30 +647,52 @@ void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 
 /* ---- changing ---- */
 
-/* The supervisor, if there is one, takes over what has been written down. */
+/* The supervisor has ended before it could say anything. */
+static bool is_unanswered(const struct err *e)
+{
+	return e->code == ERR_SYSTEM && (e->sys == 0 || e->sys == EPIPE || e->sys == ECONNRESET);
+}
+
+/*
+ * Its supervisor, if there is one, takes over what has been written down. One that is being started
+ * may have read what was there before: it is waited for. One that is locked later reads it anyway.
+ */
+static int tell_supervisor(struct named *n, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_LOOK_MS * 1000000l };
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	named_end_change(n);
+	for (;;) {
+		cleanup_fd int fd = -1;
+		bool is_heard = control_connect(n->dir_fd, n->name, &fd, e) == 0;
+
+		if (is_heard && control_do(fd, CONTROL_RELOAD, NULL, 0, e) == 0)
+			return 0;
+		if ((is_heard && !is_unanswered(e)) || (!is_heard && e->code != ERR_NOT_FOUND))
+			return -1;
+		if (!named_is_locked(n))
+			return 0;
+		if (clock_now_ms() >= end_ms)
+			return err_set(
+				e, ERR_TIMEOUT,
+				"sandbox '%s' is changed, but its supervisor does not listen",
+				n->name);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
 static int save_change(struct named *n, const struct policy *p, struct err *e)
 {
-	cleanup_fd int fd = -1;
-	struct err not_running = { 0 };
-
-	if (control_connect(n->dir_fd, n->name, &fd, &not_running) < 0) {
-		if (named_lock_within(n, LOCK_WAIT_MS, e) < 0)
-			return -1;
-		return named_save_policy(n, p, e);
-	}
-	if (named_save_policy(n, p, e) < 0)
-		return -1;
-	return control_do(fd, CONTROL_RELOAD, NULL, 0, e);
+	return named_save_policy(n, p, e) < 0 ? -1 : tell_supervisor(n, e);
 }
 
 /* One change after the other: its supervisor has the lock, but does not write the policy. */
 static int open_for_change(char *const *environ_list, const char *name, struct named *n,
 			   struct policy *policy, struct err *e)
 {
-	if (named_open(environ_list, name, n, e) < 0)
+	if (named_open(environ_list, name, n, e) < 0 || named_begin_change(n, e) < 0)
 		return -1;
-	if (flock(n->dir_fd, LOCK_EX) < 0)
-		return err_sys(e, errno, "wait for others that change sandbox '%s'", name);
 	return named_load_policy(n, policy, e);
 }
 
@@ -711,10 +769,10 @@ static int extend(char *const *environ_list, const char *name, uint64_t by_ms,
 	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
 		return -1;
 	n.expires_s = (n.expires_s ? n.expires_s : (uint64_t)time(NULL)) + (by_ms + 999) / 1000;
-	if (named_save(&n, e) < 0)
+	if (named_save(&n, e) < 0 || tell_supervisor(&n, e) < 0)
 		return -1;
 	*ret_expires_s = n.expires_s;
-	return save_change(&n, &policy, e); /* which tells its supervisor to look again */
+	return 0;
 }
 
 int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
@@ -800,18 +858,22 @@ static bool is_dead(const struct lifecycle_entry *entry)
 }
 
 /* What its supervisor would have done, had it not been killed. */
-static int bury(char *const *environ_list, const struct lifecycle_entry *entry, struct err *e)
+static int bury(char *const *environ_list, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	struct named_run run = entry->run;
+	CLEANUP(named_run_done) struct named_run run = { 0 };
 
 	named_init(&n);
-	if (named_open(environ_list, entry->named.name, &n, e) < 0 || named_lock(&n, e) < 0)
+	if (named_open(environ_list, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
+	    named_load_run(&n, &run, e) < 0)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
+	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
+		return 0; /* another has started and stopped it since */
 	if (clean_up(&n))
-		run.cgroups = NULL;
+		keyrows_list_free(&run.cgroups);
 	run.state = NAMED_STOPPED;
-	run.reason = (char *)"supervisor died";
+	free(run.reason);
+	run.reason = mem_dup("supervisor died");
 	run.supervisor_pid = run.init_pid = 0;
 	return named_save_run(&n, &run, e);
 }
@@ -832,7 +894,7 @@ static int collect(char *const *environ_list, const struct lifecycle_entry *entr
 	if (!is_dead(entry))
 		return 0;
 	g->dead++;
-	return flags & LIFECYCLE_DRY ? 0 : bury(environ_list, entry, e);
+	return flags & LIFECYCLE_DRY ? 0 : bury(environ_list, entry->named.name, e);
 }
 
 /* Only where every record can be read: nobody knows what the others keep. */

@@ -111,7 +111,7 @@ const char *named_state_word(enum named_state state)
 
 void named_init(struct named *n)
 {
-	*n = (struct named){ .dir_fd = -1, .lock_fd = -1 };
+	*n = (struct named){ .dir_fd = -1, .lock_fd = -1, .change_fd = -1 };
 }
 
 void named_done(struct named *n)
@@ -119,6 +119,7 @@ void named_done(struct named *n)
 	keyrows_done(&record_format, n);
 	cleanup_closep(&n->dir_fd);
 	cleanup_closep(&n->lock_fd);
+	cleanup_closep(&n->change_fd);
 }
 
 void named_run_done(struct named_run *r)
@@ -511,6 +512,7 @@ int named_open_damaged(char *const *environ_list, const char *name, struct named
 	if (n.dir_fd < 0)
 		return err_sys(e, errno, "open sandbox '%s'", name);
 	(void)snprintf(n.name, sizeof(n.name), "%s", name);
+	n.is_damaged = true; /* until its record was read */
 	if (check_own(n.dir_fd, name, e) < 0)
 		return -1;
 	*ret = n;
@@ -578,9 +580,53 @@ int named_open_any(char *const *environ_list, const char *name, struct named *re
 			       " ('agentkernel remove -f %s' removes it)", name);
 		return -1;
 	}
+	n.is_damaged = false;
 	*ret = n;
 	named_init(&n);
 	return 0;
+}
+
+int named_read_again(struct named *n, struct err *e)
+{
+	struct named fresh;
+
+	named_init(&fresh);
+	if (read_record(n->dir_fd, n->name, &fresh, e) < 0) {
+		named_done(&fresh);
+		return is_there(n) ? -1 : say_gone(n, e);
+	}
+	memcpy(fresh.name, n->name, sizeof(fresh.name));
+	fresh.dir_fd = n->dir_fd;
+	fresh.lock_fd = n->lock_fd;
+	fresh.change_fd = n->change_fd;
+	fresh.has_lock = n->has_lock;
+	keyrows_done(&record_format, n);
+	*n = fresh;
+	return 0;
+}
+
+/* A descriptor of its own: that of the directory is inherited by the supervisor, with its locks. */
+int named_begin_change(struct named *n, struct err *e)
+{
+	int fd = openat(n->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = 0;
+
+	assert(n->change_fd < 0);
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		r = err_sys(e, errno, "wait for others that change sandbox '%s'", n->name);
+	else if (!is_there(n))
+		r = say_gone(n, e);
+	n->change_fd = fd;
+	if (r == 0 && !n->is_damaged)
+		r = named_read_again(n, e);
+	if (r < 0)
+		named_end_change(n);
+	return r;
+}
+
+void named_end_change(struct named *n)
+{
+	cleanup_closep(&n->change_fd);
 }
 
 static int by_text(const void *a, const void *b)
@@ -664,7 +710,11 @@ int named_lock_within(struct named *n, unsigned wait_ms, struct err *e)
 		(void)nanosleep(&pause, NULL);
 	}
 	/* one that was removed while we waited is not locked but gone */
-	return is_there(n) ? 0 : say_gone(n, e);
+	if (is_there(n) ? !n->is_damaged && named_read_again(n, e) < 0 : say_gone(n, e) < 0) {
+		named_unlock(n);
+		return -1;
+	}
+	return 0;
 }
 
 int named_lock(struct named *n, struct err *e)
@@ -710,24 +760,39 @@ void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES])
 	(void)snprintf(out, NAMED_DISK_NAME_MAX_BYTES, DISK_PREFIX "%" PRIu64, number);
 }
 
+/* The disk's number is ours to change, who have the lock; the rest may have changed meanwhile. */
+static int save_replaced(struct named *n, char *const *layers, struct err *e)
+{
+	struct named changed;
+	int r;
+
+	if (named_begin_change(n, e) < 0)
+		return -1;
+	changed = *n;
+	changed.disk_number++;
+	changed.layers = (char **)(uintptr_t)layers;
+	r = named_save(&changed, e);
+	named_end_change(n);
+	if (r == 0)
+		n->disk_number = changed.disk_number;
+	return r;
+}
+
 int named_replace_disk(struct named *n, char *const *layers, struct err *e)
 {
 	char old_name[NAMED_DISK_NAME_MAX_BYTES], new_name[NAMED_DISK_NAME_MAX_BYTES];
-	struct named changed = *n;
 	struct err ignored;
 
+	assert(n->has_lock);
 	named_sweep_disks(n);
-	changed.disk_number++;
-	changed.layers = (char **)(uintptr_t)layers;
 	named_format_disk(n->disk_number, old_name);
-	named_format_disk(changed.disk_number, new_name);
+	named_format_disk(n->disk_number + 1, new_name);
 	if (mkdirat(n->dir_fd, new_name, 0700) < 0)
 		return err_sys(e, errno, "create '%s'", new_name);
-	if (named_save(&changed, e) < 0) {
+	if (save_replaced(n, layers, e) < 0) {
 		(void)unlinkat(n->dir_fd, new_name, AT_REMOVEDIR);
 		return -1;
 	}
-	n->disk_number = changed.disk_number;
 	/* it counts no more; what cannot be removed now is swept before the next start */
 	(void)!owner_sweep(n->dir_fd, old_name, &ignored);
 	return 0;

@@ -59,7 +59,9 @@ struct named {
 	char *owner; /* the key that made it (http/keys), or the one call; NULL: the user */
 
 	int dir_fd, lock_fd; /* -1: not open */
+	int change_fd;       /* -1: no named_begin_change() */
 	bool has_lock;       /* we are the one */
+	bool is_damaged;     /* opened without its record */
 };
 
 /* What the last start made and how it ended. */
@@ -116,7 +118,17 @@ ERR_CHECKED int named_open_damaged(char *const *environ_list, const char *name, 
 				   struct err *e);
 ERR_CHECKED int named_load_policy(const struct named *n, struct policy *ret, struct err *e);
 
-/* Replaces the policy or the record, atomically. */
+/*
+ * One who writes the record or the policy after the other, whoever runs the sandbox; reads the
+ * record again. The caller holds it briefly and waits for nothing: whoever needs both takes the
+ * lock first.
+ */
+ERR_CHECKED int named_begin_change(struct named *n, struct err *e);
+void named_end_change(struct named *n); /* may run twice */
+/* The record once more, for who knows by other means that nobody replaces the disk meanwhile. */
+ERR_CHECKED int named_read_again(struct named *n, struct err *e);
+
+/* Replaces the policy or the record, atomically; between begin and end. */
 ERR_CHECKED int named_save_policy(const struct named *n, const struct policy *p, struct err *e);
 ERR_CHECKED int named_save(const struct named *n, struct err *e);
 
@@ -151,7 +163,11 @@ ERR_CHECKED int named_open_upper(struct named *n, int *ret_fd, struct err *e);
 /* What a replacement that died has left; the caller has the lock. */
 void named_sweep_disks(const struct named *n);
 
-/* Becomes the one who runs or changes it; ERR_BUSY when another is. */
+/*
+ * Becomes the one who runs or changes it; ERR_BUSY when another is. What was read before may not be
+ * true any more, so the record is read again (but of a damaged one): texts of *n that the caller
+ * has borrowed are gone, and what it decides from the record it decides afterwards.
+ */
 ERR_CHECKED int named_lock(struct named *n, struct err *e);
 /* The same, but waits for the other to finish, so long at most. */
 ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);

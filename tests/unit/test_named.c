@@ -51,6 +51,61 @@ static void take_away(const char *name)
 	assert_int_equal(named_trash(environment, &n, &e), 0);
 }
 
+static void what_was_read_before_the_lock_is_read_again(void **state)
+{
+	char *layers[] = { (char *)"0123", NULL };
+	CLEANUP(named_done) struct named stale;
+	CLEANUP(named_done) struct named fresh;
+	struct err e = { 0 };
+
+	(void)state;
+	make("twice", NULL);
+	named_init(&stale);
+	named_init(&fresh);
+	assert_int_equal(named_open(environment, "twice", &stale, &e), 0);
+	assert_int_equal(named_open(environment, "twice", &fresh, &e), 0);
+	assert_int_equal(named_lock(&fresh, &e), 0);
+	assert_int_equal(named_replace_disk(&fresh, layers, &e), 0);
+	named_unlock(&fresh);
+
+	assert_int_equal(stale.disk_number, 0);
+	assert_int_equal(named_lock(&stale, &e), 0);
+	assert_int_equal(stale.disk_number, 1);
+	assert_string_equal(stale.layers[0], "0123");
+	named_sweep_disks(&stale);
+	assert_int_equal(faccessat(stale.dir_fd, "disk.1", F_OK, 0), 0);
+	named_unlock(&stale);
+	take_away("twice");
+}
+
+/* As `extend` does beside `restore`: neither undoes what the other has written. */
+static void changes_of_the_record_do_not_undo_each_other(void **state)
+{
+	char *layers[] = { (char *)"0123", NULL };
+	CLEANUP(named_done) struct named extended;
+	CLEANUP(named_done) struct named restored;
+	struct err e = { 0 };
+
+	(void)state;
+	make("both", NULL);
+	named_init(&extended);
+	named_init(&restored);
+	assert_int_equal(named_open(environment, "both", &extended, &e), 0);
+	assert_int_equal(named_open(environment, "both", &restored, &e), 0);
+	assert_int_equal(named_lock(&restored, &e), 0);
+	assert_int_equal(named_begin_change(&extended, &e), 0);
+	extended.expires_s = 4102444800;
+	assert_int_equal(named_save(&extended, &e), 0);
+	named_end_change(&extended);
+	assert_int_equal(named_replace_disk(&restored, layers, &e), 0);
+	assert_int_equal(restored.expires_s, 4102444800);
+	assert_int_equal(named_begin_change(&extended, &e), 0);
+	assert_int_equal(extended.disk_number, 1);
+	named_end_change(&extended);
+	named_unlock(&restored);
+	take_away("both");
+}
+
 static void others_are_not_there_in_the_words_for_what_does_not_exist(void **state)
 {
 	struct err foreign = { 0 }, missing = { 0 }, e = { 0 };
@@ -158,6 +213,8 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_read_before_the_lock_is_read_again),
+		cmocka_unit_test(changes_of_the_record_do_not_undo_each_other),
 		cmocka_unit_test(others_are_not_there_in_the_words_for_what_does_not_exist),
 		cmocka_unit_test(one_whose_record_is_lost_is_the_administrators),
 		cmocka_unit_test(another_that_takes_the_name_after_the_check_is_not_there),
