@@ -939,6 +939,7 @@ int lifecycle_gc(char *const *environ_list, unsigned flags, struct lifecycle_gar
 		return -1;
 	if (flags & LIFECYCLE_DRY)
 		return 0;
+	cgroup_sweep();
 	if (named_sweep_trash(environ_list, &ret->leftovers, e) < 0 ||
 	    checkpoint_sweep(environ_list, &ret->leftovers, e) < 0 ||
 	    layerstore_collect(environ_list, &ret->layers, e) < 0)

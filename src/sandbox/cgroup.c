@@ -20,6 +20,7 @@
 #include "sandbox/blockdev.h"
 #include "sandbox/rlimits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -47,6 +48,7 @@
 #define FREEZE_TRIES 4000u
 #define FREEZE_PAUSE_NS 500000l
 #define THAW_TRIES 100u
+#define SWEEP_AGE_S 2
 
 static const struct {
 	const char *v1, *v2;
@@ -483,6 +485,56 @@ static void try_v2_controllers(int parent_fd, unsigned wants)
 			(void)!enable_v2_controllers(parent_fd, 1u << i, &ignored);
 }
 
+/*
+ * The maker's pid is in the name. A maker in another pid namespace looks dead from here, so a group
+ * that is young is left alone: it may be about to be joined. One with processes cannot be removed.
+ */
+static void sweep_group(int parent_fd, const char *name)
+{
+	struct stat st;
+	pid_t pid;
+
+	if (strncmp(name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+		return;
+	pid = (pid_t)strtol(name + sizeof(NAME_PREFIX) - 1, NULL, 10);
+	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
+		return;
+	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_ctime + SWEEP_AGE_S < time(NULL))
+		(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+static void sweep_parents(const struct cgroup *c)
+{
+	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+		int fd = c->parent_fd[i] < 0
+				 ? -1
+				 : openat(c->parent_fd[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+		const struct dirent *entry;
+
+		while (dir && (entry = readdir(dir)))
+			sweep_group(c->parent_fd[i], entry->d_name);
+		if (dir)
+			(void)closedir(dir);
+		else
+			cleanup_closep(&fd);
+	}
+}
+
+void cgroup_sweep(void)
+{
+	const struct policy none = { 0 };
+	const char *why;
+	struct cgroup c;
+	struct err ignored;
+
+	if (cgroup_plan(&none, CGROUP_WANTS_ALL, &c, &why, &ignored) < 0)
+		return;
+	sweep_parents(&c);
+	cgroup_release(&c);
+}
+
 int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 {
 	if (c->kind == CGROUP_V2 &&
@@ -492,6 +544,7 @@ int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 	}
 	if (c->kind == CGROUP_V2)
 		try_v2_controllers(c->parent_fd[0], c->wants);
+	sweep_parents(c);
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		if (c->parent_fd[i] < 0 || make_group(c, i, e) == 0)
 			continue;

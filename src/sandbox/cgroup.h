@@ -74,6 +74,12 @@ bool cgroup_remove_path(const char *path); /* false: it still has processes */
 /* Before that: ends what is left in a group whose owner died, frozen or not. */
 void cgroup_end_path(const char *path);
 
+/*
+ * Removes the empty groups, beside those that this caller would make, whose makers are dead:
+ * cgroup_make() does so where it makes one.
+ */
+void cgroup_sweep(void);
+
 /* Makes the groups and sets the limits. On failure nothing is left. */
 ERR_CHECKED int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e);
 

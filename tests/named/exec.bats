@@ -7,18 +7,6 @@ prepare_file() {
 	started e --mount "$PROBE:/probe:ro" && started b --image bb
 }
 
-# The client itself as a job of this shell, so that it can be killed: its pid in CLIENT.
-client() {
-	case ${AS:-root} in
-	user | subuser)
-		setpriv --reuid "$CALLER_ID" --regid "$CALLER_ID" --clear-groups \
-			env HOME="$SHARED/home" AGENTKERNEL_HOME="$STATE" "$AK" "$@" 3>&- &
-		;;
-	*) env HOME="$SHARED/home" AGENTKERNEL_HOME="$STATE" "$AK" "$@" 3>&- & ;;
-	esac
-	CLIENT=$!
-}
-
 runs_inside() {
 	ak exec -T e sh -c 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" " "' | grep -q -- "$1"
 }

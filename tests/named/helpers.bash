@@ -94,6 +94,18 @@ ak() {
 	as "$AK" "$@" 3>&-
 }
 
+# The client itself as a job of this shell, so that it can be killed: its pid in CLIENT.
+client() {
+	case ${AS:-root} in
+	user | subuser)
+		setpriv --reuid "$CALLER_ID" --regid "$CALLER_ID" --clear-groups \
+			env HOME="$SHARED/home" AGENTKERNEL_HOME="$STATE" "$AK" "$@" 3>&- &
+		;;
+	*) env HOME="$SHARED/home" AGENTKERNEL_HOME="$STATE" "$AK" "$@" 3>&- & ;;
+	esac
+	CLIENT=$!
+}
+
 # A new sandbox that runs: started NAME [create's options]
 started() {
 	ak create "$@" && ak start "$1"
