@@ -124,6 +124,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	*ret_status = 0;
 	if (cli_print(&out, e) < 0)
 		return -1;
+	lifecycle_sweep_expired(context->environ_list, &list);
 	if (hidden && !flags.is_all && !flags.is_json && !flags.is_quiet)
 		cli_say("%u more do not run (--all shows them)", hidden);
 	return 0;

@@ -106,6 +106,7 @@ int errandsandbox_list(struct errand *w, struct json *j, struct err *e)
 		    (!errand_flag(w, "running") || list.entries[i].state == NAMED_RUNNING))
 			sandboxview_add_object(j, &list.entries[i]);
 	json_close_array(j);
+	lifecycle_sweep_expired(w->environ_list, &list);
 	return 0;
 }
 

@@ -16,7 +16,9 @@ void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *o
 	}
 	buf_add_text(out, named_state_word(entry->state));
 	if (entry->state == NAMED_STOPPED && entry->reason)
-		buf_addf(out, " (%s)", entry->reason);
+		buf_addf(out, " (%s)", entry->is_expired ? "expired" : entry->reason);
+	else if (entry->is_expired)
+		buf_add_text(out, " (expired)");
 }
 
 void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES])
@@ -41,7 +43,10 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 	json_add_text(j, "name", n->name);
 	json_add_text(j, "id", n->id);
 	json_add_text(j, "state", entry->trouble[0] ? "damaged" : named_state_word(entry->state));
-	json_add_text(j, "reason", entry->trouble[0] ? entry->trouble : entry->reason);
+	json_add_text(j, "reason",
+		      entry->trouble[0]   ? entry->trouble
+		      : entry->is_expired ? "expired"
+					  : entry->reason);
 	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
 		json_add_number(j, "pid", (int64_t)entry->run.init_pid);
 	else

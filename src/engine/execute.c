@@ -18,6 +18,7 @@
 #include "engine/audit.h"
 #include "engine/claim.h"
 #include "engine/control.h"
+#include "engine/lifecycle.h"
 #include "engine/named.h"
 #include "engine/supervise.h"
 #include "policy/account.h"
@@ -94,9 +95,17 @@ static int open_sandbox(struct execution *x, struct err *e)
 {
 	const struct execute_options *o = x->options;
 
-	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0 ||
-	    control_connect(x->named.dir_fd, o->name, &x->control_fd, e) < 0 ||
-	    named_load_policy(&x->named, &x->policy, e) < 0 ||
+	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0)
+		return -1;
+	if (control_connect(x->named.dir_fd, o->name, &x->control_fd, e) < 0) {
+		struct err why = *e;
+
+		if (e->code == ERR_NOT_FOUND &&
+		    lifecycle_check_expiry(o->caller->environ_list, &x->named, e) == 0)
+			*e = why;
+		return -1;
+	}
+	if (named_load_policy(&x->named, &x->policy, e) < 0 ||
 	    named_load_run(&x->named, &x->run, e) < 0)
 		return -1;
 	return open_reports(x, e);

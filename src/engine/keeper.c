@@ -5,7 +5,9 @@
  * given, builds the sandbox and says so through a pipe. From then on it is one poll loop over
  * init's events, the control socket and its clients, the gate's sockets and the deadlines. A client
  * is a connection; what it started attached lives no longer than it does (keptrequest answers it).
- * Everything that can wait is init's to do: no request makes this process wait for another.
+ * Everything that can wait is init's to do: no request makes this process wait for another. A
+ * command that comes while the sandbox is copied is kept until it goes on. The end, whatever its
+ * reason, is take_back(): it thaws what is frozen and waits for nothing without a limit.
  *
  * Hostile input: what init says, should it ever be taken over from inside: sizes and ids are
  * checked.
@@ -47,6 +49,7 @@
 
 #define STOP_LOOK_MS 20 /* how often it is looked whether all processes have gone */
 #define CPU_INTERVAL_MS 200
+#define DIRECTORY_LOOK_MS 2000u
 #define EXIT_FAILED 125
 
 /* ---- clients ---- */
@@ -60,6 +63,7 @@ static void drop_client(struct kept *k, unsigned index)
 
 	k->clients[index] = k->clients[--k->client_count];
 	(void)close(gone.fd);
+	frame_done(&gone.held);
 	if (gone.is_freezing)
 		(void)!kept_thaw(k, &ignored);
 	if (!t || !tasktable_is_alive(t))
@@ -73,6 +77,15 @@ static void drop_client(struct kept *k, unsigned index)
 	kept_signal(k, gone.task_id, SIGHUP, true);
 	kept_signal(k, gone.task_id, SIGCONT, true);
 	t->kill_at_ms = clock_now_ms() + KEEPER_LOST_GRACE_MS;
+}
+
+static void answer(struct kept *k, struct kept_client *client, struct frame *f)
+{
+	struct err e = { 0 };
+
+	if (keptrequest_answer(k, client, f, &e) < 0)
+		control_fail(client->fd, &e);
+	frame_done(f);
 }
 
 /* False: it is to be dropped. */
@@ -94,10 +107,37 @@ static bool on_client(struct kept *k, struct kept_client *client)
 		}
 		return false;
 	}
-	if (keptrequest_answer(k, client, &f, &e) < 0)
-		control_fail(client->fd, &e);
-	frame_done(&f);
+	if (keptrequest_must_wait(k, f.kind) && !client->held.kind) {
+		client->held = f;
+		client->held_until_ms = clock_now_ms() + KEEPER_COPY_WAIT_MS;
+		return true;
+	}
+	answer(k, client, &f);
 	return true;
+}
+
+/* Those that were kept while the sandbox was copied. */
+static void check_held(struct kept *k, uint64_t now_ms)
+{
+	for (unsigned i = 0; i < k->client_count; i++) {
+		struct kept_client *client = &k->clients[i];
+		struct frame f = client->held;
+		struct err e = { 0 };
+
+		if (!f.kind)
+			continue;
+		if (!keptrequest_must_wait(k, f.kind)) {
+			client->held = (struct frame){ 0 };
+			answer(k, client, &f);
+		} else if (now_ms >= client->held_until_ms) {
+			client->held = (struct frame){ 0 };
+			frame_done(&f);
+			(void)err_set(&e, ERR_BUSY,
+				      "sandbox '%s' is still being copied: try again later",
+				      k->options.named->name);
+			control_fail(client->fd, &e);
+		}
+	}
 }
 
 static void on_connection(struct kept *k)
@@ -271,7 +311,10 @@ static int wait_ms(const struct kept *k)
 	for (unsigned i = 0; i < k->tasks.count; i++)
 		if (k->tasks.rows[i].kill_at_ms)
 			wait = shorter(wait, until(k->tasks.rows[i].kill_at_ms, now_ms));
-	return wait;
+	for (unsigned i = 0; i < k->client_count; i++)
+		if (k->clients[i].held.kind)
+			wait = shorter(wait, until(k->clients[i].held_until_ms, now_ms));
+	return shorter(wait, until(k->look_at_ms, now_ms));
 }
 
 static void check_cpu(struct kept *k)
@@ -304,6 +347,16 @@ static void check_stop(struct kept *k)
 		kept_end(k, NULL);
 }
 
+/* Nobody could stop, find or start one whose directory was deleted: it would run for ever. */
+static void check_directory(struct kept *k, uint64_t now_ms)
+{
+	if (now_ms < k->look_at_ms)
+		return;
+	k->look_at_ms = now_ms + DIRECTORY_LOOK_MS;
+	if (!named_is_there(k->options.named))
+		kept_end(k, "its directory is gone");
+}
+
 static void check_time(struct kept *k)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -321,6 +374,8 @@ static void check_time(struct kept *k)
 	}
 	check_cpu(k);
 	check_stop(k);
+	check_directory(k, now_ms);
+	check_held(k, now_ms);
 }
 
 /* ---- the loop ---- */

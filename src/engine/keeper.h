@@ -22,6 +22,7 @@ struct keeper_options {
 
 #define KEEPER_CLIENTS_MAX 512u
 #define KEEPER_LOST_GRACE_MS 2000u /* an attached command whose client is gone: SIGHUP, SIGKILL */
+#define KEEPER_COPY_WAIT_MS 60000u /* of a command, for a checkpoint or fork to be copied */
 #define KEEPER_STOP_DEFAULT_MS 5000u
 #define KEEPER_STOP_MAX_MS (3600u * 1000)
 

@@ -8,6 +8,7 @@
  */
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/frame.h"
 #include "engine/keeper.h"
 #include "engine/named.h"
 #include "engine/rootplan.h"
@@ -26,6 +27,8 @@ struct kept_client {
 	bool is_waiting_for_usage;
 	uint32_t awaited_request; /* a pause or freeze that is not answered yet; 0: none */
 	unsigned notice_count;    /* that there were before it connected, or that it knows */
+	struct frame held;        /* a request that waits for a copy to end; its kind 0: none */
+	uint64_t held_until_ms;
 };
 
 struct kept {
@@ -48,7 +51,8 @@ struct kept {
 	bool is_still;           /* frozen, and nothing moves any more */
 	bool is_paused, is_stopping, is_over, is_expired;
 	uint64_t stop_at_ms;
-	char *reason; /* why it ended; NULL: it was asked to */
+	uint64_t look_at_ms; /* when it is looked next whether its directory is still there */
+	char *reason;        /* why it ended; NULL: it was asked to */
 };
 
 /* What `list` and `info` show; a failure to write it is theirs to live with. */

@@ -416,6 +416,12 @@ static int say_ok_after(const struct kept_client *client, int r)
 	return r;
 }
 
+bool keptrequest_must_wait(const struct kept *k, uint32_t kind)
+{
+	return (kind == CONTROL_EXEC || kind == CONTROL_ATTACH) && k->freeze_count > 0 &&
+	       !k->is_paused && !k->is_stopping && !k->is_over;
+}
+
 int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame *f, struct err *e)
 {
 	switch (f->kind) {

@@ -8,6 +8,9 @@
  */
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct frame;
 struct kept;
 struct kept_client;
@@ -15,6 +18,12 @@ struct order_frozen;
 struct order_usage;
 
 /* On failure the client is told by the caller. */
+/*
+ * True for a command while the sandbox is copied: the copy is soon made, and the supervisor keeps
+ * the request until then. A pause is refused at once, it may last.
+ */
+bool keptrequest_must_wait(const struct kept *k, uint32_t kind);
+
 ERR_CHECKED int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame *f,
 				   struct err *e);
 

@@ -346,12 +346,23 @@ int lifecycle_start_locked(char *const *environ_list, struct named *n, struct er
 	return noted(start_and_init(environ_list, n, e), environ_list, AUDITLINE_START, n->name, e);
 }
 
-static int check_expiry(const struct named *n, struct err *e)
+static bool is_expired(const struct named *n)
 {
-	if (n->expires_s && (uint64_t)time(NULL) >= n->expires_s)
-		return err_set(e, ERR_NOT_FOUND,
-			       "sandbox '%s' has expired (--ttl) and will be removed", n->name);
-	return 0;
+	return n->expires_s && (uint64_t)time(NULL) >= n->expires_s;
+}
+
+/* Its supervisor, and whoever has the lock, removes it; a lock that another has says who that is.
+ */
+int lifecycle_check_expiry(char *const *environ_list, struct named *n, struct err *e)
+{
+	struct err ignored;
+
+	if (!is_expired(n))
+		return 0;
+	if (n->has_lock || named_lock(n, &ignored) == 0)
+		lifecycle_remove_expired(environ_list, n);
+	return err_set(e, ERR_NOT_FOUND, "sandbox '%s' has expired (--ttl) and is removed",
+		       n->name);
 }
 
 /* Whoever has the lock may be starting it: then it is no use to wait. */
@@ -377,7 +388,7 @@ static int start(char *const *environ_list, const char *name, struct err *e)
 	if (named_open(environ_list, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
 		return -1;
 	/* with the lock, what was true before may not be any more */
-	if (check_expiry(&n, e) < 0 || check_move(&n, ACT_START, e) < 0)
+	if (lifecycle_check_expiry(environ_list, &n, e) < 0 || check_move(&n, ACT_START, e) < 0)
 		return -1;
 	return start_and_init(environ_list, &n, e);
 }
@@ -521,8 +532,8 @@ static int restart(char *const *environ_list, const char *name, uint64_t timeout
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || check_expiry(&n, e) < 0 ||
-	    lock_to_restart(&n, timeout_ms, e) < 0 || check_expiry(&n, e) < 0)
+	if (named_open(environ_list, name, &n, e) < 0 || lock_to_restart(&n, timeout_ms, e) < 0 ||
+	    lifecycle_check_expiry(environ_list, &n, e) < 0)
 		return -1;
 	return start_and_init(environ_list, &n, e);
 }
@@ -554,7 +565,8 @@ static int remove_locked(char *const *environ_list, struct named *n, struct err 
 	int r;
 
 	(void)clean_up(n);
-	(void)!named_begin_change(n, e); /* a record that cannot be read is no reason to stay */
+	if (n->change_fd < 0) /* a record that cannot be read is no reason to stay */
+		(void)!named_begin_change(n, e);
 	r = named_trash(environ_list, n, e);
 	named_end_change(n);
 	if (r < 0)
@@ -639,6 +651,11 @@ void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 	struct err e = { 0 };
 	int r;
 
+	/* it may have been extended since it was looked at */
+	if (named_begin_change(n, &e) == 0 && !is_expired(n)) {
+		named_end_change(n);
+		return;
+	}
 	named_set_identity(&who, n->id, n->owner);
 	r = remove_locked(environ_list, n, &e);
 	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, n->name, "expired",
@@ -803,6 +820,7 @@ static bool look(char *const *environ_list, const char *name, struct lifecycle_e
 		return true;
 	}
 	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
+	entry->is_expired = is_expired(&entry->named);
 	cleanup_closep(&entry->named.dir_fd);
 	return true;
 }
@@ -878,18 +896,38 @@ static int bury(char *const *environ_list, const char *name, struct err *e)
 	return named_save_run(&n, &run, e);
 }
 
+/* One that runs is its supervisor's to end; that takes a moment. */
+static int remove_expired(char *const *environ_list, const char *name, unsigned wait_ms,
+			  struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || named_lock_within(&n, wait_ms, e) < 0)
+		return e->code == ERR_NOT_FOUND ? 0 : -1;
+	lifecycle_remove_expired(environ_list, &n);
+	return 0;
+}
+
+void lifecycle_sweep_expired(char *const *environ_list, const struct lifecycle_list *l)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->entries[i].is_expired && !l->entries[i].trouble[0])
+			(void)!remove_expired(environ_list, l->entries[i].named.name, 0, &ignored);
+}
+
 static int collect(char *const *environ_list, const struct lifecycle_entry *entry, unsigned flags,
 		   struct lifecycle_garbage *g, struct err *e)
 {
-	bool is_expired = entry->named.expires_s && (uint64_t)time(NULL) >= entry->named.expires_s;
-
 	if (entry->trouble[0])
 		return 0; /* for people to judge: remove -f */
-	if (is_expired) {
+	if (entry->is_expired) {
 		g->expired++;
-		return flags & LIFECYCLE_DRY ? 0
-					     : lifecycle_remove(environ_list, entry->named.name,
-								LIFECYCLE_FORCE, e);
+		return flags & LIFECYCLE_DRY
+			       ? 0
+			       : remove_expired(environ_list, entry->named.name, LOCK_WAIT_MS, e);
 	}
 	if (!is_dead(entry))
 		return 0;

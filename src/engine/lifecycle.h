@@ -58,6 +58,11 @@ ERR_CHECKED int lifecycle_remove(char *const *environ_list, const char *name, un
 
 /* By its own supervisor, when its time is over: it is open and locked. */
 void lifecycle_remove_expired(char *const *environ_list, struct named *n);
+/*
+ * For who finds that it does not run: ERR_NOT_FOUND in words where its time is over, and it is
+ * removed. 0 otherwise.
+ */
+ERR_CHECKED int lifecycle_check_expiry(char *const *environ_list, struct named *n, struct err *e);
 
 /* It is removed so much later than it would be, or so long from now if it would never be. */
 ERR_CHECKED int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
@@ -80,6 +85,7 @@ struct lifecycle_entry {
 	struct named_run run;
 	enum named_state state;
 	const char *reason;                  /* why it is stopped; may be NULL */
+	bool is_expired;                     /* its time is over: whoever next can removes it */
 	char trouble[ERR_MESSAGE_MAX_BYTES]; /* its record cannot be read: why; "" otherwise */
 };
 
@@ -89,6 +95,8 @@ struct lifecycle_list {
 };
 ERR_CHECKED int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret,
 			       struct err *e);
+/* Those of the list whose time is over and that nobody runs; what cannot be removed now stays. */
+void lifecycle_sweep_expired(char *const *environ_list, const struct lifecycle_list *l);
 ERR_CHECKED int lifecycle_info(char *const *environ_list, const char *name,
 			       struct lifecycle_entry *ret, struct err *e);
 void lifecycle_list_done(struct lifecycle_list *l);

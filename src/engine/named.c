@@ -2,9 +2,12 @@
  * named - a sandbox with a name, as it lies on disk; see named.h.
  *
  * Theory of operation. Files are written under another name and renamed, so a reader sees the old
- * or the new one. The lock is one byte of the file `lock`, locked with an open-file-description
- * lock: it is inherited by the supervisor's process, goes away with the last process that has it,
- * and can be looked at without being taken.
+ * or the new one (the end of a run is added to its file where the disk has no room for another).
+ * The lock is one byte of the file `lock`, locked with an open-file-description lock: it is
+ * inherited by the supervisor's process, goes away with the last process that has it, and can be
+ * looked at without being taken. Who writes the record or the policy has the directory itself
+ * locked (flock) for that moment, also while a supervisor has the lock. Either lock reads the
+ * record again: what was read before is a hint.
  *
  * For whom the process works is one setting of the whole process, not a parameter: a process
  * carries out one call, and what is opened by name anywhere in it must be the caller's.
@@ -245,6 +248,11 @@ static int swap_files(int dir_fd, const char *temporary, const char *name)
 	return 0;
 }
 
+static bool is_full(int sys)
+{
+	return sys == ENOSPC || sys == EDQUOT;
+}
+
 enum replace_flags {
 	REPLACE_BY_SWAP = 1 << 0,
 };
@@ -293,13 +301,49 @@ int named_save_policy(const struct named *n, const struct policy *p, struct err 
 	return replace_file(n->dir_fd, POLICY_FILE, &bytes, 0, e);
 }
 
+/* Rows at the end of the file count more than those before. Half a row would spoil all. */
+static int append_rows(const struct named *n, const char *rows, size_t len, struct err *e)
+{
+	cleanup_fd int fd = openat(n->dir_fd, RUN_FILE, O_WRONLY | O_APPEND | O_CLOEXEC);
+	struct stat before;
+	int failed;
+
+	if (fd < 0 || fstat(fd, &before) < 0)
+		return err_sys(e, errno, "write '%s'", RUN_FILE);
+	failed = file_write_all(fd, rows, len);
+	if (failed < 0) {
+		(void)!ftruncate(fd, before.st_size);
+		return err_sys(e, -failed, "write '%s'", RUN_FILE);
+	}
+	return 0;
+}
+
+/* On a full disk: a few bytes more fit into the block that the file has. */
+static int add_end(const struct named *n, const struct named_run *r, struct err *e)
+{
+	static const char no_processes[] = "supervisor=0\0init=0"; /* and the NUL after it */
+	cleanup_buf struct buf rows;
+
+	buf_init(&rows, NAMED_RECORD_MAX_BYTES);
+	buf_addf(&rows, "state=%" PRIu64, r->state);
+	buf_add(&rows, "", 1);
+	buf_addf(&rows, "ended=%" PRIu64, r->ended_s);
+	buf_add(&rows, "", 1);
+	buf_add(&rows, no_processes, sizeof(no_processes));
+	buf_addf(&rows, "%s%s", r->reason ? "reason=" : "", r->reason ? r->reason : "");
+	buf_add(&rows, "", r->reason ? 1 : 0);
+	return append_rows(n, rows.bytes, rows.len, e);
+}
+
 int named_save_run(const struct named *n, const struct named_run *r, struct err *e)
 {
 	cleanup_buf struct buf bytes;
 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, r, &bytes);
-	return replace_file(n->dir_fd, RUN_FILE, &bytes, REPLACE_BY_SWAP, e);
+	if (replace_file(n->dir_fd, RUN_FILE, &bytes, REPLACE_BY_SWAP, e) == 0)
+		return 0;
+	return is_full(e->sys) && r->state == NAMED_STOPPED ? add_end(n, r, e) : -1;
 }
 
 int named_save_notices(const struct named *n, const struct buf *texts, struct err *e)
@@ -327,22 +371,12 @@ int named_add_processes(const struct named *n, const struct named_run *r, struct
 		.switches_ids = r->switches_ids,
 	};
 	cleanup_buf struct buf bytes;
-	cleanup_fd int fd = openat(n->dir_fd, RUN_FILE, O_WRONLY | O_APPEND | O_CLOEXEC);
-	struct stat before;
 	size_t heading;
-	int failed;
 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, &added, &bytes);
 	heading = strlen(bytes.bytes) + 1; /* which the file has */
-	if (fd < 0 || fstat(fd, &before) < 0)
-		return err_sys(e, errno, "write '%s'", RUN_FILE);
-	failed = file_write_all(fd, bytes.bytes + heading, bytes.len - heading);
-	if (failed < 0) {
-		(void)!ftruncate(fd, before.st_size); /* half a row would spoil the others */
-		return err_sys(e, -failed, "write '%s'", RUN_FILE);
-	}
-	return 0;
+	return append_rows(n, bytes.bytes + heading, bytes.len - heading, e);
 }
 
 int named_keep_rules(const struct named *n, const struct egress *rules, struct err *e)
@@ -521,7 +555,7 @@ int named_open_damaged(char *const *environ_list, const char *name, struct named
 }
 
 /* Under its name, and not in the trash since we have opened it? If it cannot be seen, it is. */
-static bool is_there(const struct named *n)
+bool named_is_there(const struct named *n)
 {
 	char path[sizeof("../") + NAMED_NAME_MAX_BYTES];
 	struct stat own, named;
@@ -572,7 +606,7 @@ int named_open_any(char *const *environ_list, const char *name, struct named *re
 	if (read_record(n.dir_fd, name, &n, e) < 0) {
 		size_t len = strlen(e->msg);
 
-		if (!is_there(&n))
+		if (!named_is_there(&n))
 			return say_gone(&n, e);
 		if (e->sys != 0 && e->sys != ENOENT && e->sys != EFBIG)
 			return -1; /* not the record's fault: no reason to remove anything */
@@ -593,7 +627,7 @@ int named_read_again(struct named *n, struct err *e)
 	named_init(&fresh);
 	if (read_record(n->dir_fd, n->name, &fresh, e) < 0) {
 		named_done(&fresh);
-		return is_there(n) ? -1 : say_gone(n, e);
+		return named_is_there(n) ? -1 : say_gone(n, e);
 	}
 	memcpy(fresh.name, n->name, sizeof(fresh.name));
 	fresh.dir_fd = n->dir_fd;
@@ -614,7 +648,7 @@ int named_begin_change(struct named *n, struct err *e)
 	assert(n->change_fd < 0);
 	if (fd < 0 || flock(fd, LOCK_EX) < 0)
 		r = err_sys(e, errno, "wait for others that change sandbox '%s'", n->name);
-	else if (!is_there(n))
+	else if (!named_is_there(n))
 		r = say_gone(n, e);
 	n->change_fd = fd;
 	if (r == 0 && !n->is_damaged)
@@ -710,7 +744,7 @@ int named_lock_within(struct named *n, unsigned wait_ms, struct err *e)
 		(void)nanosleep(&pause, NULL);
 	}
 	/* one that was removed while we waited is not locked but gone */
-	if (is_there(n) ? !n->is_damaged && named_read_again(n, e) < 0 : say_gone(n, e) < 0) {
+	if (named_is_there(n) ? !n->is_damaged && named_read_again(n, e) < 0 : say_gone(n, e) < 0) {
 		named_unlock(n);
 		return -1;
 	}
@@ -921,12 +955,6 @@ int named_create(char *const *environ_list, struct named *n, const struct policy
 	return -1;
 }
 
-/* Then not even a directory entry can be had, and what is removed goes where it lies. */
-static bool is_full(int sys)
-{
-	return sys == ENOSPC || sys == EDQUOT;
-}
-
 int named_trash(char *const *environ_list, const struct named *n, struct err *e)
 {
 	cleanup_fd int all_fd = -1, trash_fd = -1;
@@ -936,7 +964,7 @@ int named_trash(char *const *environ_list, const struct named *n, struct err *e)
 	if (all_fd < 0)
 		return 0;
 	if (open_subdir(all_fd, TRASH_DIR, &trash_fd, e) < 0) {
-		if (is_full(e->sys))
+		if (is_full(e->sys)) /* not even for a directory entry: it goes where it lies */
 			return owner_sweep(all_fd, n->name, e);
 		return -1;
 	}

@@ -172,6 +172,8 @@ ERR_CHECKED int named_lock(struct named *n, struct err *e);
 /* The same, but waits for the other to finish, so long at most. */
 ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);
 void named_unlock(struct named *n); /* may run twice */
+/* False: it was removed, or its directory deleted, since it was opened. */
+bool named_is_there(const struct named *n);
 /* By anyone, us included. Where nobody can tell, somebody has it: nothing is removed then. */
 bool named_is_locked(const struct named *n);
 

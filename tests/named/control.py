@@ -115,10 +115,10 @@ def idle(path, count):
 
 
 def freeze(path):
-    """Freezes, and dies."""
+    """Freezes for so many seconds (0.2), and dies."""
     s = connect(path)
     print(send(s, frame(FREEZE)), flush=True)
-    time.sleep(0.2)
+    time.sleep(float(sys.argv[3]) if len(sys.argv) > 3 else 0.2)
 
 
 def unread(path):

@@ -254,9 +254,10 @@ assert o["policy"]["profile"] == "moderate", o'
 # bats test_tags=once
 @test "one that has expired does not start, and gc removes it" {
 	ak create late --ttl 1s
+	ak create late-2 --ttl 1s
 	sleep 2.1
-	run ak start late
-	fails_with 125 "sandbox 'late' has expired (--ttl)"
+	run ak start late-2
+	fails_with 125 "sandbox 'late-2' has expired (--ttl)"
 	run ak gc --dry-run
 	[[ "${lines[0]}" == *": "[1-9]* ]]
 	[ -e "$STATE/sandboxes/late" ]
