@@ -49,6 +49,7 @@
 #define FREEZE_PAUSE_NS 500000l
 #define THAW_TRIES 100u
 #define SWEEP_AGE_S 2
+#define SWEEP_AT_START_MAX 256u
 
 static const struct {
 	const char *v1, *v2;
@@ -504,7 +505,8 @@ static void sweep_group(int parent_fd, const char *name)
 		(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-static void sweep_parents(const struct cgroup *c)
+/* `most` names of each directory: where there are thousands of groups no start goes through all. */
+static void sweep_parents(const struct cgroup *c, unsigned most)
 {
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		int fd = c->parent_fd[i] < 0
@@ -512,8 +514,9 @@ static void sweep_parents(const struct cgroup *c)
 				 : openat(c->parent_fd[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 		const struct dirent *entry;
+		unsigned count = 0;
 
-		while (dir && (entry = readdir(dir)))
+		while (dir && count++ < most && (entry = readdir(dir)))
 			sweep_group(c->parent_fd[i], entry->d_name);
 		if (dir)
 			(void)closedir(dir);
@@ -531,7 +534,7 @@ void cgroup_sweep(void)
 
 	if (cgroup_plan(&none, CGROUP_WANTS_ALL, &c, &why, &ignored) < 0)
 		return;
-	sweep_parents(&c);
+	sweep_parents(&c, UINT_MAX);
 	cgroup_release(&c);
 }
 
@@ -544,7 +547,7 @@ int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 	}
 	if (c->kind == CGROUP_V2)
 		try_v2_controllers(c->parent_fd[0], c->wants);
-	sweep_parents(c);
+	sweep_parents(c, SWEEP_AT_START_MAX);
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		if (c->parent_fd[i] < 0 || make_group(c, i, e) == 0)
 			continue;
