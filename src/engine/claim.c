@@ -75,6 +75,7 @@ int claim_parse_key(const char *key, size_t len, struct policy *ret, const char 
 /* A state directory's path may be longer than a socket's: it is named through a descriptor. */
 int claim_connect(char *const *environ_list, int *ret_fd, struct err *e)
 {
+	const struct timeval patience = { .tv_usec = CLAIM_ANSWER_MS * 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	cleanup_free char *path = NULL;
 	cleanup_fd int dir_fd = -1;
@@ -93,6 +94,8 @@ int claim_connect(char *const *environ_list, int *ret_fd, struct err *e)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_sys(e, errno, "create a socket");
+	/* counts for connect(), too: the queue of a daemon that hangs fills up */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
 			return err_set(e, ERR_NOT_FOUND,
@@ -122,8 +125,8 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 	    !claim_format_key(p, image, &key))
 		return false;
 	if (frame_send(fd, CLAIM_TAKE, key.bytes, key.len, NULL, 0) < 0 ||
-	    control_wait(fd, &answer, &ignored) < 0 || answer.len != sizeof(ret->answer) ||
-	    answer.fd_count != 2)
+	    control_wait(fd, CLAIM_ANSWER_MS, &answer, &ignored) < 0 ||
+	    answer.len != sizeof(ret->answer) || answer.fd_count != 2)
 		return false;
 	memcpy(&ret->answer, answer.bytes, sizeof(ret->answer));
 	ret->process_fd = take_fd(&answer.fds[0]);

@@ -22,7 +22,8 @@
 struct images;
 
 #define CLAIM_SOCKET "daemon.sock"
-#define CLAIM_COMMAND_ID 1u /* the only one it ever runs */
+#define CLAIM_COMMAND_ID 1u  /* the only one it ever runs */
+#define CLAIM_ANSWER_MS 100u /* until the daemon answers; then a sandbox is built as without it */
 #define CLAIM_KEY_MAX_BYTES (256u << 10)
 #define CLAIM_DENIALS_MAX_BYTES (64u << 10)
 

@@ -7,14 +7,20 @@
 #include "engine/control.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define BACKLOG 64
 
@@ -27,13 +33,21 @@ static void name_socket(int dir_fd, struct sockaddr_un *ret)
 
 int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 {
+	const struct timeval patience = { .tv_sec = CONTROL_CONNECT_MS / 1000 };
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 
 	if (fd < 0)
 		return err_sys(e, errno, "create a socket");
+	/* counts for connect(), too: the queue of one that hangs fills up */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	name_socket(dir_fd, &address);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == EAGAIN)
+			return err_set(e, ERR_TIMEOUT,
+				       "the supervisor of sandbox '%s' takes no connections: it is "
+				       "stopped or hangs ('agentkernel remove -f %s' ends it)",
+				       name, name);
 		if (errno == ENOENT || errno == ECONNREFUSED)
 			return err_set(
 				e, ERR_NOT_FOUND,
@@ -42,6 +56,24 @@ int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 		return err_sys(e, errno, "speak to the supervisor of sandbox '%s'", name);
 	}
 	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* By whom the connection leads to, not by a number in a file, which may be another's by now. */
+int control_kill(int dir_fd, const char *name, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	cleanup_fd int pid_fd = -1;
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+
+	if (control_connect(dir_fd, name, &fd, e) < 0)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return err_sys(e, errno, "find the supervisor of sandbox '%s'", name);
+	pid_fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	if (pid_fd < 0 || syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0) < 0)
+		return err_sys(e, errno, "end the supervisor of sandbox '%s'", name);
 	return 0;
 }
 
@@ -106,10 +138,49 @@ void control_answer(int socket_fd, const void *body, size_t len)
 	say(socket_fd, CONTROL_OK, body, len);
 }
 
-int control_wait(int socket_fd, struct frame *ret, struct err *e)
+/* The other end of a connection is whoever listens: the supervisor, the daemon. */
+static int say_silent(int socket_fd, unsigned timeout_ms, struct err *e)
 {
-	int r = frame_receive(socket_fd, FRAME_WAIT, ret);
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	char path[40], state[256] = "";
 
+	(void)getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer.pid);
+	(void)file_read_line(AT_FDCWD, path, state, sizeof(state));
+	if (strstr(state, ") T ") || strstr(state, ") t "))
+		return err_set(e, ERR_TIMEOUT,
+			       "the supervisor, process %d, is stopped ('kill -CONT %d' lets it go "
+			       "on; 'agentkernel remove -f' ends the sandbox)",
+			       (int)peer.pid, (int)peer.pid);
+	return err_set(e, ERR_TIMEOUT,
+		       "the supervisor, process %d, has not answered for %u s ('agentkernel remove "
+		       "-f' ends the sandbox)",
+		       (int)peer.pid, timeout_ms / 1000);
+}
+
+/* 1: there is something to read. */
+static int await(int socket_fd, unsigned timeout_ms)
+{
+	uint64_t end_ms = clock_now_ms() + timeout_ms;
+	struct pollfd polled = { .fd = socket_fd, .events = POLLIN };
+	uint64_t now_ms;
+	int r;
+
+	do {
+		now_ms = clock_now_ms();
+		r = poll(&polled, 1, now_ms < end_ms ? (int)(end_ms - now_ms) : 0);
+	} while (r < 0 && errno == EINTR);
+	return r;
+}
+
+int control_wait(int socket_fd, unsigned timeout_ms, struct frame *ret, struct err *e)
+{
+	int r = await(socket_fd, timeout_ms);
+
+	if (r == 0)
+		return say_silent(socket_fd, timeout_ms, e);
+	r = frame_receive(socket_fd, FRAME_WAIT, ret);
 	if (r == 0)
 		return err_set(e, ERR_SYSTEM, "the supervisor gave no answer");
 	if (r < 0)
@@ -131,9 +202,28 @@ int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len, stru
 {
 	int r = frame_send(socket_fd, kind, body, len, NULL, 0);
 
+	if (r == -EAGAIN)
+		return say_silent(socket_fd, CONTROL_CONNECT_MS, e);
 	if (r < 0 && r != -EPIPE) /* who does not listen any more may have said why */
 		return err_sys(e, -r, "ask the supervisor");
-	return control_wait(socket_fd, ret, e);
+	return control_wait(socket_fd,
+			    kind == CONTROL_PAUSE || kind == CONTROL_FREEZE ? CONTROL_STILL_MS
+									    : CONTROL_ANSWER_MS,
+			    ret, e);
+}
+
+int control_probe(int dir_fd, const char *name, struct err *e)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	cleanup_fd int fd = -1;
+	int r;
+
+	if (control_connect(dir_fd, name, &fd, e) < 0)
+		return -1;
+	r = frame_send(fd, CONTROL_INFO, NULL, 0, NULL, 0);
+	if (r < 0)
+		return err_sys(e, -r, "ask the supervisor");
+	return control_wait(fd, CONTROL_PROBE_MS, &answer, e);
 }
 
 int control_do(int socket_fd, uint32_t kind, const void *body, size_t len, struct err *e)

@@ -17,6 +17,10 @@
 #define CONTROL_SOCKET "control.sock"
 #define CONTROL_TEXT_MAX_BYTES 200 /* of a command line, for showing */
 #define CONTROL_TASKS_MAX 512u
+#define CONTROL_CONNECT_MS 5000u /* until a supervisor takes a connection or a message */
+#define CONTROL_ANSWER_MS 10000u /* until it answers: silence is an error, with words */
+#define CONTROL_STILL_MS 60000u  /* the same where it waits for processes to stand still */
+#define CONTROL_PROBE_MS 2000u   /* when somebody waits for us to give up */
 
 enum control_kind {
 	/* requests */
@@ -73,20 +77,29 @@ struct control_info {
 /* To the supervisor of the sandbox whose directory this is; ERR_NOT_FOUND when none runs. */
 ERR_CHECKED int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e);
 
+/* Ends a supervisor that does not answer, and its sandbox with it. */
+ERR_CHECKED int control_kill(int dir_fd, const char *name, struct err *e);
+
 /* The supervisor's side: a listening socket in the directory. */
 ERR_CHECKED int control_listen(int dir_fd, int *ret_fd, struct err *e);
 /* A client, checked; -1 when there is none or it is not to be listened to. */
 int control_accept(int listen_fd);
 
-/* Sends and waits for the answer. A CONTROL_FAILED becomes this call's failure. */
+/*
+ * Sends and waits for the answer. A CONTROL_FAILED becomes this call's failure, and so does
+ * silence: ERR_TIMEOUT, with the supervisor's process and what to do about it.
+ */
 ERR_CHECKED int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len,
 			    struct frame *ret, struct err *e);
 /* The same, where only success matters. */
 ERR_CHECKED int control_do(int socket_fd, uint32_t kind, const void *body, size_t len,
 			   struct err *e);
 
-/* Waits for an answer to what was sent before. */
-ERR_CHECKED int control_wait(int socket_fd, struct frame *ret, struct err *e);
+/* Waits for an answer to what was sent before, so long at most. */
+ERR_CHECKED int control_wait(int socket_fd, unsigned timeout_ms, struct frame *ret, struct err *e);
+
+/* Does the supervisor answer at all? By a connection of its own; CONTROL_PROBE_MS at most. */
+ERR_CHECKED int control_probe(int dir_fd, const char *name, struct err *e);
 
 void control_fail(int socket_fd, const struct err *e); /* the supervisor's "no" */
 void control_answer(int socket_fd, const void *body, size_t len);

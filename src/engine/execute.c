@@ -386,6 +386,16 @@ static int check_unheard(const struct execution *x, struct err *e)
 		       x->options->name);
 }
 
+/* The end is reported by init: a supervisor that has ended is no reason to give up on it. */
+static int probe(void *context, struct err *e)
+{
+	const struct execution *x = context;
+
+	if (control_probe(x->named.dir_fd, x->options->name, e) == 0 || e->code != ERR_TIMEOUT)
+		return 0;
+	return err_wrap(e, "sandbox '%s'", x->options->name);
+}
+
 static int wait_for_end(struct execution *x, struct supervise_outcome *ret, struct err *e)
 {
 	const struct supervise_options options = {
@@ -397,6 +407,10 @@ static int wait_for_end(struct execution *x, struct supervise_outcome *ret, stru
 		.signal_fd = x->signal_fd,
 		.other_fd = x->control_fd,
 		.on_other = on_control,
+		.probe = x->claim ? NULL : probe,
+		/* init ends the command in time; this is for an init that does not */
+		.timeout_ms =
+			x->options->timeout_ms ? x->options->timeout_ms + CONTROL_ANSWER_MS : 0,
 		.lifeline_fd = x->options->lifeline_fd,
 	};
 
@@ -641,7 +655,7 @@ static int start_detached(struct execution *x, uint32_t *ret_id, struct err *e)
 			 (x->options->argv ? 0 : ORDER_AWAITED);
 
 	if (prepare(x, e) < 0 || send_command(x, flags, e) < 0 ||
-	    control_wait(x->control_fd, &answer, e) < 0)
+	    control_wait(x->control_fd, CONTROL_ANSWER_MS, &answer, e) < 0)
 		return -1;
 	if (answer.len != sizeof(*ret_id))
 		return err_set(e, ERR_REMOTE, "the supervisor gave a strange answer");
@@ -678,7 +692,7 @@ static int ask_for_terminal(struct execution *x, uint32_t id, struct err *e)
 
 	if (r < 0)
 		return err_sys(e, -r, "ask the supervisor");
-	if (control_wait(x->control_fd, &answer, e) < 0)
+	if (control_wait(x->control_fd, CONTROL_ANSWER_MS, &answer, e) < 0)
 		return -1;
 	cleanup_closep(&x->reporting_fd);
 	return 0;

@@ -597,6 +597,9 @@ static int make_removable(struct named *n, bool is_forced, struct err *e)
 	if (load_state(n, &run, &state, &damage) < 0 || !(moves[ACT_STOP].from & 1u << state) ||
 	    stop_open(n, 0, &damage) == 0 || damage.code == ERR_NOT_FOUND)
 		return 0;
+	/* nobody answers: what is killed takes its sandbox with it, and the lock tells when */
+	if (damage.code == ERR_TIMEOUT && control_kill(n->dir_fd, n->name, e) == 0)
+		return 0;
 	*e = damage;
 	return -1;
 }

@@ -37,6 +37,7 @@ struct loop {
 	struct streams *streams;
 	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
 	uint64_t end_at_ms;   /* SIGTERM has come: all is ended then; 0: it has not */
+	uint64_t probe_at_ms; /* 0: never */
 	bool has_hung_up;     /* the caller's terminal is gone, and the command was told */
 	struct supervise_outcome outcome;
 	bool is_over;
@@ -97,6 +98,11 @@ static void stop_and_go_on(struct loop *l)
 	send_to_group(l, SIGCONT);
 }
 
+static bool should_end(int number)
+{
+	return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
 static void on_signal(struct loop *l)
 {
 	struct signalfd_siginfo info;
@@ -106,6 +112,8 @@ static void on_signal(struct loop *l)
 		if (info.ssi_signo == SIGTERM && l->options->ends_on_term)
 			l->end_at_ms =
 				l->end_at_ms ? clock_now_ms() : clock_now_ms() + SUPERVISE_TERM_MS;
+		if (l->options->probe && should_end((int)info.ssi_signo))
+			l->probe_at_ms = clock_now_ms() + SUPERVISE_PROBE_SIGNAL_MS;
 		if (info.ssi_signo == SIGTSTP)
 			stop_and_go_on(l);
 		else if (info.ssi_signo == SIGWINCH && l->streams->has_tty)
@@ -170,6 +178,8 @@ static int wait_ms(const struct loop *l)
 	longest = shorter(longest, names ? newnames_wait_ms(names) : -1);
 	if (l->end_at_ms)
 		longest = shorter(longest, l->end_at_ms > now ? (int)(l->end_at_ms - now) : 0);
+	if (l->probe_at_ms)
+		longest = shorter(longest, l->probe_at_ms > now ? (int)(l->probe_at_ms - now) : 0);
 
 	if (l->deadline_ms == 0)
 		return longest;
@@ -264,6 +274,11 @@ static int turn(struct loop *l, struct err *e)
 		send_signal(l, SIGKILL);
 		l->is_over = true;
 	}
+	if (l->probe_at_ms && clock_now_ms() >= l->probe_at_ms) {
+		l->probe_at_ms = 0;
+		if (l->options->probe(l->options->context, e) < 0)
+			return -1;
+	}
 	if (l->deadline_ms && clock_now_ms() >= l->deadline_ms)
 		on_deadline(l);
 	check_cpu(l);
@@ -276,6 +291,8 @@ int supervise_wait(const struct supervise_options *o, struct supervise_outcome *
 
 	if (o->timeout_ms)
 		l.deadline_ms = clock_now_ms() + o->timeout_ms;
+	if (o->probe)
+		l.probe_at_ms = clock_now_ms() + SUPERVISE_PROBE_FIRST_MS;
 	while (!l.is_over)
 		if (turn(&l, e) < 0)
 			return -1;

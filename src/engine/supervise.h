@@ -18,7 +18,9 @@ struct newnames;
 struct streams;
 
 #define SUPERVISE_GRACE_MS 1000u
-#define SUPERVISE_TERM_MS 10000u /* between SIGTERM and the end, if that is ignored */
+#define SUPERVISE_TERM_MS 10000u        /* between SIGTERM and the end, if that is ignored */
+#define SUPERVISE_PROBE_FIRST_MS 10000u /* after the beginning */
+#define SUPERVISE_PROBE_SIGNAL_MS 1500u /* after a signal that should end the command */
 
 struct supervise_outcome {
 	bool has_status;
@@ -59,6 +61,12 @@ struct supervise_options {
 	const struct cgroup *cgroup; /* which tells the cpu time */
 
 	bool ends_on_term; /* SIGTERM ends all after SUPERVISE_TERM_MS, a second one at once */
+	/*
+	 * Does whoever we wait for still answer? Asked once after the beginning, and after each
+	 * signal that should end the command and has not: -1 ends the wait with that error. NULL:
+	 * nobody to ask.
+	 */
+	int (*probe)(void *context, struct err *e);
 
 	int lifeline_fd; /* when its other end is closed, waiting is over: ERR_BUSY; 0: none */
 

@@ -38,7 +38,7 @@ status() {
 warm_below() {
 	local pid count=0
 	while read -r pid; do
-		! grep -q '^State:[[:space:]]*[^Z]' "/proc/$pid/status" 2>/dev/null || count=$((count + 1))
+		! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null || count=$((count + 1))
 	done
 	echo "$count"
 }

@@ -351,10 +351,10 @@ logged() {
 		do_ wait a
 		says ECONNRESET
 		for _ in $(seq 100); do # its connections end a moment before it does
-			grep -q '^State:[[:space:]]*[^Z]' "/proc/$gate/status" 2>/dev/null || break
+			grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$gate/status" 2>/dev/null || break
 			sleep 0.02
 		done
-		! grep -q '^State:[[:space:]]*[^Z]' "/proc/$gate/status" 2>/dev/null
+		! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$gate/status" 2>/dev/null
 		round=$((round + 1))
 		for _ in $(seq 40); do tell status; [[ "$output" == *" $round "[0-9]* ]] && break; sleep 0.05; done
 		[ "$(cut -d' ' -f3 <<<"$output")" -eq "$round" ]

@@ -1,0 +1,86 @@
+#!/usr/bin/env bats
+# A supervisor that is stopped or hangs: every command ends in time, with words that say who is silent and
+# what to do, and goes on to the next sandbox.
+
+load helpers
+
+# The parent of its init.
+supervisor() {
+	ps -o ppid= -p "$(ak info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["pid"])')" | tr -d ' '
+}
+
+# One whose supervisor is stopped: silent NAME
+silent() {
+	started "$1"
+	pid=$(supervisor "$1")
+	kill -STOP "$pid"
+}
+
+@test "no command waits for ever for a supervisor that is stopped, and each says which process that is" {
+	local jobs=() pids=() i=0 words
+	silent mute
+	while read -r words; do
+		# shellcheck disable=SC2086 # words
+		(
+			began=$SECONDS
+			result=0
+			as timeout -s KILL 60 "$AK" $words >"$W/out.$i" 2>&1 3>&- </dev/null || result=$?
+			echo "$result $((SECONDS - began))" >"$W/end.$i"
+		) 3>&- &
+		pids+=($!)
+		jobs+=("$words")
+		i=$((i + 1))
+	done <<-'COMMANDS'
+	exec mute true
+	exec -d mute true
+	exec --timeout 1s mute sleep 60
+	ps mute
+	stats --no-stream mute
+	cp mute:/etc/hosts .
+	update mute --pids 50
+	kill mute 00000001
+	COMMANDS
+	wait "${pids[@]}"
+	kill -CONT "$pid"
+	for ((i = 0; i < ${#jobs[@]}; i++)); do
+		read -r result seconds <"$W/end.$i"
+		[ "$result" -ne 0 ] && [ "$result" -ne 137 ] || { echo "${jobs[$i]}: status $result: $(cat "$W/out.$i")"; return 1; }
+		[ "$seconds" -le 25 ] || { echo "${jobs[$i]}: $seconds s"; return 1; }
+		grep -q "process $pid, is stopped ('kill -CONT $pid' lets it go on" "$W/out.$i" || { echo "${jobs[$i]}: $(cat "$W/out.$i")"; return 1; }
+	done
+	[ "$(ak exec mute echo back)" = back ] # and nothing was broken by it
+}
+
+@test "remove -f removes a sandbox whose supervisor does not answer" {
+	silent gone
+	as timeout -s KILL 60 "$AK" remove -f gone 3>&-
+	run ak info gone
+	[ "$status" -eq 125 ]
+	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
+}
+
+@test "exec that is interrupted while nobody answers ends" {
+	silent held
+	as "$AK" exec held sleep 60 >"$W/out" 2>&1 3>&- &
+	shell=$!
+	sleep 1
+	client=$(pgrep -P "$shell")
+	began=$SECONDS
+	kill -INT "$client"
+	wait "$shell" || result=$?
+	kill -CONT "$pid"
+	[ "${result:-0}" -ne 0 ]
+	[ $((SECONDS - began)) -le 8 ]
+	grep -q "is stopped" "$W/out"
+}
+
+@test "a daemon that is stopped makes no run wait" {
+	as "$AK" daemon start 3>&-
+	daemon=$(as "$AK" daemon status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["pid"])')
+	kill -STOP "$daemon"
+	began=$SECONDS
+	[ "$(ak run echo there)" = there ]
+	[ $((SECONDS - began)) -le 3 ]
+	kill -CONT "$daemon"
+	as "$AK" daemon stop
+}
