@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RULES_FIRST 16u
+#define RULES_FIRST 256u /* a mode has some hundred: each larger block costs two system calls */
 #define PORT_MAX 65535u
 
 static const char *const host_names[] = { EGRESS_HOST_NAME, "host.docker.internal", "localhost" };
@@ -274,7 +274,7 @@ static int add_pattern(struct egress *g, enum egress_action action, const char *
 		return -1;
 	r.text = format_pattern(&r);
 	r.origin = mem_dup(origin);
-	if (g->count == g->capacity) { /* a mode has some hundred */
+	if (g->count == g->capacity) {
 		g->capacity = g->capacity ? 2 * g->capacity : RULES_FIRST;
 		g->rules = mem_grow(g->rules, g->capacity, sizeof(*g->rules));
 	}

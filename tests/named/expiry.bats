@@ -126,6 +126,7 @@ leave_groups() {
 	}
 	until_true find_left
 	sleep 0.3
+	kill -STOP "$CLIENT" # or it would tidy up when it sees its sandbox end
 	kill -9 $(cat "/proc/$CLIENT/task/$CLIENT/children") "$CLIENT"
 	wait "$CLIENT" || true
 	find_left

@@ -16,6 +16,7 @@ silent() {
 	kill -STOP "$pid"
 }
 
+# bats test_tags=once
 @test "no command waits for ever for a supervisor that is stopped, and each says which process that is" {
 	local jobs=() pids=() i=0 words
 	silent mute
