@@ -311,7 +311,8 @@ static int look_at_file(struct newnames *n, struct newnames_file *f, struct err 
 	if (is_unchanged(f))
 		return 0;
 	f->was_replaced = true;
-	return clean_file(n, f, e);
+	/* .gitmodules is a file of the project, which git runs nothing from: a checkout replaces it */
+	return strcmp(path_base_name(f->path), "config") == 0 ? clean_file(n, f, e) : 0;
 }
 
 static void tell_refusal(struct newnames *n, const struct newnames_file *f)

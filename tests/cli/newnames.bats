@@ -521,6 +521,24 @@ while True:
 	[ "$(git_ config alias.mine)" = '!true' ]
 }
 
+@test "a project's .gitmodules that a checkout outside replaces is left as it is" {
+	only_host
+	repository .
+	printf '[submodule "a"]\n\tpath = a\n\turl = ./a\n' >.gitmodules
+	own .
+	inside -- 'touch up; until [ -e go ]; do sleep 0.02; done' 3>&- 2>"$W/err" &
+	run=$!
+	until [ -e up ]; do sleep 0.02; done
+	printf '[submodule "b"]\n\tpath = b\n\turl = ./b\n' >new
+	own new
+	mv new .gitmodules
+	sleep 0.2
+	touch go
+	wait "$run"
+	[ ! -s "$W/err" ] || { cat "$W/err"; return 1; }
+	grep -q 'path = b' .gitmodules
+}
+
 @test "an unknown owner, a mode, a link or a name cannot keep what is left from being looked at" {
 	only_host
 	inside -- "git init -q 'odd
