@@ -42,7 +42,7 @@ struct protector {
 	const struct policy *policy;
 	const char *home, *config_home; /* NULL: none */
 	char *real_path;                /* of the workspace, where links lead to */
-	unsigned include_count;
+	unsigned file_count, include_depth;
 };
 
 /* A file with settings that is being read. */
@@ -138,6 +138,7 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 	enum gitsettings_kind kind = gitsettings_judge(entry);
 	cleanup_free char *path = NULL;
 	cleanup_free char *text = NULL;
+	int read;
 
 	if (s->repository && kind != GITSETTINGS_HARMLESS) {
 		text = gitconfig_format(entry);
@@ -152,10 +153,14 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 	path = expand(r, kind == GITSETTINGS_HOOKS ? s->tree : s->dir, entry->value);
 	if (!path)
 		return 0;
-	if (protect_path(r, path, s->e) < 0 ||
-	    (kind == GITSETTINGS_INCLUDE && read_settings(r, path, s->tree, NULL, s->e) < 0))
+	if (protect_path(r, path, s->e) < 0)
 		return SETTING_FAILED;
-	return 0;
+	if (kind != GITSETTINGS_INCLUDE || r->include_depth == GITPROTECT_INCLUDE_DEPTH_MAX)
+		return 0;
+	r->include_depth++; /* a file may include itself */
+	read = read_settings(r, path, s->tree, NULL, s->e);
+	r->include_depth--;
+	return read < 0 ? SETTING_FAILED : 0;
 }
 
 /* A file that is not there, or is none, says nothing. */
@@ -172,9 +177,9 @@ static int read_settings(struct protector *r, const char *path, const char *tree
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	if (++r->include_count > GITPROTECT_INCLUDES_MAX + 4 * GITPROTECT_REPOSITORIES_MAX)
-		return err_set(e, ERR_LIMIT, "git's settings include more than %u files",
-			       GITPROTECT_INCLUDES_MAX);
+	if (++r->file_count > GITPROTECT_FILES_MAX)
+		return err_set(e, ERR_LIMIT, "there are more than %u files with settings of git",
+			       GITPROTECT_FILES_MAX);
 	if (file_read_fd(fd, GITPROTECT_CONFIG_MAX_BYTES, &text, &len) < 0)
 		return err_set(e, ERR_LIMIT, "git's settings in '%s' cannot be read", path);
 	s = (struct settings){ r, dir[0] ? dir : "/", mem_dup(tree), repository, e };

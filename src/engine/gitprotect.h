@@ -16,7 +16,8 @@ struct workspace;
 
 #define GITPROTECT_REPOSITORIES_MAX 1024u
 #define GITPROTECT_CONFIG_MAX_BYTES (1u << 20)
-#define GITPROTECT_INCLUDES_MAX 32u /* files that are read because another names them */
+#define GITPROTECT_FILES_MAX 8192u    /* with settings, that are read */
+#define GITPROTECT_INCLUDE_DEPTH_MAX 10u /* of files that include others; git's own */
 
 /* Adds to the workspace's guards, absent names and repositories. */
 ERR_CHECKED int gitprotect_run(struct workspace *w, const struct policy *p,
