@@ -12,6 +12,7 @@
 #   make check-valgrind the helper programs under valgrind, driven by the suite's own tests
 #   make soak           twenty minutes of mixed load, and everything is as before; before that, four
 #                       minutes of commands that race for the same sandboxes
+#   make storm          commands and HTTP calls while supervisors, gates, daemon and server are killed
 #   make analyse        gcc -fanalyzer, cppcheck and clang-tidy over src/
 #   make fuzz TIME=60   every fuzz target for so many seconds, with clang (ENGINE=afl: with AFL++)
 #   make fuzz-report    executions and coverage of each target (ENGINE=afl for fuzz: with AFL++)
@@ -79,13 +80,19 @@ CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c src/image/laye
 BPF_HEADERS := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h)
 BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 
+# Which build this is: a digest of the sources, written anew only when it changes.
+BUILDID_HEADER := $(BUILD)/gen/buildid_text.h
+BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/engine/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
+$(shell mkdir -p $(BUILD)/gen && echo '#define BUILDID_TEXT "$(BUILDID)"' | cmp -s - $(BUILDID_HEADER) || \
+	echo '#define BUILDID_TEXT "$(BUILDID)"' > $(BUILDID_HEADER))
+
 # What agents are told about us, turned into arrays.
 PLUGIN_TEXTS := $(wildcard src/engine/plugin/*)
 PLUGIN_HEADER := $(BUILD)/gen/plugin_texts.h
 
 # What is in the gate alone, with libevent and c-ares; what the two programs share.
 GATE_ONLY := $(addprefix src/net/,gate.c flow.c flowcheck.c flowstate.c lane.c dial.c resolve.c nameserver.c effort.c confine.c)
-GATE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c parse.c file.c clock.c hash.c wall.c) \
+GATE_SHARED := $(addprefix src/base/,buildid.c err.c shown.c mem.c buf.c parse.c file.c clock.c hash.c wall.c title.c) \
 	$(addprefix src/policy/,address.c domain.c egress.c) \
 	$(filter-out $(GATE_ONLY) $(CALL_LISTS) src/net/netns.c,$(wildcard src/net/*.c))
 GATE_OBJECTS := $(patsubst src/%.c,$(BUILD)/gate/%.o,$(GATE_ONLY) $(GATE_SHARED))
@@ -96,7 +103,7 @@ GATE_LIBRARIES := -levent_core -lcares
 IMAGE_FOR_ALL := $(addprefix src/image/,reference.c record.c)
 IMAGE_MAIN := src/image/tool.c
 IMAGE_ONLY := $(filter-out $(IMAGE_FOR_ALL) $(CALL_LISTS),$(wildcard src/image/*.c))
-IMAGE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c parse.c file.c path.c clock.c hash.c json.c suggest.c sweep.c keyrows.c wall.c) \
+IMAGE_SHARED := $(addprefix src/base/,buildid.c err.c shown.c mem.c buf.c parse.c file.c path.c clock.c hash.c json.c suggest.c sweep.c keyrows.c wall.c title.c) \
 	src/policy/address.c $(wildcard src/base/toml*.c $(IMAGE_FOR_ALL))
 IMAGE_OBJECTS := $(patsubst src/%.c,$(BUILD)/image/%.o,$(IMAGE_ONLY) $(IMAGE_SHARED))
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
@@ -105,7 +112,7 @@ IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 # do what is asked.
 FACE_MAINS := src/mcp/server.c src/http/httpd.c
 FACE_ONLY := $(wildcard src/mcp/*.c src/http/*.c src/ops/*.c)
-FACE_SHARED := $(addprefix src/base/,err.c shown.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c timestamp.c) \
+FACE_SHARED := $(addprefix src/base/,buildid.c err.c shown.c mem.c buf.c file.c clock.c json.c keyrows.c suggest.c timestamp.c title.c) \
 	$(addprefix src/policy/,operation.c ratelimit.c)
 FACE_OBJECTS := $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/ops/%,$(FACE_ONLY)) $(FACE_SHARED))
 MCP_OBJECTS := $(FACE_OBJECTS) $(patsubst src/%.c,$(BUILD)/face/%.o,$(filter src/mcp/%,$(FACE_ONLY)))
@@ -352,6 +359,11 @@ soak: all
 	@BUILD=$(abspath $(BUILD)) tests/soak/races $(MINUTES)
 	@BUILD=$(abspath $(BUILD)) tests/soak/soak --minutes $(MINUTES)
 
+# Commands and HTTP calls while everything of ours is stopped and killed at random: MINUTES=30 is what counts.
+.PHONY: storm
+storm: all
+	@BUILD=$(abspath $(BUILD)) tests/soak/storm --minutes $(MINUTES)
+
 # The tests on another kernel, with cgroup v2 only, in an emulated machine.
 FILES ?=
 .PHONY: check-vm
@@ -492,9 +504,34 @@ install: build-packages
 	@for unit in system/agentkernel.service system/agentkernel.socket user/agentkernel.service user/agentkernel.socket; do \
 		sed 's|@PREFIX@|$(PREFIX)|' share/systemd/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/$$unit || exit 1; \
 	done
+	@$(MAKE) --no-print-directory install-apparmor
+	@echo "agentkernel is installed; try: agentkernel run python3 -c 'print(6*7)'"
+
+# A profile that allows this program user namespaces, where AppArmor keeps them from programs without one. Older versions
+# than 4 have no word for it: their parser would complain at every start of the machine. A machine where it cannot be
+# installed or loaded still has agentkernel: doctor says what is missing.
+APPARMOR ?= /etc/apparmor.d
+APPARMOR_PARSER ?= apparmor_parser
+APPARMOR_PROFILE := $(DESTDIR)$(APPARMOR)/agentkernel
+.PHONY: install-apparmor uninstall-apparmor
+install-apparmor:
+	@if [ -e $(APPARMOR)/abi/4.0 ] && install -d $(dir $(APPARMOR_PROFILE)) 2>/dev/null && [ -w $(dir $(APPARMOR_PROFILE)) ]; then \
+		program=$(PREFIX)/bin/agentkernel; \
+		[ -n "$(DESTDIR)" ] || program=$$(realpath -m "$$program"); \
+		sed "s|@PROGRAM@|$$program|" share/apparmor/agentkernel > $(APPARMOR_PROFILE) && echo 'install $(APPARMOR_PROFILE)' || exit 1; \
+		[ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ] && command -v $(APPARMOR_PARSER) >/dev/null || exit 0; \
+		$(APPARMOR_PARSER) -r $(APPARMOR_PROFILE) || echo 'the AppArmor profile could not be loaded now: the next start of this machine does'; \
+	fi
+
+uninstall-apparmor:
+	@if grep -qs '"$(PREFIX)/bin/agentkernel"\|"$(realpath $(PREFIX))/bin/agentkernel"' $(APPARMOR_PROFILE); then \
+		[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ! command -v $(APPARMOR_PARSER) >/dev/null || \
+			$(APPARMOR_PARSER) -R $(APPARMOR_PROFILE) || true; \
+		rm -f $(APPARMOR_PROFILE); \
+	fi
 
 .PHONY: uninstall
-uninstall:
+uninstall: uninstall-apparmor
 	rm -f $(INSTALLED)
 	-rmdir $(DESTDIR)$(PREFIX)/libexec/agentkernel
 

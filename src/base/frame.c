@@ -6,6 +6,7 @@
  */
 #include "base/frame.h"
 
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -71,7 +72,8 @@ static int send_message(int socket_fd, const struct header *h, const void *body,
 int frame_send(int socket_fd, uint32_t kind, const void *body, size_t len, const int *fds,
 	       unsigned fd_count)
 {
-	struct header h = { MAGIC, FRAME_VERSION, len > INLINE_MAX_BYTES, kind, (uint32_t)len };
+	struct header h = { MAGIC, (uint16_t)buildid_version(FRAME_VERSION),
+			    len > INLINE_MAX_BYTES, kind, (uint32_t)len };
 	cleanup_fd int file_fd = -1;
 	int all[SENT_MAX];
 
@@ -158,7 +160,7 @@ static int check_header(const struct header *h, size_t total)
 {
 	if (total < sizeof(*h) || h->magic != MAGIC)
 		return -EPROTO;
-	if (h->version != FRAME_VERSION)
+	if (h->version != buildid_version(FRAME_VERSION))
 		return -EPROTONOSUPPORT;
 	if (h->len > FRAME_BODY_MAX_BYTES || h->is_in_file > 1 ||
 	    total != sizeof(*h) + (h->is_in_file ? 0 : h->len))

@@ -10,9 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAME_VERSION 1u
+/* Of the messages and of every struct in them: to be raised when one changes (see FRAME_STRUCT). */
+#define FRAME_VERSION 2u
 #define FRAME_BODY_MAX_BYTES (8u << 20)
 #define FRAME_DESCRIPTORS_MAX 8u
+
+/*
+ * Beside each struct that is sent as it is: its size is written down, so that whoever changes it is
+ * reminded of FRAME_VERSION. Members have fixed widths.
+ */
+#define FRAME_STRUCT(type, bytes)                                                                  \
+	_Static_assert(sizeof(type) == (bytes), "a message has changed: raise FRAME_VERSION")
 
 struct frame {
 	uint32_t kind;

@@ -442,7 +442,7 @@ int jsonedit_set(const struct jsonscan_text *t, const char *const *keys, const c
 		return 0;
 	if (state == JSONEDIT_DIFFERENT && !(flags & JSONEDIT_REPLACE))
 		return jsonscan_err(t, p.members[p.found - 1].key, ERR_EXISTS, e,
-				    "a different '%s' is there already", keys[p.found - 1]);
+				    "a different '%s' already exists", keys[p.found - 1]);
 	if (!p.objects[0])
 		put_document(t, keys, value, &out);
 	else if (state == JSONEDIT_ABSENT)

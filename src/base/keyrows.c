@@ -1,6 +1,7 @@
 /* keyrows - a struct as a list of "key=value" texts; see keyrows.h. */
 #include "base/keyrows.h"
 
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -113,13 +114,16 @@ static int read_entry(const struct keyrows *k, const char *entry, void *object, 
 
 static void format_magic(const struct keyrows *k, char out[MAGIC_MAX_BYTES])
 {
-	(void)snprintf(out, MAGIC_MAX_BYTES, MAGIC_PREFIX "%s %u", k->what, k->version);
+	(void)snprintf(out, MAGIC_MAX_BYTES, MAGIC_PREFIX "%s %u", k->what,
+		       buildid_version(k->version));
 }
 
+/* An earlier version is one with fewer keys; what a later one means nobody here knows. */
 static int check_magic(const struct keyrows *k, const char *bytes, size_t len, size_t *ret_at,
 		       struct err *e)
 {
 	char magic[MAGIC_MAX_BYTES];
+	uint64_t version = 0;
 	size_t base_len;
 
 	format_magic(k, magic);
@@ -127,16 +131,15 @@ static int check_magic(const struct keyrows *k, const char *bytes, size_t len, s
 		return err_set(e, ERR_CORRUPT, "this is no record of a %s, or half of one",
 			       k->what);
 	*ret_at = strlen(bytes) + 1;
-	if (strcmp(bytes, magic) == 0)
-		return 0;
 	base_len = (size_t)(strrchr(magic, ' ') - magic) + 1;
-	if (strncmp(bytes, magic, base_len) == 0 && bytes[base_len] >= '1' &&
-	    bytes[base_len] <= '9')
-		return err_set(e, ERR_UNSUPPORTED,
-			       "it was written by another version of agentkernel (%.16s, this one "
-			       "knows %u)",
-			       bytes + base_len, k->version);
-	return err_set(e, ERR_CORRUPT, "this is no record of a %s", k->what);
+	if (strncmp(bytes, magic, base_len) != 0 ||
+	    !keyrows_read_number(bytes + base_len, UINT32_MAX, &version) || version == 0)
+		return err_set(e, ERR_CORRUPT, "this is no record of a %s", k->what);
+	if (version <= buildid_version(k->version))
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "it was written by a later version of agentkernel (%.16s, this one knows %u)",
+		       bytes + base_len, k->version);
 }
 
 int keyrows_parse(const struct keyrows *k, const char *bytes, size_t len, void *object,
