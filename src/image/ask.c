@@ -126,8 +126,8 @@ static void describe(const struct ask *a, struct err *e)
 		(void)err_set(e, ERR_NOT_FOUND, "%s answers 404 for %s%s", current(a)->name,
 			      a->what, words);
 	else if (x->status == 0)
-		(void)err_set(e, ERR_REMOTE, "%s cannot be asked for %s: %s", current(a)->name,
-			      a->what, exchange_problem(x));
+		(void)err_set(e, ERR_REMOTE, "cannot reach %s: %s", current(a)->name,
+			      exchange_problem(x));
 	else if (x->status == 200 || x->status == 206 || exchange_is_redirect(x))
 		(void)err_set(e, ERR_REMOTE, "%s does not deliver %s: %s", current(a)->name,
 			      a->what, exchange_problem(x));

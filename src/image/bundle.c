@@ -3,7 +3,8 @@
  *
  * Loading ends where a pull ends: with blobs in the store and a manifest, from which image/install
  * makes the image. "docker save" archives of older kinds have no manifest in the registry's form;
- * one is written from what they have.
+ * one is written from what they have. OCI layouts and the directories of skopeo's dir: have
+ * manifests and blobs, and differ in what the files are called.
  */
 #include "image/bundle.h"
 
@@ -104,15 +105,25 @@ static int check_pin(const struct reference *ref, const char *digest, struct err
 		name, digest);
 }
 
-/* ---- OCI layouts ---- */
+/* ---- blobs with manifests ---- */
 
-static int adopt_blob(const struct source *src, const struct manifest_blob *blob, struct err *e)
+/* What a file is called that has a blob: the digest, with this around it. */
+struct file_name {
+	const char *before, *after;
+};
+static const struct file_name layout_blob = { "blobs/sha256/", "" };
+static const struct file_name dir_blob = { "", "" };
+static const struct file_name dir_manifest = { "", ".manifest.json" };
+
+static int adopt_blob(const struct source *src, const struct file_name *called,
+		      const struct manifest_blob *blob, struct err *e)
 {
-	char digest[REFERENCE_DIGEST_MAX_BYTES], name[sizeof("blobs/sha256/") + 64];
+	char digest[REFERENCE_DIGEST_MAX_BYTES], name[REFERENCE_DIGEST_MAX_BYTES + 32];
 	uint64_t size = 0;
 
 	memcpy(digest, blob->digest, sizeof(digest));
-	(void)snprintf(name, sizeof(name), "blobs/sha256/%s", digest + sizeof("sha256:") - 1);
+	(void)snprintf(name, sizeof(name), "%s%s%s", called->before, digest + sizeof("sha256:") - 1,
+		       called->after);
 	if (source_adopt(src, name, digest, &size, e) < 0)
 		return -1;
 	if (size != blob->size_bytes)
@@ -122,47 +133,68 @@ static int adopt_blob(const struct source *src, const struct manifest_blob *blob
 	return 0;
 }
 
+/* What the manifest names. It is in the store already. */
 static int adopt_image(const struct store *s, const struct source *src,
-		       const struct manifest_blob *manifest_blob, struct err *e)
+		       const struct file_name *called, const char *manifest_digest, struct err *e)
 {
 	CLEANUP(cleanup_freep) struct manifest *m = mem_alloc(sizeof(*m));
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 
-	if (adopt_blob(src, manifest_blob, e) < 0 ||
-	    store_read_blob(s, manifest_blob->digest, MANIFEST_MAX_BYTES, &text, &len, e) < 0)
+	if (store_read_blob(s, manifest_digest, MANIFEST_MAX_BYTES, &text, &len, e) < 0)
 		return -1;
 	if (manifest_parse(text, len, m, e) < 0)
-		return err_wrap(e, "manifest %s", manifest_blob->digest);
-	if (adopt_blob(src, &m->config, e) < 0)
+		return err_wrap(e, "manifest %s", manifest_digest);
+	if (adopt_blob(src, called, &m->config, e) < 0)
 		return err_wrap(e, "config");
 	for (unsigned i = 0; i < m->layer_count; i++)
-		if (adopt_blob(src, &m->layers[i], e) < 0)
+		if (adopt_blob(src, called, &m->layers[i], e) < 0)
 			return err_wrap(e, "layer %u", i + 1);
 	return 0;
 }
 
-/* An index inside the index: one image for several machines. */
+/* `blob` is in the store. If it is an index, one image for several machines, it becomes the
+ * manifest for this one. */
 static int choose_platform(const struct store *s, const struct source *src,
-			   struct manifest_blob *blob, struct err *e)
+			   const struct file_name *called, struct manifest_blob *blob,
+			   struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	bool is_index = false;
 
-	if (adopt_blob(src, blob, e) < 0 ||
-	    store_read_blob(s, blob->digest, MANIFEST_MAX_BYTES, &text, &len, e) < 0)
+	if (store_read_blob(s, blob->digest, MANIFEST_MAX_BYTES, &text, &len, e) < 0)
 		return -1;
 	if (manifest_is_index(text, len, blob->type, &is_index, e) < 0)
 		return err_wrap(e, "manifest %s", blob->digest);
-	return is_index ? manifest_choose(text, len, manifest_architecture(), blob, e) : 0;
+	if (!is_index)
+		return 0;
+	if (manifest_choose(text, len, manifest_architecture(), blob, e) < 0)
+		return -1;
+	return adopt_blob(src, called, blob, e);
 }
+
+static int refuse_nameless(struct err *e)
+{
+	return err_set(e, ERR_INVALID, "the image has no name there (give it one with --name)");
+}
+
+/* ---- OCI layouts ---- */
 
 static const char *get_text(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+/* "app" is a name; "latest", "3.20" and "v2" say only which of some image it is. */
+static bool is_tag(const char *name)
+{
+	size_t at = name[0] == 'v' ? 1 : 0;
+
+	return !strpbrk(name, "/:@") &&
+	       (strcmp(name, "latest") == 0 || (name[at] >= '0' && name[at] <= '9'));
 }
 
 /* What the layout calls it: containerd's annotation is a full name, OCI's may be only a tag. */
@@ -178,13 +210,15 @@ static int name_layout(const json_t *entry, const struct reference *as, struct r
 	}
 	if (!name[0])
 		name = get_text(annotations, "org.opencontainers.image.ref.name");
-	if (name[0] && !strpbrk(name, "/:"))
+	if (!name[0])
+		return refuse_nameless(e);
+	if (is_tag(name))
 		return err_set(e, ERR_INVALID,
 			       "there it is called only '%s' (give it a name with --name)", name);
-	if (!name[0])
-		return err_set(e, ERR_INVALID,
-			       "the image has no name there (give it one with --name)");
-	return reference_parse(name, ret, e);
+	if (reference_parse(name, ret, e) < 0)
+		return err_wrap(e, "the name of the image there cannot be used (--name gives it "
+				   "another)");
+	return 0;
 }
 
 static int load_layout(const struct store *s, const struct source *src, const struct reference *as,
@@ -216,8 +250,10 @@ static int load_layout(const struct store *s, const struct source *src, const st
 		if (!reference_is_digest(blob.digest))
 			return err_set(e, ERR_INVALID, "'index.json' names no digest");
 		if (name_layout(entry, as, &ref, e) < 0 || check_pin(&ref, blob.digest, e) < 0 ||
-		    add_name(ret, &ref, e) < 0 || choose_platform(s, src, &blob, e) < 0 ||
-		    adopt_image(s, src, &blob, e) < 0 || finish(s, blob.digest, &ref, p, e) < 0)
+		    add_name(ret, &ref, e) < 0 || adopt_blob(src, &layout_blob, &blob, e) < 0 ||
+		    choose_platform(s, src, &layout_blob, &blob, e) < 0 ||
+		    adopt_image(s, src, &layout_blob, blob.digest, e) < 0 ||
+		    finish(s, blob.digest, &ref, p, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -243,6 +279,36 @@ static bool has_full_names(const struct source *src)
 			return false;
 	}
 	return json_array_size(json_object_get(index, "manifests")) > 0;
+}
+
+/* ---- skopeo's dir: ---- */
+
+/* Its manifest.json is the image's manifest, or the index, as a registry has it. */
+static bool has_plain_manifest(const struct source *src)
+{
+	CLEANUP(json_freep) json_t *manifest = NULL;
+	cleanup_free char *text = NULL;
+	struct err ignored;
+	size_t len = 0;
+
+	return source_read(src, "manifest.json", INDEX_MAX_BYTES, &text, &len, &ignored) == 0 &&
+	       parse_json(text, len, "manifest.json", &manifest, &ignored) == 0 &&
+	       json_is_object(manifest);
+}
+
+static int load_dir(const struct store *s, const struct source *src, const struct reference *as,
+		    struct progress *p, struct bundle_names *ret, struct err *e)
+{
+	struct manifest_blob blob = { 0 };
+
+	if (!as)
+		return refuse_nameless(e);
+	if (source_adopt(src, "manifest.json", blob.digest, &blob.size_bytes, e) < 0 ||
+	    check_pin(as, blob.digest, e) < 0 || add_name(ret, as, e) < 0 ||
+	    choose_platform(s, src, &dir_manifest, &blob, e) < 0 ||
+	    adopt_image(s, src, &dir_blob, blob.digest, e) < 0)
+		return -1;
+	return finish(s, blob.digest, as, p, e);
 }
 
 /* ---- what older Dockers save ---- */
@@ -347,8 +413,7 @@ static int load_docker_image(const struct store *s, const struct source *src, co
 			       ? -1
 			       : finish(s, digest, as, p, e);
 	if (json_array_size(tags) == 0)
-		return err_set(e, ERR_INVALID,
-			       "the image has no name there (give it one with --name)");
+		return refuse_nameless(e);
 	json_array_foreach(tags, i, tag)
 	{
 		const char *name = json_string_value(tag);
@@ -390,6 +455,8 @@ int bundle_load(const struct store *s, const char *path, const struct reference 
 	ret->count = 0;
 	if (source_open(s, path, &src, e) < 0)
 		return -1;
+	if (has_plain_manifest(src))
+		return load_dir(s, src, as, p, ret, e);
 	/* newer Dockers write both; the layout has the manifest as it was, if it has the names too
 	 */
 	if (source_has(src, "manifest.json") && !(as || has_full_names(src)))

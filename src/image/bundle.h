@@ -1,7 +1,7 @@
 #pragma once
 /*
- * bundle - images from files: what "docker save" writes, OCI layouts as archive or directory, plain
- * root trees.
+ * bundle - images from files: what "docker save" and skopeo's dir: write, OCI layouts as archive or
+ * directory, plain root trees.
  */
 #include "base/err.h"
 #include "image/progress.h"

@@ -150,11 +150,17 @@ int exchange_loop_turn(struct exchange_loop *l, uint64_t timeout_ms, struct err 
 	CURLMcode code;
 
 	if (l->deadline_ms && clock_now_ms() >= l->deadline_ms)
-		return err_set(e, ERR_REMOTE, "not all has come within %s",
+		return err_set(e, ERR_REMOTE, "no complete answer within %s",
 			       parse_format_duration(l->total_ms, limit));
 	code = curl_multi_perform(l->multi, &running);
 	if (code != CURLM_OK)
 		return err_set(e, ERR_SYSTEM, "move bytes: %s", curl_multi_strerror(code));
+	if (l->deadline_ms) {
+		uint64_t now_ms = clock_now_ms();
+		uint64_t left_ms = l->deadline_ms > now_ms ? l->deadline_ms - now_ms : 0;
+
+		timeout_ms = left_ms < timeout_ms ? left_ms : timeout_ms;
+	}
 	if (collect(l) == 0)
 		is_woken = wait_for_any(l, timeout_ms);
 	return tick(l, is_woken, e);

@@ -4,7 +4,8 @@
  * Theory of operation. layerstream.c decompresses and hashes, libarchive takes the tar apart,
  * layerentry.c makes each entry, layerdirs.c settles the directories at the end. Here is the loop
  * around them, and what is about the archive as a whole: its limits, that it ends where it says,
- * and that only zeros follow.
+ * and that only zeros follow. A last entry without its padding is complete: umoci and others
+ * leave it out, and the end of the archive too.
  *
  * One thread does it all. Layers are unpacked several at a time, so that the cores are busy
  * already; a second thread per layer would only add hand-overs.
@@ -68,6 +69,8 @@ static la_ssize_t on_read(struct archive *a, void *context, const void **ret)
 		archive_set_error(a, EIO, "the stream has failed");
 		return ARCHIVE_FATAL;
 	}
+	if (len == 0)
+		len = layerstream_pad(stream, ret);
 	return (la_ssize_t)len;
 }
 

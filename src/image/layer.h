@@ -5,9 +5,9 @@
  * layer_unpack() reads a plain, gzip or zstd tar from a descriptor and writes its entries beneath
  * a directory, which must be empty. Whiteouts become what an overlay mounted in a user namespace
  * with "userxattr" accepts: ".wh.NAME" a character device 0:0 called NAME, ".wh..wh..opq" the
- * attribute user.overlay.opaque=y on its directory. The archive is hostile: nothing is looked up
- * through a symbolic link, nothing above the directory, every number has a maximum, and the first
- * entry that breaks a rule ends it with the entry's name and the rule.
+ * attribute user.overlay.opaque=y on its directory. The archive is hostile: names are relative to
+ * the directory, which is also the root for symbolic links on their way, every number has a
+ * maximum, and the first entry that breaks a rule ends it with the entry's name and the rule.
  *
  * Runs in a process of its own that can do nothing else (layerconfine.h), as root of a user
  * namespace in which the image's ids are mapped.
@@ -23,6 +23,7 @@
 #define LAYER_ARCHIVE_MAX_BYTES (80ull << 30) /* decompressed: the files and what is about them */
 #define LAYER_NAME_MAX_BYTES 4096u            /* with the end: the kernel's own maximum */
 #define LAYER_DEPTH_MAX 512u                  /* directories above an entry */
+#define LAYER_LINKS_MAX 40u                   /* on the way to an entry: the kernel's own maximum */
 #define LAYER_ID_MAX 65534u
 #define LAYER_DIRECTORIES_MAX (1u << 19) /* those are remembered until the end */
 #define LAYER_IMPLIED_MAX 65536u

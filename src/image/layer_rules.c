@@ -34,7 +34,7 @@ const unsigned callfilter_variant_count = 1;
 const struct rule callfilter_rules[] = {
 	ALLOW("read pread64 readv write pwrite64 writev lseek ftruncate close"),
 	ALLOW("openat openat2 stat fstat fstatfs newfstatat statx getdents64"),
-	ALLOW("mkdirat symlinkat linkat unlinkat"),
+	ALLOW("mkdirat symlinkat readlinkat linkat unlinkat"),
 	ALLOW("fchmod fchmodat fchown fchownat utimensat umask"),
 	ALLOW("fsetxattr fgetxattr flistxattr"),
 	ALLOW("brk munmap mremap madvise"),

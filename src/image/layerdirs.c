@@ -7,7 +7,14 @@
  * holds. A directory that gives way to something else is marked as gone and stays in the list; its
  * children are found through it only, so they are gone with it.
  *
- * Entries follow their siblings mostly: the directory entered last stays open.
+ * A path may lead through symbolic links of the layer ("bin" -> "usr/bin", then "bin/sh"). We
+ * resolve them here, part by part, as a process would whose root is the layer: an absolute target
+ * starts at the root, ".." goes to a node's parent and at the root stays there. The kernel is
+ * only ever given the path of a node, and refuses to follow links in it. So it does not matter
+ * where a link points to, nor whether a later entry replaces it.
+ *
+ * Entries follow their siblings mostly: the directory entered last stays open. If a link led to
+ * it, the next entry resolves its path again, since the link may be another by then.
  *
  * Every directory is made with mode 0755 and gets its own at the end: a mode without "w" would keep
  * us out when we are not root, and set-group-id would hand its group to what is made in it.
@@ -17,12 +24,14 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "image/layername.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -35,10 +44,12 @@
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct layerdirs_node {
-	const struct layerdirs_node *parent; /* NULL: the root */
-	struct layerdirs_node *next;         /* in the same slot */
+	struct layerdirs_node *parent; /* NULL: the root */
+	struct layerdirs_node *next;   /* in the same slot */
 	struct timespec mtime;
 	mode_t mode;
+	uint16_t depth;    /* parts of its path */
+	uint16_t path_len; /* bytes of its path */
 	bool is_named;
 	bool is_gone;
 	char name[];
@@ -56,8 +67,20 @@ struct layerdirs {
 	/* The directory entered last. */
 	struct layerdirs_node *entered;
 	char entered_path[LAYER_NAME_MAX_BYTES];
-	size_t entered_len;
-	int entered_fd; /* -1: the root */
+	size_t entered_len; /* ENTERED_BY_LINK: entered_path is not set */
+	int entered_fd;     /* -1: the root */
+};
+
+#define ENTERED_BY_LINK SIZE_MAX
+
+/* A path on its way to a node. */
+struct walk {
+	struct layerdirs_node *node; /* where its first parts have led */
+	char rest[LAYER_NAME_MAX_BYTES];
+	size_t at; /* of `rest`: what is before it was walked */
+	unsigned link_count;
+	int fd; /* of fd_node, if it is not -1 */
+	const struct layerdirs_node *fd_node;
 };
 
 /* ---- the table ---- */
@@ -96,7 +119,7 @@ static void grow(struct layerdirs *d)
 		put(d, d->nodes[i]);
 }
 
-static struct layerdirs_node *add(struct layerdirs *d, const struct layerdirs_node *parent,
+static struct layerdirs_node *add(struct layerdirs *d, struct layerdirs_node *parent,
 				  const char *name)
 {
 	size_t len = strlen(name);
@@ -104,6 +127,10 @@ static struct layerdirs_node *add(struct layerdirs *d, const struct layerdirs_no
 
 	node->parent = parent;
 	node->mode = MODE_IMPLIED;
+	if (parent) {
+		node->depth = parent->depth + 1;
+		node->path_len = (uint16_t)(parent->path_len + (parent->parent ? 1 : 0) + len);
+	}
 	memcpy(node->name, name, len + 1);
 	if (d->count == d->slot_count)
 		grow(d);
@@ -148,20 +175,41 @@ void layerdirs_freep(struct layerdirs **d)
 
 /* ---- opening and making ---- */
 
-int layerdirs_open(const struct layerdirs *d, const char *path, size_t len)
+/* The path of a node, in `room`, written from its end. */
+static const char *path_of(const struct layerdirs_node *node, char room[LAYER_NAME_MAX_BYTES])
+{
+	char *start = room + LAYER_NAME_MAX_BYTES - 1;
+
+	*start = '\0';
+	if (!node->parent)
+		*--start = '.';
+	for (; node->parent; node = node->parent) {
+		size_t len = strlen(node->name);
+
+		if (*start != '\0')
+			*--start = '/';
+		start -= len;
+		assert(start >= room);
+		memcpy(start, node->name, len);
+	}
+	return start;
+}
+
+int layerdirs_open(const struct layerdirs *d, const struct layerdirs_node *node)
 {
 	const struct open_how how = {
 		.flags = OPEN_FLAGS,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
 	};
-	char text[LAYER_NAME_MAX_BYTES];
-	int fd;
+	char room[LAYER_NAME_MAX_BYTES];
+	int fd = (int)syscall(SYS_openat2, d->root_fd, path_of(node, room), &how, sizeof(how));
 
-	assert(len < sizeof(text));
-	memcpy(text, len > 0 ? path : ".", len > 0 ? len : 1);
-	text[len > 0 ? len : 1] = '\0';
-	fd = (int)syscall(SYS_openat2, d->root_fd, text, &how, sizeof(how));
 	return fd < 0 ? -errno : fd;
+}
+
+bool layerdirs_is_root(const struct layerdirs_node *node)
+{
+	return !node->parent;
 }
 
 int layerdirs_set_opaque(int fd)
@@ -176,6 +224,23 @@ bool layerdirs_is_opaque(int fd)
 	return fgetxattr(fd, OPAQUE, &value, 1) == 1 && value == 'y';
 }
 
+/* Links can lead to places that no name of an entry could. */
+static int check_depth(const struct layerdirs_node *node, struct err *e)
+{
+	if (node->depth > LAYER_DEPTH_MAX)
+		return err_set(e, ERR_INVALID, "it lies beneath more than %u directories",
+			       LAYER_DEPTH_MAX);
+	return 0;
+}
+
+static int check_length(const struct layerdirs_node *parent, const char *name, struct err *e)
+{
+	if (parent->path_len + strlen(name) + 2 > LAYER_NAME_MAX_BYTES)
+		return err_set(e, ERR_INVALID, "the name is longer than %u bytes",
+			       LAYER_NAME_MAX_BYTES - 1);
+	return 0;
+}
+
 int layerdirs_make(struct layerdirs *d, const struct layerdirs_place *place, const char *name,
 		   struct layerdirs_node **ret, int *ret_fd, struct err *e)
 {
@@ -186,6 +251,8 @@ int layerdirs_make(struct layerdirs *d, const struct layerdirs_place *place, con
 	if (d->count >= d->limits->directories)
 		return err_set(e, ERR_LIMIT, "the layer has more than %u directories",
 			       d->limits->directories);
+	if (check_depth(place->node, e) < 0 || check_length(place->node, name, e) < 0)
+		return -1;
 	r = mkdirat(place->fd, name, MODE_IMPLIED);
 	if (r < 0 && errno == EEXIST) {
 		if (unlinkat(place->fd, name, 0) < 0)
@@ -206,108 +273,222 @@ int layerdirs_make(struct layerdirs *d, const struct layerdirs_place *place, con
 	return 0;
 }
 
-/* Something that is no directory is where a parent should be. Only a whiteout gives way. */
-static int check_parent(int fd, const char *name, struct err *e)
+/* ---- walking along a path ---- */
+
+static void walk_init(struct walk *w, const struct layerdirs *d, const char *path, size_t len)
+{
+	assert(len < sizeof(w->rest));
+	w->node = d->nodes[0];
+	memcpy(w->rest, path, len);
+	w->rest[len] = '\0';
+	w->at = 0;
+	w->link_count = 0;
+	w->fd = -1;
+	w->fd_node = NULL;
+}
+
+static void walk_done(struct walk *w)
+{
+	cleanup_closep(&w->fd);
+}
+
+static bool is_over(const struct walk *w)
+{
+	return !w->rest[w->at];
+}
+
+/* The next part of the path; its length, with the slashes behind it. */
+static size_t next_part(const struct walk *w, char part[NAME_MAX + 1])
+{
+	const char *text = w->rest + w->at;
+	size_t len = strcspn(text, "/");
+
+	assert(len <= NAME_MAX);
+	memcpy(part, text, len);
+	part[len] = '\0';
+	return len + strspn(text + len, "/");
+}
+
+/* Goes on as far as there are directories that we know. */
+static void walk_known(const struct layerdirs *d, struct walk *w)
+{
+	char part[NAME_MAX + 1];
+
+	while (!is_over(w)) {
+		size_t step = next_part(w, part);
+		struct layerdirs_node *next = NULL;
+
+		if (strcmp(part, ".") == 0)
+			next = w->node;
+		else if (strcmp(part, "..") == 0)
+			next = w->node->parent ? w->node->parent : w->node;
+		else
+			next = layerdirs_get(d, w->node, part);
+		if (!next)
+			return;
+		w->node = next;
+		w->at += step;
+	}
+}
+
+static int open_node(const struct layerdirs *d, struct walk *w, struct err *e)
+{
+	if (w->fd >= 0 && w->fd_node == w->node)
+		return 0;
+	cleanup_closep(&w->fd);
+	w->fd = layerdirs_open(d, w->node);
+	w->fd_node = w->node;
+	if (w->fd == -ELOOP || w->fd == -ENOTDIR || w->fd == -EXDEV)
+		return err_set(e, ERR_INVALID, "the name leads through what is not a directory");
+	if (w->fd < 0)
+		return err_sys(e, -w->fd, "open the directory above it");
+	return 0;
+}
+
+/* No part of a link's target may be one that the name of an entry could not have. */
+static int check_parts(const char *target, struct err *e)
+{
+	for (const char *part = target; *part;) {
+		size_t len = strcspn(part, "/");
+
+		if (len > NAME_MAX)
+			return err_set(e, ERR_INVALID,
+				       "the name leads through a symbolic link with a part of "
+				       "more than %d bytes",
+				       NAME_MAX);
+		if (strncmp(part, LAYERNAME_WHITEOUT_MARK, strlen(LAYERNAME_WHITEOUT_MARK)) == 0)
+			return err_set(e, ERR_INVALID,
+				       "the name leads through a symbolic link to a whiteout");
+		part += len + (part[len] == '/');
+	}
+	return 0;
+}
+
+/* `part` is a symbolic link: what it leads to is walked instead, and then the rest. */
+static int follow(const struct layerdirs *d, struct walk *w, const char *part, size_t step,
+		  struct err *e)
+{
+	char target[LAYER_NAME_MAX_BYTES], rest[LAYER_NAME_MAX_BYTES];
+	ssize_t len = readlinkat(w->fd, part, target, sizeof(target));
+	int n;
+
+	if (len < 0)
+		return err_sys(e, errno, "read the symbolic link '%s'", part);
+	if (++w->link_count > LAYER_LINKS_MAX)
+		return err_set(e, ERR_INVALID, "the name leads through more than %u symbolic links",
+			       LAYER_LINKS_MAX);
+	if ((size_t)len == sizeof(target))
+		len--; /* too long with any rest */
+	target[len] = '\0';
+	if (check_parts(target, e) < 0)
+		return -1;
+	n = snprintf(rest, sizeof(rest), "%s/%s", target, w->rest + w->at + step);
+	if (n < 0 || (size_t)n >= sizeof(rest))
+		return err_set(e, ERR_INVALID,
+			       "the name leads through symbolic links to one of more than %u bytes",
+			       LAYER_NAME_MAX_BYTES - 1);
+	if (target[0] == '/')
+		w->node = d->nodes[0];
+	memcpy(w->rest, rest, (size_t)n + 1);
+	w->at = strspn(w->rest, "/");
+	return 0;
+}
+
+static int make_implied(struct layerdirs *d, struct walk *w, const char *part, size_t step,
+			struct err *e)
+{
+	const struct layerdirs_place place = { w->fd, w->node };
+	struct layerdirs_node *node = NULL;
+	int fd = -1;
+
+	if (layerdirs_make(d, &place, part, &node, &fd, e) < 0)
+		return -1;
+	cleanup_closep(&w->fd);
+	w->fd = fd;
+	w->fd_node = w->node = node;
+	w->at += step;
+	return 0;
+}
+
+enum part_kind { PART_ABSENT, PART_LINK, PART_OTHER };
+
+/* What is where we know of no directory. A whiteout gives way, like nothing. */
+static int look_at(int fd, const char *part, enum part_kind *ret, struct err *e)
 {
 	struct stat st;
 
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, errno, "look at '%s'", name);
-	if (S_ISLNK(st.st_mode))
-		return err_set(e, ERR_INVALID, "the name leads through a symbolic link");
-	if (S_ISCHR(st.st_mode) && st.st_rdev == 0)
-		return 0;
-	return err_set(e, ERR_INVALID, "the name leads through what is not a directory");
-}
-
-static int make_implied(struct layerdirs *d, struct layerdirs_place *place, const char *name,
-			int *fd, struct err *e)
-{
-	struct layerdirs_node *node = NULL;
-	int new_fd = -1;
-
-	if (check_parent(place->fd, name, e) < 0 ||
-	    layerdirs_make(d, place, name, &node, &new_fd, e) < 0)
-		return -1;
-	cleanup_closep(fd);
-	*fd = new_fd;
-	*place = (struct layerdirs_place){ *fd, node };
-	return 0;
-}
-
-/* The next part of a path; its length with the slash. */
-static size_t take_part(const char *path, size_t len, char part[NAME_MAX + 1])
-{
-	const char *slash = memchr(path, '/', len);
-	size_t part_len = slash ? (size_t)(slash - path) : len;
-
-	assert(part_len <= NAME_MAX);
-	memcpy(part, path, part_len);
-	part[part_len] = '\0';
-	return part_len + (slash ? 1 : 0);
-}
-
-/* How much of the path we have made already. */
-static size_t find(const struct layerdirs *d, const char *path, size_t len,
-		   struct layerdirs_node **ret)
-{
-	struct layerdirs_node *node = d->nodes[0];
-	char part[NAME_MAX + 1];
-	size_t at = 0;
-
-	while (at < len) {
-		size_t step = take_part(path + at, len - at, part);
-		struct layerdirs_node *child = layerdirs_get(d, node, part);
-
-		if (!child)
-			break;
-		node = child;
-		at += step;
+	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return err_sys(e, errno, "look at '%s'", part);
+		*ret = PART_ABSENT;
+	} else if (S_ISCHR(st.st_mode) && st.st_rdev == 0) {
+		*ret = PART_ABSENT;
+	} else {
+		*ret = S_ISLNK(st.st_mode) ? PART_LINK : PART_OTHER;
 	}
-	*ret = node;
-	return at;
-}
-
-static int open_known(const struct layerdirs *d, const char *path, size_t len, int *ret_fd,
-		      struct err *e)
-{
-	int fd = layerdirs_open(d, path, len);
-
-	if (fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV)
-		return err_set(e, ERR_INVALID, "the name leads through what is not a directory");
-	if (fd < 0)
-		return err_sys(e, -fd, "open the directory above it");
-	*ret_fd = fd;
 	return 0;
 }
 
-static void remember_entered(struct layerdirs *d, const char *path, size_t len,
-			     struct layerdirs_node *node, int fd)
-{
-	cleanup_closep(&d->entered_fd);
-	d->entered_fd = fd;
-	d->entered = node;
-	memcpy(d->entered_path, path, len);
-	d->entered_len = len;
-}
+enum walk_flags {
+	WALK_MAKE = 1 << 0, /* directories that are not there; else ERR_NOT_FOUND */
+};
 
-/* Opens what there is of the path and makes the rest. */
-static int enter_anew(struct layerdirs *d, const char *path, size_t len, struct err *e)
+/* To the end of the path. w->fd is that of w->node afterwards. */
+static int walk(struct layerdirs *d, struct walk *w, unsigned flags, struct err *e)
 {
-	cleanup_fd int fd = -1;
-	struct layerdirs_place place;
-	char part[NAME_MAX + 1];
-	size_t at = find(d, path, len, &place.node);
+	for (;;) {
+		char part[NAME_MAX + 1];
+		enum part_kind kind = PART_OTHER;
+		size_t step;
+		int r;
 
-	if (open_known(d, path, at, &fd, e) < 0)
-		return -1;
-	place.fd = fd;
-	while (at < len) {
-		at += take_part(path + at, len - at, part);
-		if (make_implied(d, &place, part, &fd, e) < 0)
+		walk_known(d, w);
+		if (open_node(d, w, e) < 0)
+			return -1;
+		if (is_over(w))
+			return 0;
+		step = next_part(w, part);
+		if (look_at(w->fd, part, &kind, e) < 0)
+			return -1;
+		if (kind == PART_OTHER)
+			return err_set(e, ERR_INVALID,
+				       "the name leads through what is not a directory");
+		if (kind == PART_LINK)
+			r = follow(d, w, part, step, e);
+		else if (flags & WALK_MAKE)
+			r = make_implied(d, w, part, step, e);
+		else
+			r = err_set(e, ERR_NOT_FOUND, "there is no directory '%s'", part);
+		if (r < 0)
 			return -1;
 	}
-	remember_entered(d, path, len, place.node, take_fd(&fd));
+}
+
+int layerdirs_find(struct layerdirs *d, const char *path, size_t len, struct layerdirs_node **ret,
+		   int *ret_fd, struct err *e)
+{
+	CLEANUP(walk_done) struct walk w;
+
+	walk_init(&w, d, path, len);
+	if (walk(d, &w, 0, e) < 0)
+		return -1;
+	*ret = w.node;
+	*ret_fd = take_fd(&w.fd);
+	return 0;
+}
+
+static int enter_anew(struct layerdirs *d, const char *path, size_t len, struct err *e)
+{
+	CLEANUP(walk_done) struct walk w;
+
+	walk_init(&w, d, path, len);
+	if (walk(d, &w, WALK_MAKE, e) < 0 || check_depth(w.node, e) < 0)
+		return -1;
+	cleanup_closep(&d->entered_fd);
+	d->entered_fd = take_fd(&w.fd);
+	d->entered = w.node;
+	memcpy(d->entered_path, path, len);
+	d->entered_len = w.link_count > 0 ? ENTERED_BY_LINK : len;
 	return 0;
 }
 
@@ -337,32 +518,12 @@ void layerdirs_forget(struct layerdirs_node *node)
 
 /* ---- the end ---- */
 
-/* The path of a node, in `room`, written from its end. */
-static const char *path_of(const struct layerdirs_node *node, char room[LAYER_NAME_MAX_BYTES])
-{
-	char *start = room + LAYER_NAME_MAX_BYTES - 1;
-
-	*start = '\0';
-	if (!node->parent)
-		*--start = '.';
-	for (; node->parent; node = node->parent) {
-		size_t len = strlen(node->name);
-
-		if (*start != '\0')
-			*--start = '/';
-		start -= len;
-		assert(start >= room);
-		memcpy(start, node->name, len);
-	}
-	return start;
-}
-
 static int finish_one(const struct layerdirs *d, const struct layerdirs_node *node, struct err *e)
 {
 	const struct timespec times[2] = { node->mtime, node->mtime };
 	char room[LAYER_NAME_MAX_BYTES];
 	const char *path = path_of(node, room);
-	cleanup_fd int fd = layerdirs_open(d, path, strlen(path));
+	cleanup_fd int fd = layerdirs_open(d, node);
 
 	if (fd < 0)
 		return err_sys(e, -fd, "open the directory '%s'", path);

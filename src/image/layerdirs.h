@@ -4,8 +4,8 @@
  *
  * Every directory that was made is remembered, for three reasons: its mode and times can only be
  * set when nothing comes into it any more; those that no entry named have to be listed at the end;
- * and an entry whose parent is not among them leads through something else, which is refused
- * before the kernel is asked.
+ * and symbolic links in the path of an entry are resolved among them, inside the layer, so that
+ * the kernel follows none.
  */
 #include "base/err.h"
 #include "image/layer.h"
@@ -29,12 +29,18 @@ void layerdirs_free(struct layerdirs *d);
 void layerdirs_freep(struct layerdirs **d);
 
 /* The directory path[0..len), "" being the root. It and all above it are made if they are not
- * there. */
+ * there; links on the way are followed inside the layer. */
 ERR_CHECKED int layerdirs_enter(struct layerdirs *d, const char *path, size_t len,
 				struct layerdirs_place *ret, struct err *e);
 
-/* A descriptor of a directory that is there already, now the caller's to close; -errno. */
-int layerdirs_open(const struct layerdirs *d, const char *path, size_t len);
+/* The same for one that is there already, else ERR_NOT_FOUND. *ret_fd is the caller's to close. */
+ERR_CHECKED int layerdirs_find(struct layerdirs *d, const char *path, size_t len,
+			       struct layerdirs_node **ret, int *ret_fd, struct err *e);
+
+/* A descriptor of it, now the caller's to close; -errno. */
+int layerdirs_open(const struct layerdirs *d, const struct layerdirs_node *node);
+
+bool layerdirs_is_root(const struct layerdirs_node *node);
 
 /* The directory `name` of a directory. NULL: there is none, or it is something else. */
 struct layerdirs_node *layerdirs_get(const struct layerdirs *d, const struct layerdirs_node *parent,

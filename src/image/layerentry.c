@@ -2,10 +2,11 @@
  * layerentry - one entry of a layer's archive becomes a file; see layerentry.h.
  *
  * Theory of operation. The name is parsed (layername.h), the directory it lies in is opened or
- * made (layerdirs.h), and everything else happens relative to that descriptor with the last part
- * of the name, which is never followed if it is a symbolic link. A file is made with O_EXCL; only
- * if that fails do we look at what is in the way. As Docker and containerd do it, a directory over
- * a directory joins it, and any other pair means that the earlier one goes, with all beneath it.
+ * made (layerdirs.h, which follows links on the way inside the layer), and everything else happens
+ * relative to that descriptor with the last part of the name, which is never followed if it is a
+ * symbolic link. A file is made with O_EXCL; only if that fails do we look at what is in the way.
+ * As Docker and containerd do it, a directory over a directory joins it, and any other pair means
+ * that the earlier one goes, with all beneath it.
  *
  * A whiteout speaks of lower layers only: next to an entry of the same name, in either order, the
  * entry stays, and if it is a directory it becomes opaque.
@@ -256,6 +257,8 @@ static int copy_contents(struct layerentry_target *t, int fd, uint64_t size, str
 			break;
 		if (r != ARCHIVE_OK)
 			return layerentry_explain(t, e);
+		if (len > 0 && layerstream_is_padded(t->stream))
+			return err_set(e, ERR_INVALID, "the archive is cut off in its content");
 		if (offset < 0 || (uint64_t)offset > size || len > size - (uint64_t)offset)
 			return err_set(e, ERR_INVALID, "it holds more than its size");
 		if (take_room(t, fd, len, e) < 0 || write_at(fd, bytes, len, offset, e) < 0)
@@ -361,33 +364,37 @@ static int make_directory(struct layerentry_target *t, const struct spot *at,
 
 /* ---- hard links ---- */
 
-/* A leading '/' is the layer's root, as some builders write it. */
-static int parse_target(const char *text, const struct layername *name, struct layername *ret,
-			struct err *e)
+static int refuse_target(const char *text, const char *why, struct err *e)
 {
 	char quoted[LAYERNAME_QUOTED_MAX_BYTES];
 
-	if (layername_parse(text + strspn(text, "/"), ret, e) < 0)
+	return err_set(e, ERR_INVALID, "it is a hard link to '%s', which %s",
+		       layername_quote(text, quoted), why);
+}
+
+static int parse_target(const char *text, struct layername *ret, struct err *e)
+{
+	char quoted[LAYERNAME_QUOTED_MAX_BYTES];
+
+	if (layername_parse(text, ret, e) < 0)
 		return err_wrap(e, "it is a hard link to '%s'", layername_quote(text, quoted));
-	if (ret->kind != LAYERNAME_ENTRY || strcmp(ret->path, name->path) == 0)
-		return err_set(e, ERR_INVALID, "it is a hard link to '%s', which cannot be linked",
-			       layername_quote(text, quoted));
+	if (ret->kind != LAYERNAME_ENTRY)
+		return refuse_target(text, "cannot be linked", e);
 	return 0;
 }
 
-/* It must be there, in this layer, and be something that has a content. */
-static int check_target(int fd, const struct layername *target, struct err *e)
+/* It must be there, in this layer, be something that has a content, and not be the link itself. */
+static int check_target(const struct spot *target, const struct spot *at, const char *path,
+			struct err *e)
 {
-	char quoted[LAYERNAME_QUOTED_MAX_BYTES];
 	struct stat st;
 
-	layername_quote(target->path, quoted);
-	if (fd < 0 || fstatat(fd, target->last, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, ERR_INVALID,
-			       "it is a hard link to '%s', which is not in this layer", quoted);
+	if (target->place.node == at->place.node && strcmp(target->name, at->name) == 0)
+		return refuse_target(path, "cannot be linked", e);
+	if (fstatat(target->place.fd, target->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return refuse_target(path, "is not in this layer", e);
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISFIFO(st.st_mode))
-		return err_set(e, ERR_INVALID, "it is a hard link to '%s', which cannot be linked",
-			       quoted);
+		return refuse_target(path, "cannot be linked", e);
 	return 0;
 }
 
@@ -396,21 +403,27 @@ static int make_hard_link(struct layerentry_target *t, const struct layername *n
 {
 	cleanup_fd int target_fd = -1;
 	struct layername target;
-	int fd = at->place.fd;
+	struct spot from = { .place = at->place };
+	struct err ignored;
 	int r;
 
-	if (parse_target(text, name, &target, e) < 0)
+	if (parse_target(text, &target, e) < 0)
 		return -1;
+	from.name = target.last;
 	if (target.parent_len != name->parent_len ||
-	    memcmp(target.path, name->path, name->parent_len) != 0)
-		fd = target_fd = layerdirs_open(t->dirs, target.path, target.parent_len);
-	if (check_target(fd, &target, e) < 0)
+	    memcmp(target.path, name->path, name->parent_len) != 0) {
+		if (layerdirs_find(t->dirs, target.path, target.parent_len, &from.place.node,
+				   &target_fd, &ignored) < 0)
+			return refuse_target(target.path, "is not in this layer", e);
+		from.place.fd = target_fd;
+	}
+	if (check_target(&from, at, target.path, e) < 0)
 		return -1;
-	r = linkat(fd, target.last, at->place.fd, at->name, 0);
+	r = linkat(from.place.fd, from.name, at->place.fd, at->name, 0);
 	if (r < 0 && errno == EEXIST) {
 		if (make_room(t, at, e) < 0)
 			return -1;
-		r = linkat(fd, target.last, at->place.fd, at->name, 0);
+		r = linkat(from.place.fd, from.name, at->place.fd, at->name, 0);
 	}
 	if (r < 0)
 		return err_sys(e, errno, "make the hard link");
@@ -442,12 +455,12 @@ static int make_whiteout(struct layerentry_target *t, const struct spot *at, str
 	return make_opaque(fd, e);
 }
 
-static int hide_lower(struct layerentry_target *t, const struct layername *name, int fd,
+static int hide_lower(struct layerentry_target *t, const struct layerdirs_place *place,
 		      struct err *e)
 {
-	if (name->parent_len == 0)
+	if (layerdirs_is_root(place->node))
 		t->is_root_opaque = true;
-	return make_opaque(fd, e);
+	return make_opaque(place->fd, e);
 }
 
 /* ---- all of them ---- */
@@ -525,7 +538,7 @@ static int make_named(struct layerentry_target *t, const struct layername *name,
 	if (layerdirs_enter(t->dirs, name->path, name->parent_len, &at.place, e) < 0)
 		return -1;
 	if (name->kind == LAYERNAME_OPAQUE)
-		return hide_lower(t, name, at.place.fd, e);
+		return hide_lower(t, &at.place, e);
 	if (name->kind == LAYERNAME_WHITEOUT)
 		return make_whiteout(t, &at, e);
 	return make_entry(t, name, &at, entry, e);

@@ -110,23 +110,27 @@ static int read_whiteout(struct layername *n, struct err *e)
 	return 0;
 }
 
-int layername_parse_any(const char *text, struct layername *ret, struct err *e)
+/* A leading '/' adds nothing: names are relative to the root of the archive. */
+static int parse(const char *text, struct layername *ret, struct err *e)
 {
 	if (text[0] == '\0')
 		return err_set(e, ERR_INVALID, "the name is empty");
-	if (text[0] == '/')
-		return err_set(e, ERR_INVALID, "the name is absolute");
 	if (split(text, ret, e) < 0)
 		return -1;
 	ret->kind = ret->path[0] ? LAYERNAME_ENTRY : LAYERNAME_ROOT;
 	return 0;
 }
 
+int layername_parse_any(const char *text, struct layername *ret, struct err *e)
+{
+	if (text[0] == '/')
+		return err_set(e, ERR_INVALID, "the name is absolute");
+	return parse(text, ret, e);
+}
+
 int layername_parse(const char *text, struct layername *ret, struct err *e)
 {
-	if (layername_parse_any(text, ret, e) < 0)
-		return -1;
-	if (check_parents(ret, e) < 0)
+	if (parse(text, ret, e) < 0 || check_parents(ret, e) < 0)
 		return -1;
 	if (ret->kind == LAYERNAME_ENTRY && has_prefix(ret->last, WHITEOUT))
 		return read_whiteout(ret, e);

@@ -2,9 +2,10 @@
 /*
  * layername - what the name of an archive's entry means, and which names are refused.
  *
- * "./a//b/" and "a/b" are one name. Refused are: absolute and empty names, "..", parts and names
- * that are too long or too deep, and any way to a real file called ".wh.something", which would be
- * a whiteout to whoever reads the layer next. Pure code.
+ * "./a//b/", "/a/b" and "a/b" are one name: some builders of images write absolute names, and
+ * every reader takes them from the root of the layer. Refused are: empty names, "..", parts and
+ * names that are too long or too deep, and any way to a real file called ".wh.something", which
+ * would be a whiteout to whoever reads the layer next. Pure code.
  */
 #include "image/layer.h"
 
@@ -31,7 +32,8 @@ struct layername {
 /* The words do not repeat the name. */
 ERR_CHECKED int layername_parse(const char *text, struct layername *ret, struct err *e);
 
-/* Of an archive that is no layer: only LAYERNAME_ROOT and _ENTRY, whatever it is called. */
+/* Of an archive that is no layer: only LAYERNAME_ROOT and _ENTRY, whatever it is called, and
+ * absolute names are refused. */
 ERR_CHECKED int layername_parse_any(const char *text, struct layername *ret, struct err *e);
 
 #define LAYERNAME_QUOTED_MAX_BYTES 200

@@ -25,6 +25,7 @@
 #define IN_BYTES (128u << 10)
 #define OUT_BYTES (256u << 10)
 #define MAGIC_BYTES 4u
+#define BLOCK_BYTES 512u /* of a tar */
 #define GZIP_FIRST 0x1f
 
 struct layerstream {
@@ -47,6 +48,8 @@ struct layerstream {
 	ZSTD_DStream *zstd;
 	struct digest *digest;
 	struct digest *input_digest; /* NULL: nobody asks for it */
+
+	bool is_padded;
 
 	bool has_failed;
 	struct err err;
@@ -267,6 +270,23 @@ int layerstream_next(struct layerstream *s, const void **ret, size_t *ret_len)
 	}
 	*ret = s->out;
 	return 0;
+}
+
+size_t layerstream_pad(struct layerstream *s, const void **ret)
+{
+	static const char zeros[BLOCK_BYTES];
+	size_t over = s->out_bytes % BLOCK_BYTES;
+
+	if (over == 0 || s->is_padded)
+		return 0;
+	s->is_padded = true;
+	*ret = zeros;
+	return BLOCK_BYTES - over;
+}
+
+bool layerstream_is_padded(const struct layerstream *s)
+{
+	return s->is_padded;
 }
 
 const struct err *layerstream_get_error(const struct layerstream *s)

@@ -20,6 +20,13 @@ void layerstream_freep(struct layerstream **s);
  * ever, and layerstream_get_error() has the words. */
 ERR_CHECKED int layerstream_next(struct layerstream *s, const void **ret, size_t *ret_len);
 
+/*
+ * After the end, once: zeros up to a whole block of a tar, for a reader that insists on them. They
+ * are not part of the archive, its digest or its size. Returns how many; 0: none are missing.
+ */
+size_t layerstream_pad(struct layerstream *s, const void **ret);
+bool layerstream_is_padded(const struct layerstream *s);
+
 const struct err *layerstream_get_error(const struct layerstream *s); /* NULL: none so far */
 uint64_t layerstream_get_size(const struct layerstream *s);           /* of what came out */
 

@@ -295,6 +295,7 @@ static int connect_registry(struct fetch *f, struct credentials *credentials,
 		.reference = o->reference,
 		.credentials = credentials,
 		.connect_max_ms = o->has_short_wait ? PULL_SHORT_WAIT_MS : 0,
+		.answer_max_ms = o->has_short_wait ? PULL_SHORT_ANSWER_MS : 0,
 	};
 
 	if (registries_load(o->environ_list, o->reference->host, settings, e) < 0 ||
@@ -317,6 +318,8 @@ static int fetch_and_install(struct fetch *f, const struct local *local, struct 
 		return -1;
 	if (f->registry && get_config(f, ret->digest, e) < 0)
 		return -1;
+	if (f->registry)
+		registry_has_answered(f->registry);
 	is_same = strcmp(local->digest, ret->digest) == 0;
 	if (install_open(f->store, f->options->progress, ret->digest, is_same && local->is_doubted,
 			 &install, e) < 0)
@@ -329,7 +332,7 @@ static int fetch_and_install(struct fetch *f, const struct local *local, struct 
 			return -1;
 		ret->fetched_count = f->count;
 		reference_format_short(f->options->reference, name);
-		if (f->count)
+		if (f->count && f->options->progress->mode != PROGRESS_BARS)
 			progress_say(f->options->progress, "pulling %s", name);
 		if (get_blobs(f, e) < 0)
 			return -1;
@@ -370,6 +373,9 @@ int pull_image(const struct store *s, const struct pull_options *o, struct pull_
 		return err_set(e, ERR_NOT_FOUND,
 			       "not whole in the store, and --pull never forbids to fetch it");
 	} else {
+		/* whoever sits before a terminal sees at once what is waited for */
+		if (o->progress->mode == PROGRESS_BARS)
+			progress_say(o->progress, "pulling %s", name);
 		if (connect_registry(&f, &credentials, &settings, e) < 0)
 			return -1;
 		registry = f.registry;

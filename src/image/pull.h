@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-#define PULL_SHORT_WAIT_MS 3000u
+#define PULL_SHORT_WAIT_MS 3000u    /* to connect */
+#define PULL_SHORT_ANSWER_MS 10000u /* until the registry has told what the image is */
 
 enum pull_from {
 	PULL_FROM_ANY,      /* the store's own blobs if they are all there */

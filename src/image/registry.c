@@ -46,6 +46,7 @@ static const char manifest_accept[] = MANIFEST_TYPE_OCI_INDEX
 
 struct registry {
 	struct ask_site site;
+	uint64_t started_ms, total_max_ms;
 };
 
 /* ---- the places to ask ---- */
@@ -89,15 +90,26 @@ int registry_new(const struct registry_options *o, struct registry **ret, struct
 		.connect_max_ms = o->connect_max_ms ? o->connect_max_ms : REGISTRY_CONNECT_MAX_MS,
 		.stall_max_s = o->stall_max_s ? o->stall_max_s : REGISTRY_STALL_MAX_S,
 	};
-	if (o->total_max_ms)
-		exchange_loop_set_deadline(r->site.loop, clock_now_ms() + o->total_max_ms,
-					   o->total_max_ms);
+	r->started_ms = clock_now_ms();
+	r->total_max_ms = o->total_max_ms;
+	if (o->answer_max_ms || o->total_max_ms) {
+		uint64_t max_ms = o->answer_max_ms ? o->answer_max_ms : o->total_max_ms;
+
+		exchange_loop_set_deadline(r->site.loop, r->started_ms + max_ms, max_ms);
+	}
 	if (add_mirrors(r, o->mirrors, e) < 0)
 		return -1;
 	endpoint_init_registry(&r->site.endpoints[r->site.endpoint_count++], o->reference->host,
 			       o->is_insecure);
 	*ret = take_ptr(r);
 	return 0;
+}
+
+void registry_has_answered(struct registry *r)
+{
+	exchange_loop_set_deadline(r->site.loop,
+				   r->total_max_ms ? r->started_ms + r->total_max_ms : 0,
+				   r->total_max_ms);
 }
 
 void registry_free(struct registry *r)

@@ -45,6 +45,7 @@ struct registry_options {
 			     always speak plain HTTP */
 	bool has_private_redirects; /* a public registry may redirect to private addresses */
 	uint64_t total_max_ms;      /* for everything, from registry_new() on; 0: no end */
+	uint64_t answer_max_ms;     /* until registry_has_answered() is called; 0: no other end */
 	uint64_t connect_max_ms;    /* 0: REGISTRY_CONNECT_MAX_MS */
 	uint64_t stall_max_s;       /* 0: REGISTRY_STALL_MAX_S */
 	const struct credentials *credentials; /* borrowed; may be NULL */
@@ -52,6 +53,8 @@ struct registry_options {
 
 ERR_CHECKED int registry_new(const struct registry_options *o, struct registry **ret,
 			     struct err *e);
+/* The registry is there and has what was asked for: from now on total_max_ms alone counts. */
+void registry_has_answered(struct registry *r);
 void registry_free(struct registry *r);
 void registry_freep(struct registry **r);
 

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/title.h"
 #include "image/bundle.h"
 #include "image/bundlesave.h"
 #include "image/describe.h"
@@ -409,6 +410,8 @@ int main(int argc, char **argv)
 	const struct transfer *transfer = argc > 1 ? transfer_find(argv[1]) : NULL;
 	struct err e = { 0 };
 
+	/* the words say what it does; the name would be that of a descriptor or a link */
+	title_set_name(TOOL_PROGRAM);
 	(void)umask(022);
 	if (!work && !transfer)
 		return run(argv, &e) < 0 ? report(&e) : 0;

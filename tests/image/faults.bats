@@ -257,7 +257,7 @@ configure() {
 timeout = \"2s\""
 	fault slow=50000
 	run as timeout 60 "$AK" image pull --quiet "$FAULTY/big:1"
-	fails_with 125 "not all has come within 2s"
+	fails_with 125 "no complete answer within 2s"
 	fault
 	pull big:1
 	[ "$(requests 'range=bytes=[1-9]')" -eq 1 ]

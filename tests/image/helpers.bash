@@ -1,10 +1,11 @@
 # Shared by the bats files about images. They run as three callers: AS=root; AS=user, an id without
 # an account, which has one id to give; AS=subuser, an account made here that has a range of ids in
 # /etc/subuid. Each test has a store of its own, in its directory $W, unless STATE names another.
+. "$BATS_TEST_DIRNAME/../surroundings.bash"
 . "$BATS_TEST_DIRNAME/rootfs.bash"
 
 setup_shared() {
-	export TOP SHARED AK CALLER_ID=0 ACCOUNT= PYTHONDONTWRITEBYTECODE=1
+	export TOP SHARED AK CALLER_ID=0 ACCOUNT=
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX) || return 1
 	chmod 755 "$SHARED"
@@ -65,8 +66,7 @@ make_place() {
 
 # Runs a command as the caller of this round.
 as() {
-	local words=(env -u SUDO_USER -u XDG_CONFIG_HOME -u DOCKER_CONFIG -u AGENTKERNEL_IMAGE
-		HOME="$SHARED/home" AGENTKERNEL_HOME="${STATE:-$W/state}" "$@")
+	local words=(env -u DOCKER_CONFIG HOME="$SHARED/home" AGENTKERNEL_HOME="${STATE:-$W/state}" "$@")
 	case ${AS:-root} in
 	user) setpriv --reuid "$CALLER_ID" --regid "$CALLER_ID" --clear-groups --no-new-privs "${words[@]}" ;;
 	subuser) setpriv --reuid "$CALLER_ID" --regid "$CALLER_ID" --clear-groups "${words[@]}" ;;

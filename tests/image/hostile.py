@@ -92,6 +92,23 @@ def many(count):
     return gzip.compress(piece) * (count // 4096) + gzip.compress(bytes(1024))
 
 
+def chain(count):
+    return [link(f"l{n}", f"l{n + 1}") for n in range(count)]
+
+
+def at_canary(name):
+    """All that can be done to a directory, with a file in it."""
+    return [
+        entry(name + "/file", data=b"mine\n"),
+        directory(name + "/new", mode=0o700),
+        link(name + "/link", "/"),
+        entry(name + "/.wh.gone"),
+        entry(name + "/.wh..wh..opq"),
+        hard("hard", name + "/file"),
+        hard(name + "/hard", "hard"),
+    ]
+
+
 def layers(canary):
     """Case: the layers of an image."""
     out = os.path.join(canary, "file")
@@ -103,16 +120,18 @@ def layers(canary):
         # names
         "name-climbs": [tar(entry(climb, data=b"bad"))],
         "name-climbs-inside": [tar(*base, entry("etc/../" + climb, data=b"bad"))],
-        "name-absolute": [tar(entry(out, data=b"bad"))],
+        "name-absolute-climbs": [tar(entry("/" + climb, data=b"bad"))],
         "name-with-escapes": [tar(entry("../\x1b[31mred\nline", data=b"bad"))],
         "name-long": [tar(entry("n" * 256))],
         "name-deep": [tar(entry("d/" * 600 + "f"))],
         "name-longest": [tar(entry("abcdefgh/" * 500 + "f"))],
         # links
-        "file-through-link": [tar(through, entry("out/file", data=b"bad"))],
-        "file-through-dots": [tar(link("out", dots), entry("out/file", data=b"bad"))],
-        "directory-through-link": [tar(through, directory("out/new"))],
-        "link-through-link": [tar(through, link("out/new", "/"))],
+        "links-in-a-circle": [tar(link("a", "b"), link("b", "/a"), entry("a/file", data=b"bad"))],
+        "links-too-many": [tar(*chain(41), entry("l0/file", data=b"bad"))],
+        "link-to-whiteout": [tar(link("out", ".wh.x"), entry("out/file", data=b"bad"))],
+        "link-to-file": [tar(*base, link("out", "etc/plain"), entry("out/file", data=b"bad"))],
+        "link-too-deep": [tar(link("a", "d/" * 400), link("b", "a/" + "e/" * 400), entry("b/file"))],
+        "link-too-long": [tar(link("a", "nnnnnnnnn/" * 400), link("a/a", "m" * 200), entry("a/a/file"))],
         "hard-link-climbs": [tar(hard("x", climb))],
         "hard-link-absolute": [tar(hard("x", out))],
         "hard-link-through-link": [tar(through, hard("x", "out/file"))],
@@ -142,9 +161,15 @@ def layers(canary):
         "whiteout-dot": [tar(entry("etc/.wh.."))],
         "whiteout-dots": [tar(entry("etc/.wh..."))],
         "whiteout-beneath": [tar(entry("etc/.wh.x/file"))],
-        "whiteout-through-link": [tar(through, entry("out/.wh.file"))],
-        "opaque-through-link": [tar(through, entry("out/.wh..wh..opq"))],
         "whiteout-climbs": [tar(entry(UP + ".wh.file"))],
+        # what would touch the canary if the layer were not the root for it
+        "inside-absolute": [tar(directory("/"), entry(out, data=b"mine\n"))],
+        "inside-link": [tar(through, *at_canary("out"))],
+        "inside-dots": [tar(link("out", dots), *at_canary("out"))],
+        "inside-links": [tar(link("up", UP), link("way", "up" + canary), *at_canary("way"))],
+        "inside-swapped": [
+            tar(directory("out"), entry("out/a"), link("out", "etc"), entry("out/b"), through, *at_canary("out"))
+        ],
         # neighbours, which are fine
         "good-dot-slash": [tar(directory("./"), directory("./etc"), entry("./etc/plain", data=b"plain\n"))],
         "good-links": [tar(*base, link("out", canary), link("up", dots), link("loop", "loop"))],

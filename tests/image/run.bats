@@ -270,12 +270,12 @@ rm: can't remove '/bin/vi': Read-only file system
 tmp"
 }
 
-@test "chown to other users works where there are ids for them, and says EINVAL where not" {
+@test "chown to other users works where there are ids for them, and changes nothing where not" {
 	run ak run --image plain:1 -u 0 sh -c 'touch /f && chown 1234:55 /f && stat -c %u:%g /f'
 	if has_many_ids; then
 		says 1234:55
 	else
-		says "chown: /f: Invalid argument"
+		says 0:0
 	fi
 	run -0 ak run --image plain:1 -u 0 sh -c 'stat -c %u /home/app; chmod 4711 /bin/busybox && stat -c %a /bin/busybox; mkfifo /p && test -p /p && echo fifo'
 	owner=1234
@@ -391,4 +391,24 @@ in_store() {
 	says typed
 	run -0 ak run --image alpine:3.20 sh
 	says "entry sh"
+}
+
+# By its own limits each user inside may have 64: what two of them have is more than the account may have on a machine
+# with the kernel's default of 128, and the kernel adds up what the users of a namespace have for whoever made it.
+@test "many users inside do not use up the caller's own inotify instances" {
+	has_many_ids || skip "one id: its share is a part of the account's"
+	cp "$BUILD/probe" "$W/probe"
+	account=$(cat /proc/sys/fs/inotify/max_user_instances)
+	[ "$account" -le 1024 ] || skip "the account may have $account"
+	ak run --image plain:1 --pids 200 -v "$W/probe:/probe:ro" /probe watch-as-users "$((account / 64 + 2))" 10 >"$W/taken" 3>&- &
+	run=$!
+	wait_for_line "$W/taken" took
+	run -0 as python3 -c '
+import ctypes
+libc = ctypes.CDLL(None)
+print([libc.inotify_init1(0) >= 0 for _ in range(8)])'
+	kill "$run"
+	wait "$run" || true
+	says "[True, True, True, True, True, True, True, True]"
+	[ "$(sed 's/took //' "$W/taken")" -ge 64 ]
 }

@@ -12,7 +12,8 @@
 #include <sys/mman.h>
 
 static char *program;
-static char helper[PATH_MAX];
+static char helper_path[PATH_MAX];
+static struct helper helper = { .path = helper_path };
 static char answer[4096];
 
 #define WORDS(...)                                                                                 \
@@ -24,9 +25,8 @@ static char answer[4096];
 static int start(const char *operation, const char *const *words, int dir_fd, int in, int out,
 		 int answer_fd, struct imagehelper_job *job, struct err *e)
 {
-	const struct imagehelper_transfer t = {
-		operation, words, dir_fd, in, out, answer_fd, helper
-	};
+	const struct imagehelper_transfer t = { operation, words,     dir_fd, in,
+						out,       answer_fd, &helper };
 
 	return imagehelper_start(&t, job, e);
 }
@@ -148,7 +148,7 @@ static void failures_come_home(void **state)
 	expect_error(p, "layer-pack", WORDS("form=rar"), ERR_INVALID, "unknown form 'rar'");
 }
 
-static void a_hostile_archive_is_refused_and_reaches_nothing(void **state)
+static void a_hostile_archive_reaches_nothing(void **state)
 {
 	struct place *p = *state;
 	cleanup_buf struct buf archive = { .max = 1u << 20 };
@@ -163,8 +163,8 @@ static void a_hostile_archive_is_refused_and_reaches_nothing(void **state)
 	assert_int_equal(run(p, "files-unpack", WORDS("name=."), p->to_fd, fd, -1), -1);
 	assert_string_equal(p->e.msg, "'up/canary': the name leads through a symbolic link");
 	rewind_fd(fd);
-	assert_int_equal(run(p, "layer-unpack", WORDS("owners=one"), p->from_fd, fd, -1), -1);
-	assert_string_equal(p->e.msg, "'up/canary': the name leads through a symbolic link");
+	expect_run(p, "layer-unpack", WORDS("owners=one"), p->from_fd, fd, -1);
+	expect_text(p->from_fd, "canary", "bad"); /* the layer is the root for it */
 }
 
 static const char *line(const char *key)
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 		TREE_TEST(a_tree_goes_from_one_place_to_another),
 		TREE_TEST(within_a_root_links_lead_within_it),
 		TREE_TEST(failures_come_home),
-		TREE_TEST(a_hostile_archive_is_refused_and_reaches_nothing),
+		TREE_TEST(a_hostile_archive_reaches_nothing),
 		TREE_TEST(layers_go_out_and_come_back),
 		TREE_TEST(owners_are_kept_on_demand),
 		TREE_TEST(unpacking_files_is_locked_in),
@@ -316,8 +316,9 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	program = argv[0];
-	(void)snprintf(helper, sizeof(helper), "%s", program);
-	slash = strrchr(helper, '/');
-	(void)strcpy(slash ? slash + 1 : helper, "../agentkernel-image");
+	(void)snprintf(helper_path, sizeof(helper_path), "%s", program);
+	slash = strrchr(helper_path, '/');
+	(void)strcpy(slash ? slash + 1 : helper_path, "../agentkernel-image");
+	helper.fd = open(helper_path, O_PATH | O_CLOEXEC);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
