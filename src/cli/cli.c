@@ -8,6 +8,8 @@
 #include "base/shown.h"
 #include "base/suggest.h"
 #include "cli/commands.h"
+#include "cli/habits.h"
+#include "engine/audit.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -63,6 +65,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_serve,
 	&cmd_daemon_start,
 	&cmd_daemon_stop,
+	&cmd_daemon_restart,
 	&cmd_daemon_status,
 	&cmd_daemon_prewarm,
 	&cmd_plugin_install,
@@ -101,6 +104,11 @@ static const int exit_status[] = {
 	[ERR_COMMAND_NOT_EXECUTABLE] = CLI_EXIT_NOT_EXECUTABLE,
 };
 static_assert(COUNT_OF(exit_status) == ERR_CODE_COUNT, "an error code has no exit status");
+
+int cli_exit_status(enum err_code code)
+{
+	return exit_status[code];
+}
 
 void cli_say(const char *fmt, ...)
 {
@@ -172,7 +180,7 @@ static const struct cli_command *find_short(const char *word)
 	return NULL;
 }
 
-static const struct cli_command *find_command(char **argv, int *ret_words)
+const struct cli_command *cli_find_command(char **argv, int *ret_words)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
 		*ret_words = match_name(*c, argv);
@@ -199,43 +207,60 @@ static bool is_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* "image", "image --help": what there is in that group. */
-static bool format_group(char **argv, struct buf *out)
+bool cli_format_group(const char *group, struct buf *out)
 {
-	size_t len = strlen(argv[0]);
+	size_t len = strlen(group);
 
-	if (!rest_of_group(argv[0]) || (argv[1] && !is_help(argv[1])))
+	if (!rest_of_group(group))
 		return false;
-	buf_addf(out, "Commands of agentkernel %s:\n", argv[0]);
+	buf_addf(out, "Commands of agentkernel %s:\n", group);
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
-		if (strncmp((*c)->name, argv[0], len) == 0 && (*c)->name[len] == ' ')
+		if (strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' ')
 			buf_addf(out, "  %-18s %s\n", (*c)->name, (*c)->summary);
-	buf_addf(out, "\nMore about one of them: agentkernel help %s\n", rest_of_group(argv[0]));
+	buf_addf(out, "\nMore about one of them: agentkernel help %s\n", rest_of_group(group));
 	return true;
+}
+
+/* A suggestion is often typed without thinking: what ends or deletes something is never one. */
+static bool is_destructive(const char *name)
+{
+	static const char *const words[] = { "stop",  "remove", "kill",    "gc",      "prune",
+					     "reset", "restore", "restart", "distrust" };
+	const char *last = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
+
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		if (strcmp(last, words[i]) == 0)
+			return true;
+	return false;
 }
 
 static int unknown_command(char **argv, struct err *e)
 {
 	const char *names[COMMANDS_MAX];
-	const char *nearest = rest_of_group(argv[0]);
+	const char *group = rest_of_group(argv[0]), *nearest;
 	size_t count = 0;
 
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		if (is_destructive((*c)->name))
+			continue;
 		names[count++] = (*c)->name;
 		if (cli_short_name(*c))
 			names[count++] = cli_short_name(*c);
 	}
-	if (nearest && argv[1]) {
+	if (group && argv[1]) {
 		cleanup_free char *typed = mem_format("%s %s", argv[0], argv[1]);
-		const char *better = suggest_nearest(typed, names, count);
 
-		nearest = better ? better : nearest;
+		nearest = suggest_nearest(typed, names, count);
+		if (nearest)
+			return err_set(e, ERR_INVALID, "unknown command '%s', did you mean '%s'?",
+				       typed, nearest);
+		return err_set(e, ERR_INVALID, "unknown command '%s' (see agentkernel help %s)",
+			       typed, argv[0]);
 	}
-	if (!nearest)
-		nearest = suggest_nearest(argv[0], names, count);
+	nearest = suggest_nearest(argv[0], names, count);
 	if (nearest)
-		return err_set(e, ERR_INVALID, "unknown command '%s%s%s', did you mean '%s'?",
-			       argv[0], argv[1] ? " " : "", argv[1] ? argv[1] : "", nearest);
+		return err_set(e, ERR_INVALID, "unknown command '%s', did you mean '%s'?", argv[0],
+			       nearest);
 	return err_set(e, ERR_INVALID, "unknown command '%s' (see agentkernel help)", argv[0]);
 }
 
@@ -259,6 +284,7 @@ void cli_format_help(const struct cli_command *c, struct buf *out)
 static int run_command_line(const struct cli_context *context, char **argv, struct err *e)
 {
 	static char *no_arguments[] = { NULL };
+	cleanup_free char **translated = NULL;
 	const struct cli_command *c;
 	cleanup_buf struct buf help;
 	int words = 0;
@@ -269,8 +295,14 @@ static int run_command_line(const struct cli_context *context, char **argv, stru
 		return cmd_help.run(context, no_arguments, &status, e) < 0 ? -1 : status;
 	if (strcmp(argv[0], "--version") == 0)
 		return cmd_version.run(context, no_arguments, &status, e) < 0 ? -1 : status;
-	c = find_command(argv, &words);
-	if (!c && format_group(argv, &help))
+	c = cli_find_command(argv, &words);
+	if (!c) {
+		if (habits_translate(argv, &translated, e) < 0)
+			return -1;
+		argv = translated ? translated : argv;
+		c = cli_find_command(argv, &words);
+	}
+	if (!c && (!argv[1] || is_help(argv[1])) && cli_format_group(argv[0], &help))
 		return cli_print(&help, e);
 	if (!c)
 		return unknown_command(argv, e);
@@ -286,8 +318,10 @@ int cli_main(char **argv, char **environ_list)
 	struct err e = { 0 };
 	int status = run_command_line(&context, argv + (argv[0] != NULL), &e);
 
-	if (status >= 0)
-		return status;
-	cli_say("%s", e.msg);
-	return exit_status[e.code];
+	if (status < 0)
+		cli_say("%s", e.msg);
+	if (audit_lost_error())
+		cli_say("this is not in the audit log, which cannot be written: %s",
+			strerror(audit_lost_error()));
+	return status < 0 ? cli_exit_status(e.code) : status;
 }

@@ -46,5 +46,14 @@ struct buf;
 ERR_CHECKED int cli_print(const struct buf *out, struct err *e);
 
 /* A line of our own on stderr, with the prefix, control characters made harmless. */
+/* The command that the words begin with, and how many of them are its name; NULL: none. */
+const struct cli_command *cli_find_command(char **argv, int *ret_words);
+
+/* "image": what there is in that group of commands; false: there is no such group. */
+bool cli_format_group(const char *group, struct buf *out);
+
+/* What a failure of that kind makes of the whole program: 125, 126 or 127. */
+int cli_exit_status(enum err_code code);
+
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cli_say_text(const char *text); /* of any length */

@@ -425,7 +425,7 @@ static void leave(const struct plan *p, struct agentuse *use)
 		(void)nanosleep(&pause, NULL);
 	if (is_in_use(p))
 		return;
-	(void)!lifecycle_stop(p->environ_list, p->name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+	(void)!lifecycle_stop(p->environ_list, p->name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	notices = lifecycle_take_notices(p->environ_list, p->name);
 	ending_tell_notices(notices);
 	keyrows_list_free(&notices);

@@ -265,7 +265,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (opts_parse(&options, argv, &flags, &none, &used, e) < 0)
 		return -1;
 	if (argv[used])
-		return err_set(e, ERR_INVALID, "one word too many: '%s'", argv[used]);
+		return err_set(e, ERR_INVALID, "unexpected argument '%s'", argv[used]);
 	if (read_flags(&flags, &r, e) < 0 ||
 	    statedir_path(context->environ_list, AUDIT_FILE, &path, e) < 0 ||
 	    statedir_path(context->environ_list, AUDIT_OLD_FILE, &old_path, e) < 0 ||

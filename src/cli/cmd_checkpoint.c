@@ -158,13 +158,18 @@ static int run_restore(const struct cli_context *context, char **argv, int *ret_
 	const struct words_rule rule = { .usage = "checkpoint restore NAME ID",
 					 .min = 2,
 					 .max = 2 };
+	bool was_running = false;
 	unsigned count = 0;
 	char *words[3];
 
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return checkpoint_restore(context->environ_list, words[0], words[1], e);
+	if (checkpoint_restore(context->environ_list, words[0], words[1], &was_running, e) < 0)
+		return -1;
+	if (was_running)
+		cli_say("sandbox '%s' was stopped, restored and started again", words[0]);
+	return 0;
 }
 
 static int run_remove(const struct cli_context *context, char **argv, int *ret_status,
@@ -238,11 +243,12 @@ const struct cli_command cmd_checkpoint_list = {
 
 const struct cli_command cmd_checkpoint_restore = {
 	.name = "checkpoint restore",
-	.summary = "put a stopped sandbox back to a checkpoint",
+	.summary = "put a sandbox back to a checkpoint",
 	.usage = "NAME ID",
-	.text = "What it has written since is gone. Its policy stays as it is. The checkpoint's "
-		"files are\n"
-		"checked against their digests first.",
+	.text = "What it has written since is gone. Its policy stays as it is. One that runs is "
+		"stopped, and\n"
+		"started again afterwards. The checkpoint's files are checked against their digests "
+		"first.",
 	.run = run_restore,
 };
 

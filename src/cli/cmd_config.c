@@ -60,17 +60,17 @@ static int check_policy(char *const *environ_list, const char *named, struct req
 	char *file[] = { (char *)"--config", (char *)(uintptr_t)named, NULL };
 	char *none[] = { NULL };
 
+	r->is_checking = true;
 	return request_read(&request_policy_options, named ? file : none, environ_list, r, e);
 }
 
 /* A file that is named counts in full for who names it, which says nothing about trust. */
-static void format(const struct request *r, const struct err *too_much, const struct flags *f,
-		   struct buf *out)
+static void format(const struct request *r, const struct flags *f, struct buf *out)
 {
 	const struct configfile *c = &r->config;
 	const char *trust = r->flags.config ? ""
 			    : c->is_trusted ? ", trusted"
-			    : too_much      ? ", not trusted"
+			    : r->left_out   ? ", not trusted: what goes beyond your own is left out"
 					    : ", needs no trust";
 	struct json j;
 
@@ -83,7 +83,11 @@ static void format(const struct request *r, const struct err *too_much, const st
 			json_add_text(&j, "project", c->project_path);
 			if (!r->flags.config)
 				json_add_bool(&j, "trusted", c->is_trusted);
-			json_add_bool(&j, "applies", !too_much);
+			json_add_bool(&j, "applies", !r->left_out);
+			json_open_array(&j, "left_out");
+			for (char **text = r->left_out; text && *text; text++)
+				json_add_text(&j, NULL, *text);
+			json_close_array(&j);
 		}
 		json_close_object(&j);
 		buf_add_text(out, "\n");
@@ -93,6 +97,8 @@ static void format(const struct request *r, const struct err *too_much, const st
 		buf_addf(out, "%s: ok, your own\n", c->user_path);
 	if (c->project_path)
 		buf_addf(out, "%s: ok%s\n", c->project_path, trust);
+	for (char **text = r->left_out; text && *text; text++)
+		buf_addf(out, "  %s\n", *text);
 	shown_replace_lines(out->bytes, out->len);
 	if (!c->user_path && !c->project_path)
 		buf_add_text(out, "no configuration file counts here ('agentkernel init' writes "
@@ -108,23 +114,17 @@ static int run_check(const struct cli_context *context, char **argv, int *ret_st
 					 .max = 1 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
-	bool is_too_much;
 	unsigned count = 0;
 	char *words[2];
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
-	is_too_much = check_policy(context->environ_list, count ? words[0] : NULL, &r, e) < 0;
-	if (is_too_much && e->code != ERR_DENIED)
+	if (check_policy(context->environ_list, count ? words[0] : NULL, &r, e) < 0)
 		return -1;
-	format(&r, is_too_much ? e : NULL, &flags, &out);
-	if (cli_print(&out, e) < 0)
-		return -1;
-	if (is_too_much)
-		return -1;
+	format(&r, &flags, &out);
 	*ret_status = 0;
-	return 0;
+	return cli_print(&out, e);
 }
 
 static int read_file_word(char **argv, const char *usage, char **ret, struct err *e)

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "engine/filecopy.h"
+#include "engine/lifecycle.h"
 #include "engine/files.h"
 #include "engine/named.h"
 
@@ -56,26 +57,45 @@ static bool is_stream(const char *word)
 	return strcmp(word, "-") == 0;
 }
 
+static int copy_with(const struct cli_context *context, const char *name, const char *inside,
+		     const char *outside, bool is_out, unsigned flags, struct err *e)
+{
+	CLEANUP(files_close) struct files f;
+
+	files_init(&f);
+	if (files_open(context->environ_list, name, &f, e) < 0)
+		return -1;
+	if (is_out)
+		return is_stream(outside) ? filecopy_out_tar(&f, inside, STDOUT_FILENO, flags, e)
+					  : filecopy_out(&f, inside, outside, flags, e);
+	return is_stream(outside) ? filecopy_in_tar(&f, STDIN_FILENO, inside, flags, e)
+				  : filecopy_in(&f, outside, inside, flags, e);
+}
+
 static int copy(const struct cli_context *context, const char *from, const char *to, unsigned flags,
 		struct err *e)
 {
 	cleanup_free char *from_name = NULL, *from_path = NULL, *to_name = NULL, *to_path = NULL;
 	bool is_out = split(from, &from_name, &from_path);
 	bool is_in = split(to, &to_name, &to_path);
-	CLEANUP(files_close) struct files f;
+	const char *name = is_out ? from_name : to_name;
+	bool is_running = true;
+	struct err ignored;
+	int r;
 
-	files_init(&f);
 	if (is_out == is_in)
 		return err_set(e, ERR_INVALID,
 			       is_out ? "one side has to be of this machine (copy twice)"
 				      : "one side has to be NAME:/path of a sandbox");
-	if (files_open(context->environ_list, is_out ? from_name : to_name, &f, e) < 0)
+	/* the files of one that is stopped are put together as for a start, for so long */
+	if (lifecycle_is_running(context->environ_list, name, &is_running, e) < 0 ||
+	    (!is_running && lifecycle_start(context->environ_list, name, e) < 0))
 		return -1;
-	if (is_out)
-		return is_stream(to) ? filecopy_out_tar(&f, from_path, STDOUT_FILENO, flags, e)
-				     : filecopy_out(&f, from_path, to, flags, e);
-	return is_stream(from) ? filecopy_in_tar(&f, STDIN_FILENO, to_path, flags, e)
-			       : filecopy_in(&f, from, to_path, flags, e);
+	r = copy_with(context, name, is_out ? from_path : to_path, is_out ? to : from, is_out, flags,
+		      e);
+	if (!is_running)
+		(void)!lifecycle_stop(context->environ_list, name, 0, 0, &ignored);
+	return r;
 }
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -100,7 +120,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_cp = {
 	.name = "cp",
-	.summary = "copy files and trees into and out of a sandbox that runs",
+	.summary = "copy files and trees into and out of a sandbox",
 	.usage = "[options] SRC DST",
 	.text = "One side is NAME:/path, the other a path of this machine or \"-\" for a tar "
 		"archive "

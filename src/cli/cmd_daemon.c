@@ -1,5 +1,6 @@
 /* cmd_daemon - agentkernel daemon start, stop, status, prewarm: sandboxes that wait ready. */
 #include "base/buf.h"
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -245,6 +246,20 @@ static int run_stop(const struct cli_context *context, char **argv, int *ret_sta
 	return daemon_ask_stop(context->environ_list, e);
 }
 
+/* Pools are made anew: those of [daemon] at once, others by the runs that ask for them. */
+static int run_restart(const struct cli_context *context, char **argv, int *ret_status,
+		       struct err *e)
+{
+	CLEANUP(plan_done) struct plan plan = { 0 };
+
+	if (read_nothing(argv, "daemon restart", &no_options, NULL, e) < 0)
+		return -1;
+	if (daemon_ask_stop(context->environ_list, e) < 0 && e->code != ERR_NOT_FOUND)
+		return -1;
+	*ret_status = 0;
+	return make_plan(&plan, context->environ_list, e) < 0 ? -1 : start_in_background(&plan, e);
+}
+
 /* The daemon writes JSON; for people its few words are put on lines of their own. */
 static void format_status(const char *text, struct buf *out)
 {
@@ -284,6 +299,11 @@ static int run_status(const struct cli_context *context, char **argv, int *ret_s
 		buf_addf(&out, "%s\n", json);
 	else
 		format_status(json, &out);
+	if (!flags.is_json && !strstr(json, buildid_get()))
+		buf_addf(&out,
+			 "it is of another build than this program (%s), so no run uses it: "
+			 "'agentkernel daemon restart' renews it\n",
+			 buildid_get());
 	*ret_status = 0;
 	return cli_print(&out, e);
 }
@@ -334,6 +354,14 @@ const struct cli_command cmd_daemon_stop = {
 	.usage = "",
 	.options = &no_options,
 	.run = run_stop,
+};
+
+const struct cli_command cmd_daemon_restart = {
+	.name = "daemon restart",
+	.summary = "end the daemon, if one runs, and start this build's",
+	.usage = "",
+	.options = &no_options,
+	.run = run_restart,
 };
 
 const struct cli_command cmd_daemon_status = {

@@ -1,4 +1,4 @@
-/* cmd_doctor - agentkernel doctor: what this host can do, and what mends what it cannot. */
+/* cmd_doctor - agentkernel doctor: which protections this host supports, and how to fix the others. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -89,7 +89,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
-	.summary = "show which walls this host can build, and what mends the others",
+	.summary = "show which protections this host supports, and how to fix the missing ones",
 	.usage = "[--json]",
 	.text = "Exit status 1 when a wall is missing without which no sandbox runs.",
 	.options = &options,

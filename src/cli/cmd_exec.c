@@ -26,7 +26,7 @@ static const char *const examples[] = {
 struct flags {
 	struct opts_list env;
 	const char *workdir, *user, *timeout;
-	bool has_tty, has_no_tty, is_detached, is_json;
+	bool has_tty, has_no_tty, is_detached, is_json, is_interactive;
 };
 
 static const struct opt rows[] = {
@@ -42,6 +42,8 @@ static const struct opt rows[] = {
 	  .kind = OPT_TEXT, .offset = offsetof(struct flags, timeout) },
 	{ NULL, "json", 0, NULL, "print one machine-readable object", .kind = OPT_FLAG,
 	  .offset = offsetof(struct flags, is_json) },
+	{ NULL, "interactive", 'i', NULL, "stdin is passed on (always)", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_interactive) },
 	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
 	  .kind = OPT_FLAG, .offset = offsetof(struct flags, has_tty) },
 	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
@@ -78,8 +80,14 @@ static int run_attached(const struct execute_options *o, const struct flags *f, 
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 
-	if (execute_command(o, &result, e) < 0)
-		return -1;
+	if (execute_command(o, &result, e) < 0) {
+		const struct err why = *e;
+
+		if (!f->is_json)
+			return -1;
+		*ret_status = ending_print_failure(&why, e);
+		return *ret_status < 0 ? -1 : 0;
+	}
 	*ret_status = result.exit_code;
 	if (f->is_json)
 		return ending_print_json(&result, NULL, e);
@@ -94,12 +102,14 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	cleanup_free char **words = NULL;
 	const struct policy_caller caller = { .environ_list = context->environ_list };
 	struct execute_options o = { .caller = &caller };
-	struct words_rule rule = { .usage = "exec [options] NAME COMMAND [ARG...]",
+	struct words_rule rule = { .usage = "exec [options] NAME [COMMAND [ARG...]]",
 				   .options = &options,
 				   .min = 1,
 				   .ends_options = true };
 	struct flags flags = { 0 };
 	unsigned count = 0;
+	char *shell[] = { (char *)"/bin/sh", (char *)"-c",
+			  (char *)"command -v bash >/dev/null 2>&1 && exec bash; exec sh", NULL };
 	uint32_t id = 0;
 
 	while (argv[rule.max])
@@ -113,7 +123,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (count > 1 && strcmp(words[1], "--") == 0)
 		o.argv++;
 	if (!o.argv[0])
-		return err_set(e, ERR_INVALID, "no command to run: agentkernel %s", rule.usage);
+		o.argv = shell;
 	if (!flags.is_detached)
 		return run_attached(&o, &flags, ret_status, e);
 	if (execute_detached(&o, &id, e) < 0)
@@ -125,10 +135,10 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 const struct cli_command cmd_exec = {
 	.name = "exec",
 	.summary = "run a command in a sandbox that runs",
-	.usage = "[options] NAME COMMAND [ARG...]",
+	.usage = "[options] NAME [COMMAND [ARG...]]",
 	.text = "Streams, signals and the exit status pass through as with run. When this command "
 		"is\n"
-		"killed, so is what it started, unless it was detached.",
+		"killed, so is what it started, unless it was detached. Without COMMAND: a shell.",
 	.examples = examples,
 	.options = &options,
 	.run = run,

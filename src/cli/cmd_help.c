@@ -15,15 +15,64 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
+/* The commands that most people need, in the order in which they meet them. */
+static const struct cli_command *const first_commands[] = {
+	&cmd_run,  &cmd_sandbox_create, &cmd_sandbox_start,     &cmd_exec,
+	&cmd_sandbox_list, &cmd_sandbox_stop,   &cmd_sandbox_remove,    &cmd_checkpoint_create,
+	&cmd_agent_run,    &cmd_plugin_install, &cmd_doctor,
+};
+
+static bool is_first(const struct cli_command *c)
+{
+	for (size_t i = 0; i < COUNT_OF(first_commands); i++)
+		if (first_commands[i] == c)
+			return true;
+	return false;
+}
+
+static void add_line(struct buf *out, const struct cli_command *c)
+{
+	buf_addf(out, "  %-18s %s\n", cli_short_name(c) ? cli_short_name(c) : c->name, c->summary);
+}
+
+/* By the first word of their names; those with one word of their own come together. */
+static void add_group(struct buf *out, const char *group, const char *title)
+{
+	size_t len = strlen(group);
+
+	buf_addf(out, "\n%s:\n", title);
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		bool is_in = len > 0 ? strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' '
+				     : !strchr((*c)->name, ' ');
+
+		if (is_in && !is_first(*c))
+			add_line(out, *c);
+	}
+}
+
 static void format_overview(struct buf *out)
 {
+	static const struct {
+		const char *group, *title;
+	} groups[] = {
+		{ "sandbox", "Named sandboxes" }, { "checkpoint", "Checkpoints" },
+		{ "image", "Images" },            { "network", "Network" },
+		{ "agent", "Coding agents" },     { "plugin", "Plugins of coding agents" },
+		{ "mcp", "For programs" },        { "daemon", "Sandboxes that wait ready" },
+		{ "config", "Configuration" },    { "policy", "Policies" },
+		{ "", "Others" },
+	};
+
 	buf_add_text(out, "agentkernel - run any command in a sandbox\n\n"
-			  "Usage: agentkernel COMMAND [options]\n\nCommands:\n");
-	for (const struct cli_command *const *c = cli_commands; *c; c++)
-		buf_addf(out, "  %-18s %s\n", (*c)->name, (*c)->summary);
-	buf_add_text(out, "\nThe word sandbox may be left out: agentkernel start NAME.\n"
-			  "\nTry: agentkernel run python3 -c 'print(6*7)'\n"
-			  "     agentkernel help run\n");
+			  "Usage: agentkernel COMMAND [options]\n\n"
+			  "Start here:\n"
+			  "  agentkernel run python3 -c 'print(6*7)'\n\nMost used:\n");
+	for (size_t i = 0; i < COUNT_OF(first_commands); i++)
+		add_line(out, first_commands[i]);
+	for (size_t i = 0; i < COUNT_OF(groups); i++)
+		add_group(out, groups[i].group, groups[i].title);
+	buf_add_text(out, "\nMore about a command or a group: agentkernel help run, agentkernel "
+			  "help checkpoint\n");
 }
 
 /* roff reads a leading dot or quote as a request, '\' as an escape and '-' as a hyphen. */
@@ -132,7 +181,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		format_man(&out);
 	} else if (!argv[used]) {
 		format_overview(&out);
-	} else {
+	} else if (argv[used + 1] || !cli_format_group(argv[used], &out)) {
 		const struct cli_command *c = find(argv + used);
 
 		if (!c)

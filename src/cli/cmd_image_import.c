@@ -38,7 +38,8 @@ const struct cli_command cmd_image_import = {
 	.usage = "[options] REF FILE|DIR|-",
 	.text = "Plain, gzip and zstd tars are fine. Of a directory, /proc, /sys, /dev and /run "
 		"are left\n"
-		"out: every sandbox has its own. The image has no entrypoint, user or variables.",
+		"out: every sandbox has its own. The image has no entrypoint, user or variables.\n"
+		"FILE REF, as docker has it, works too.",
 	.examples = examples,
 	.options = &options,
 	.run = run,

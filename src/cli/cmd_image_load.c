@@ -34,13 +34,13 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_image_load = {
 	.name = "image load",
-	.summary = "take images out of a docker save archive or an OCI layout",
+	.summary = "take images out of a docker save archive, an OCI layout or a skopeo dir:",
 	.usage = "[options] [FILE|DIR|-]",
-	.text = "Reads what docker save and podman save write, and OCI layouts, as an archive "
-		"(plain, gzip,\n"
-		"zstd) or a directory; without a word, from stdin. Images keep the names they have "
-		"there;\n"
-		"--name is for one that has none, or another.",
+	.text = "Reads what docker save and podman save write, OCI layouts, and what skopeo writes "
+		"to dir:,\n"
+		"as an archive (plain, gzip, zstd) or a directory; without a word, from stdin. "
+		"Images keep\n"
+		"the names they have there; --name is for one that has none, or another.",
 	.examples = examples,
 	.options = &options,
 	.run = run,

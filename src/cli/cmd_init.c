@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "cli/commands.h"
 #include "cli/words.h"
@@ -127,8 +128,18 @@ static int write_file(const struct buf *text, const struct flags *f, struct err 
 		(void)unlink(CONFIGFILE_NAME); /* half a file would be worse than none */
 		return err_sys(e, -r, "write " CONFIGFILE_NAME);
 	}
-	cli_say("wrote " CONFIGFILE_NAME "; read it, then 'agentkernel config trust' puts all of "
-		"it into effect");
+	return 0;
+}
+
+/* These bytes are ours, not the project's: what was asked for with `init` is meant. */
+static int trust(char *const *environ_list, const char *cwd, const struct buf *text, struct err *e)
+{
+	cleanup_free char *path = mem_format("%s/" CONFIGFILE_NAME, cwd);
+
+	if (configfile_trust_bytes(environ_list, path, text->bytes, text->len, e) < 0)
+		return err_wrap(e, "wrote " CONFIGFILE_NAME ", but it cannot be trusted yet");
+	cli_say("wrote " CONFIGFILE_NAME ", which is in effect (after a change of yours, "
+		"'agentkernel config trust' puts that into effect too)");
 	return 0;
 }
 
@@ -143,7 +154,6 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char cwd[PATH_MAX];
 	char *words[1];
 
-	(void)context;
 	buf_init(&text, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
@@ -154,7 +164,10 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return err_set(e, ERR_INVALID, "the working directory cannot be read");
 	format_file(cwd, &flags, &text);
 	*ret_status = 0;
-	return flags.is_printed ? cli_print(&text, e) : write_file(&text, &flags, e);
+	if (flags.is_printed)
+		return cli_print(&text, e);
+	return write_file(&text, &flags, e) < 0 ? -1
+						: trust(context->environ_list, cwd, &text, e);
 }
 
 const struct cli_command cmd_init = {

@@ -1,11 +1,17 @@
 /* cmd_logs - agentkernel logs: the output of a detached command. */
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/logfile.h"
 #include "cli/commands.h"
 #include "cli/words.h"
+#include "engine/daemon.h"
 #include "engine/logs.h"
+#include "engine/named.h"
+#include "engine/statedir.h"
 #include "engine/tasks.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <unistd.h>
@@ -22,12 +28,15 @@ static const char *const examples[] = {
 };
 
 struct flags {
-	bool follows;
+	bool follows, is_system;
 };
 
 static const struct opt rows[] = {
 	{ "Options", "follow", 'f', NULL, "go on until the command has ended", .kind = OPT_FLAG,
 	  .offset = offsetof(struct flags, follows) },
+	{ "Options", "system", 0, NULL,
+	  "what its supervisor has to tell; without NAME: the daemon", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_system) },
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
@@ -50,7 +59,9 @@ static int print(struct logs *l, struct err *e)
 	if (logs_read(l, print_chunk, &failure, &skipped, e) < 0)
 		return -1;
 	if (skipped)
-		cli_say("%" PRIu64 " earlier bytes are not kept any more", skipped);
+		cli_say("%" PRIu64 " bytes of output are missing here: older ones are not kept, and "
+			"a full disk takes none",
+			skipped);
 	return failure < 0 ? err_sys(e, -failure, "write the output") : 0;
 }
 
@@ -85,11 +96,46 @@ static int follow(struct logs *l, char *const *environ_list, const char *sandbox
 	return 0;
 }
 
+/* One of the two files of base/logfile; what is not there says nothing. */
+static int print_file(int dir_fd, const char *name, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	int r = file_read_at(dir_fd, name, 2 * LOGFILE_MAX_BYTES, &text, &len);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = file_write_all(STDOUT_FILENO, text, len);
+	return r < 0 ? err_sys(e, -r, "show '%s'", name) : 0;
+}
+
+static int show_system(char *const *environ_list, const char *sandbox, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	cleanup_free char *dir = NULL;
+	cleanup_fd int dir_fd = -1;
+
+	named_init(&n);
+	if (sandbox)
+		return named_open(environ_list, sandbox, &n, e) < 0 ||
+				       print_file(n.dir_fd, NAMED_SYSTEM_LOG ".1", e) < 0 ||
+				       print_file(n.dir_fd, NAMED_SYSTEM_LOG, e) < 0
+			       ? -1
+			       : 0;
+	if (statedir_path(environ_list, ".", &dir, e) < 0)
+		return -1;
+	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return print_file(dir_fd, DAEMON_LOG ".1", e) < 0 || print_file(dir_fd, DAEMON_LOG, e) < 0
+		       ? -1
+		       : 0;
+}
+
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	const struct words_rule rule = {
-		.usage = "logs NAME [ID] [-f]", .options = &options, .min = 1, .max = 2
+		.usage = "logs NAME [ID] [-f]", .options = &options, .min = 0, .max = 2
 	};
 	CLEANUP(logs_done) struct logs l;
 	struct flags flags = { 0 };
@@ -97,18 +143,27 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char *words[3];
 
 	logs_init(&l);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    logs_open(context->environ_list, words[0], words[1], &l, e) < 0 || print(&l, e) < 0)
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
+	if (flags.is_system)
+		return show_system(context->environ_list, count ? words[0] : NULL, e);
+	if (count == 0)
+		return err_set(e, ERR_INVALID, "missing argument NAME: agentkernel logs NAME");
+	if (logs_open(context->environ_list, words[0], words[1], &l, e) < 0 || print(&l, e) < 0)
+		return -1;
 	return flags.follows ? follow(&l, context->environ_list, words[0], e) : 0;
 }
 
 const struct cli_command cmd_logs = {
 	.name = "logs",
 	.summary = "show what a detached command has written",
-	.usage = "NAME [ID] [-f]",
-	.text = "The last two megabytes are kept, also after the command or the sandbox has ended.",
+	.usage = "NAME [ID] [-f] | --system [NAME]",
+	.text = "The last two megabytes are kept, also after the command or the sandbox has "
+		"ended.\n"
+		"--system shows when a sandbox was started, frozen and stopped, why it ended, and "
+		"what\n"
+		"its supervisor could not do.",
 	.examples = examples,
 	.options = &options,
 	.run = run,

@@ -198,6 +198,17 @@ static void say_nothing_found(const struct cli_context *context, const char *san
 
 /* ---- the command ---- */
 
+/* Runs have names of their own in the log; any other is a sandbox that is there. */
+static int check_exists(const struct cli_context *context, const char *sandbox, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (!sandbox || strncmp(sandbox, "run-", 4) == 0)
+		return 0;
+	return named_open(context->environ_list, sandbox, &n, e);
+}
+
 static int show(const struct cli_context *context, const struct flags *flags, const char *sandbox,
 		struct err *e)
 {
@@ -205,7 +216,8 @@ static int show(const struct cli_context *context, const struct flags *flags, co
 	cleanup_buf struct buf out;
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (networkview_sum(context->environ_list, sandbox, &sum, e) < 0)
+	if (networkview_sum(context->environ_list, sandbox, &sum, e) < 0 ||
+	    (sum.count == 0 && check_exists(context, sandbox, e) < 0))
 		return -1;
 	if (flags->is_json)
 		format_sum_json(&sum, &out);
@@ -229,7 +241,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 			return -1;
 		argv += used;
 		if (*argv && sandbox)
-			return err_set(e, ERR_INVALID, "one word too many: '%s'", *argv);
+			return err_set(e, ERR_INVALID, "unexpected argument '%s'", *argv);
 		if (*argv)
 			sandbox = *argv++;
 	}

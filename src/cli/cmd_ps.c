@@ -104,7 +104,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
 	const struct words_rule rule = {
-		.usage = "ps NAME", .options = &options, .min = 1, .max = 1
+		.usage = "ps [NAME]", .options = &options, .max = 1
 	};
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
@@ -112,8 +112,11 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    tasks_list(context->environ_list, words[0], &list, e) < 0)
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	if (count == 0) /* as docker has it: what runs */
+		return cmd_sandbox_list.run(context, argv, ret_status, e);
+	if (tasks_list(context->environ_list, words[0], &list, e) < 0)
 		return -1;
 	format(&list, flags.is_json, &out);
 	*ret_status = 0;
@@ -123,7 +126,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 const struct cli_command cmd_ps = {
 	.name = "ps",
 	.summary = "list the commands of a sandbox, and the detached ones that have ended",
-	.usage = "NAME [--json]",
+	.usage = "[NAME] [--json]",
+	.text = "Without NAME: the sandboxes that run, as list shows them.",
 	.options = &options,
 	.run = run,
 };

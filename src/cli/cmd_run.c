@@ -3,14 +3,17 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/path.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
+#include "cli/habits.h"
 #include "cli/pickimage.h"
 #include "cli/request.h"
 #include "engine/execute.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
 #include "engine/named.h"
+#include "engine/project.h"
 #include "engine/run.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
@@ -157,13 +160,29 @@ static char **put_init_first(const char *init, char **command, char **ret_text)
 
 static int check_kept(const struct request_flags *f, struct err *e)
 {
-	if (f->is_kept || f->name)
+	if (f->is_removed && (f->is_kept || f->name || f->is_detached))
+		return err_set(e, ERR_INVALID,
+			       "--rm keeps nothing, and %s keeps the sandbox (leave --rm out; --ttl "
+			       "1h removes it later)",
+			       f->is_detached ? "--detach" : f->name ? "--name" : "--keep");
+	if (f->is_detached && f->is_json)
+		return err_set(e, ERR_INVALID, "--detach prints a name, and --json an object");
+	if (f->is_kept || f->name || f->is_detached)
 		return f->name ? named_check_name(f->name, e) : 0;
 	if (f->labels.count > 0)
 		return err_set(e, ERR_INVALID, "--label is for sandboxes that stay (add --keep)");
 	if (f->ttl)
 		return err_set(e, ERR_INVALID, "--ttl is for sandboxes that stay (add --keep)");
 	return 0;
+}
+
+static int print_name(const char *name, struct err *e)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	buf_addf(&out, "%s\n", name);
+	return cli_print(&out, e);
 }
 
 /* A sandbox that stays, with the one command in it; stopped when that has ended. */
@@ -188,18 +207,22 @@ static int run_kept(struct request *r, const struct run_options *o, const char *
 		.is_captured = o->is_captured,
 	};
 	struct err ignored;
+	uint32_t id = 0;
 
 	named_init(&n);
 	if (request_read_ttl(&r->flags, &q.ttl_ms, e) < 0 || lifecycle_create(&q, &n, e) < 0)
 		return -1;
 	if (lifecycle_start_locked(environ_list, &n, e) < 0 ||
-	    execute_command(&command, ret, e) < 0) {
+	    (r->flags.is_detached ? execute_detached(&command, &id, e)
+				  : execute_command(&command, ret, e)) < 0) {
 		named_unlock(&n);
 		(void)!lifecycle_remove(environ_list, name, LIFECYCLE_FORCE, &ignored);
 		return -1;
 	}
+	if (r->flags.is_detached)
+		return print_name(name, e);
 	/* it may have expired, or have been stopped by another */
-	(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+	(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	named_take_notices(&n, &ret->notices);
 	cli_say("kept as %s ('agentkernel start %s' goes on with it)", name, name);
 	return 0;
@@ -210,60 +233,119 @@ static int run_one(struct request *r, const struct run_options *o, struct run_re
 {
 	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
 
-	if (!r->flags.is_kept && !r->flags.name)
+	if (!r->flags.is_kept && !r->flags.name && !r->flags.is_detached)
 		return run_command(o, ret, e);
 	named_random_id(id);
 	(void)snprintf(name, sizeof(name), "run-%.8s", id);
 	return run_kept(r, o, r->flags.name ? r->flags.name : name, ret, e);
 }
 
-static int report_end(const struct request *r, const struct run_result *result, struct err *e)
+/* Is this directory, or one that holds it, visible inside? */
+static bool is_cwd_shown(const struct request *r)
 {
+	const struct policy *p = &r->policy;
+
+	if (p->workspace || p->home)
+		return true;
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (path_is_within(r->caller.cwd, p->mounts[i].source))
+			return true;
+	return false;
+}
+
+/* The first word after the command that is a file of this directory; NULL: none. */
+static const char *find_file_word(char *const *argv)
+{
+	for (size_t i = 1; argv[0] && argv[i]; i++)
+		if (argv[i][0] != '-' && argv[i][0] != '/' && access(argv[i], F_OK) == 0)
+			return argv[i];
+	return NULL;
+}
+
+/* The command may have failed for want of files that are here and that it cannot see. */
+static void hint_at_workspace(const struct request *r, char *const *argv)
+{
+	char origin[REQUEST_ORIGIN_MAX_BYTES] = "";
+	const char *file;
+
+	if (!r->caller.cwd || is_cwd_shown(r))
+		return;
+	file = find_file_word(argv);
+	if (file)
+		cli_say("'%s' is in this directory, which is not visible inside (add --workspace, or "
+			"-W in short)",
+			file);
+	else if (project_detect(r->caller.cwd, NULL, origin, sizeof(origin)) ||
+		 access("Makefile", F_OK) == 0)
+		cli_say("the project in this directory is not visible inside (add --workspace, or -W "
+			"in short)");
+}
+
+static int report_end(const struct request *r, const struct run_result *result, char *const *argv,
+		      struct err *e)
+{
+	if (r->flags.is_detached)
+		return 0;
 	if (result->gate_deaths)
 		cli_say("the network broke down %u time%s%s%s", result->gate_deaths,
 			result->gate_deaths == 1 ? "" : "s", result->gate_trouble ? ": " : "",
 			result->gate_trouble ? result->gate_trouble : "");
+	if (result->has_outdated_daemon && isatty(STDERR_FILENO))
+		cli_say("the daemon is of another build than this program, and was not used "
+			"('agentkernel daemon restart' renews it)");
 	if (r->flags.is_json)
 		return ending_print_json(result, &r->policy, e);
 	ending_tell_notices(result->notices);
-	if (result->exit_code != 0)
+	if (result->exit_code != 0) {
 		explain_denials(result);
+		hint_at_workspace(r, argv);
+	}
 	ending_explain(result, &r->policy, r->policy.timeout_ms);
 	return 0;
 }
 
-static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+/* Whoever typed `run debian:12 bash` has docker's order in mind. */
+static int explain_not_found(const struct request *r, const char *command, struct err *e)
 {
-	CLEANUP(request_done) struct request request = { 0 };
+	if (e->code != ERR_COMMAND_NOT_FOUND || !command || !strchr(command, ':') ||
+	    !habits_is_image(command))
+		return -1;
+	(void)r;
+	return err_wrap(e, "an image is named with -i (agentkernel run -i %s COMMAND)", command);
+}
+
+static int run_request(const struct cli_context *context, struct request *request, char **argv,
+		       int *ret_status, struct err *e)
+{
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	CLEANUP(images_done) struct images image;
 	cleanup_free char **composed = NULL;
 	cleanup_free char *init_text = NULL;
 	cleanup_buf struct buf init;
-	struct run_options options = { .policy = &request.policy, .caller = &request.caller };
+	struct run_options options = { .policy = &request->policy, .caller = &request->caller };
 
 	images_init(&image);
 	buf_init(&init, BUF_TEXT_MAX_BYTES);
-	if (request_read(&request_options, argv, context->environ_list, &request, e) < 0 ||
-	    check_kept(&request.flags, e) < 0)
+	if (request_read(&request_options, argv, context->environ_list, request, e) < 0 ||
+	    check_kept(&request->flags, e) < 0)
 		return -1;
-	if (!argv[request.used] &&
-	    (policy_is_host_image(&request.policy) || request.is_image_detected))
+	if (!argv[request->used] &&
+	    (policy_is_host_image(&request->policy) || request->is_image_detected))
 		return err_set(e, ERR_INVALID,
 			       "no command to run: agentkernel run [options] COMMAND");
-	if (choose_tty(&request.flags, &options.tty, e) < 0)
+	if (choose_tty(&request->flags, &options.tty, e) < 0)
 		return -1;
-	warn_of_idle_rule(&request.policy);
-	if (request.flags.is_verbose)
-		tell_kept_back(&request);
-	if (pickimage_open(&request, argv[request.used], &image, e) < 0 ||
-	    compose(&request, &image, argv + request.used, &composed, e) < 0)
+	warn_of_idle_rule(&request->policy);
+	if (request->flags.is_verbose)
+		tell_kept_back(request);
+	if (pickimage_open(request, argv[request->used], &image, e) < 0 ||
+	    compose(request, &image, argv + request->used, &composed, e) < 0)
 		return -1;
-	if (request.policy.is_clone)
-		clone_format_init(&request.policy, &init);
-	if (request_init(&request))
-		buf_add_text(&init, request_init(&request));
-	if (init.len && !request.flags.is_kept && !request.flags.name) {
+	if (request->policy.is_clone)
+		clone_format_init(&request->policy, &init);
+	if (request_init(request))
+		buf_add_text(&init, request_init(request));
+	if (init.len && !request->flags.is_kept && !request->flags.name && !request->flags.is_detached) {
 		char **whole = put_init_first(buf_text(&init), composed, &init_text);
 
 		free(composed);
@@ -271,17 +353,40 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	}
 	options.argv = composed;
 	options.image = image.lock_fd >= 0 ? &image : NULL;
-	options.is_captured = request.flags.is_json;
-	if (run_one(&request, &options, &result, e) < 0) {
+	options.is_captured = request->flags.is_json;
+	if (run_one(request, &options, &result, e) < 0) {
 		ending_tell_notices(result.notices);
-		if (request.is_image_detected && options.image && e->code == ERR_COMMAND_NOT_FOUND)
+		if (request->is_image_detected && options.image && e->code == ERR_COMMAND_NOT_FOUND)
 			return err_wrap(
 				e, "%s, %s (--image takes another, --image host this machine's)",
-				request.policy.image, request.policy.origin[POLICY_IMAGE].text);
-		return -1;
+				request->policy.image, request->policy.origin[POLICY_IMAGE].text);
+		return explain_not_found(request, argv[request->used], e);
 	}
 	*ret_status = result.exit_code;
-	return report_end(&request, &result, e);
+	return report_end(request, &result, argv + request->used, e);
+}
+
+/* --json before the command's own words, also where the options cannot be read. */
+static bool asks_for_json(char **argv)
+{
+	for (; *argv && (*argv)[0] == '-' && strcmp(*argv, "--") != 0; argv++)
+		if (strcmp(*argv, "--json") == 0)
+			return true;
+	return false;
+}
+
+static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
+{
+	CLEANUP(request_done) struct request request = { 0 };
+	struct err why;
+
+	if (run_request(context, &request, argv, ret_status, e) == 0)
+		return 0;
+	if (!request.flags.is_json && !asks_for_json(argv))
+		return -1;
+	why = *e;
+	*ret_status = ending_print_failure(&why, e);
+	return *ret_status < 0 ? -1 : 0;
 }
 
 const struct cli_command cmd_run = {

@@ -132,7 +132,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	}
 	if (!name)
 		return err_set(e, ERR_INVALID,
-			       "a name is missing: agentkernel sandbox create NAME [options]");
+			       "missing argument NAME: agentkernel sandbox create NAME [options]");
 	if (named_check_name(name, e) < 0 || request_read_ttl(&request.flags, &ttl_ms, e) < 0)
 		return -1;
 	if (find_checkpoint(&request, &from, e) < 0)

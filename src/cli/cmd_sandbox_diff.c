@@ -99,7 +99,7 @@ static int print_patch(char *const *environ_list, const char *name, int *ret_sta
 		return -1;
 	r = execute_command(&o, &result, e);
 	if (!was_running)
-		(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, &ignored);
+		(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	*ret_status = result.exit_code;
 	return r;
 }

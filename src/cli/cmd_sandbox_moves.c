@@ -28,6 +28,9 @@ typedef int move_fn(const struct move *m, const char *name, struct err *e);
 static const struct opt timeout_rows[] = {
 	{ "Options", "timeout", 0, "DURATION", "between SIGTERM and SIGKILL (default: 5s)",
 	  .kind = OPT_TEXT, .offset = offsetof(struct flags, timeout) },
+	{ "Options", "force", 'f', NULL,
+	  "end it at once, also when its supervisor does not answer", .kind = OPT_FLAG,
+	  .offset = offsetof(struct flags, is_forced) },
 };
 static const struct opts_table timeout_options = { timeout_rows, COUNT_OF(timeout_rows) };
 
@@ -86,12 +89,12 @@ static int told(const struct move *m, const char *name, int r)
 
 static int stop(const struct move *m, const char *name, struct err *e)
 {
-	return told(m, name, lifecycle_stop(m->environ_list, name, m->timeout_ms, e));
+	return told(m, name, lifecycle_stop(m->environ_list, name, m->timeout_ms, m->flags, e));
 }
 
 static int restart(const struct move *m, const char *name, struct err *e)
 {
-	return told(m, name, lifecycle_restart(m->environ_list, name, m->timeout_ms, e));
+	return told(m, name, lifecycle_restart(m->environ_list, name, m->timeout_ms, m->flags, e));
 }
 
 static int pause_it(const struct move *m, const char *name, struct err *e)
@@ -138,7 +141,7 @@ const struct cli_command cmd_sandbox_start = {
 const struct cli_command cmd_sandbox_stop = {
 	.name = "sandbox stop",
 	.summary = "stop sandboxes: every process ends, what is on disk stays",
-	.usage = "NAME... [--timeout DURATION]",
+	.usage = "NAME... [--timeout DURATION | -f]",
 	.options = &timeout_options,
 	.run = run_stop,
 };
@@ -146,7 +149,7 @@ const struct cli_command cmd_sandbox_stop = {
 const struct cli_command cmd_sandbox_restart = {
 	.name = "sandbox restart",
 	.summary = "stop sandboxes, if they run, and start them",
-	.usage = "NAME... [--timeout DURATION]",
+	.usage = "NAME... [--timeout DURATION | -f]",
 	.options = &timeout_options,
 	.run = run_restart,
 };

@@ -1,5 +1,6 @@
 /* cmd_version - agentkernel version. */
 #include "base/buf.h"
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "cli/commands.h"
 
@@ -15,7 +16,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (argv[0])
 		return err_set(e, ERR_INVALID, "version takes no argument, not '%s'", argv[0]);
-	buf_add_text(&out, "agentkernel " AGENTKERNEL_VERSION "\n");
+	buf_addf(&out, "agentkernel " AGENTKERNEL_VERSION " (build %s)\n", buildid_get());
 	*ret_status = 0;
 	return cli_print(&out, e);
 }

@@ -18,6 +18,7 @@ extern const struct cli_command cmd_config_distrust;
 extern const struct cli_command cmd_config_trust;
 extern const struct cli_command cmd_cp;
 extern const struct cli_command cmd_daemon_prewarm;
+extern const struct cli_command cmd_daemon_restart;
 extern const struct cli_command cmd_daemon_start;
 extern const struct cli_command cmd_daemon_status;
 extern const struct cli_command cmd_daemon_stop;

@@ -22,39 +22,70 @@ void ending_tell_notices(char *const *notices)
 		cli_say_text(*notices);
 }
 
-void ending_explain(const struct run_result *r, const struct policy *p, uint64_t timeout_ms)
+void ending_format(const struct run_result *r, const struct policy *p, uint64_t timeout_ms,
+		   struct buf *out)
 {
 	uint64_t memory_bytes = p ? p->memory_bytes : 0;
 	char amount[PARSE_FORMAT_MAX_BYTES];
 
 	switch (r->end) {
 	case RUN_TIMED_OUT:
-		cli_say("the command was ended after %s (--timeout)",
+		buf_addf(out, "the command was ended after %s (--timeout)",
 			timeout_ms ? parse_format_duration(timeout_ms, amount) : "its time");
 		break;
 	case RUN_OUT_OF_CPU:
-		cli_say("the command used up its processor time%s%s (--cpu-time)", p ? " of " : "",
+		buf_addf(out, "the command used up its processor time%s%s (--cpu-time)", p ? " of " : "",
 			p ? parse_format_duration(p->cpu_time_ms, amount) : "");
 		break;
 	case RUN_OUT_OF_MEMORY:
-		cli_say("the command ran out of memory: its limit is %s (raise it with --memory)",
+		buf_addf(out, "the command ran out of memory: its limit is %s (raise it with --memory)",
 			limit_of(memory_bytes, amount));
 		break;
 	case RUN_OUT_OF_PIDS:
-		cli_say("the command had more processes than its limit (raise it with --pids)");
+		buf_addf(out, "the command had more processes than its limit (raise it with --pids)");
 		break;
 	case RUN_SANDBOX_ENDED:
-		cli_say("the sandbox has ended, and the command with it");
+		buf_addf(out, "the sandbox has ended, and the command with it");
 		break;
 	case RUN_EXITED:
 	case RUN_SIGNALLED:
 		if (r->has_oom)
-			cli_say("a process inside was killed for lack of memory: the limit is %s "
+			buf_addf(out, "a process inside was killed for lack of memory: the limit is %s "
 				"(raise "
 				"it with --memory)",
 				limit_of(memory_bytes, amount));
 		break;
 	}
+}
+
+void ending_explain(const struct run_result *r, const struct policy *p, uint64_t timeout_ms)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	ending_format(r, p, timeout_ms, &out);
+	if (out.len)
+		cli_say("%s", buf_text(&out));
+}
+
+int ending_print_failure(const struct err *why, struct err *e)
+{
+	cleanup_buf struct buf out;
+	struct json j;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	json_init(&j, &out);
+	json_open_object(&j, NULL);
+	json_add_number(&j, "exit_code", cli_exit_status(why->code));
+	json_add_null(&j, "signal");
+	json_add_text(&j, "stdout", "");
+	json_add_text(&j, "stderr", "");
+	json_add_bool(&j, "timed_out", false);
+	json_add_bool(&j, "oom", false);
+	json_add_text(&j, "error", why->msg);
+	json_close_object(&j);
+	buf_add_text(&out, "\n");
+	return cli_print(&out, e) < 0 ? -1 : cli_exit_status(why->code);
 }
 
 static void add_figures(struct json *j, const struct run_result *r, const struct policy *p)

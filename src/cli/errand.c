@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "base/title.h"
 #include "cli/cli.h"
 #include "engine/checkpoint.h"
 #include "engine/lifecycle.h"
@@ -14,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -98,6 +101,7 @@ static int read_row(struct errand *w, char *row, struct err *e)
 	*value++ = '\0';
 	if (strcmp(row, "operation") == 0) {
 		w->operation = operation_find(value, &w->id);
+		title_set(TITLE_WORKER, value);
 		return w->operation ? 0 : err_set(e, ERR_INVALID, "no operation '%s'", value);
 	}
 	if (strcmp(row, "ceiling") == 0)
@@ -396,6 +400,40 @@ static int prepare_fds(struct errand *w, struct err *e)
 	return 0;
 }
 
+/* ---- the lifeline ---- */
+
+bool errand_is_abandoned(void)
+{
+	struct pollfd polled = { .fd = ERRAND_LIFELINE_FD, .events = POLLIN };
+
+	return poll(&polled, 1, 0) > 0;
+}
+
+static void on_lifeline(int number)
+{
+	(void)number;
+	(void)alarm(ERRAND_GRACE_S); /* SIGALRM ends us, and what we have started for it */
+}
+
+/* The kernel tells of the other end's closing by a signal, so nothing that waits has to know. */
+static int tie_to_lifeline(struct err *e)
+{
+	const struct sigaction act = { .sa_handler = on_lifeline, .sa_flags = SA_RESTART };
+
+	if (sigaction(SIGIO, &act, NULL) < 0 || fcntl(ERRAND_LIFELINE_FD, F_SETOWN, getpid()) < 0 ||
+	    fcntl(ERRAND_LIFELINE_FD, F_SETFL, O_ASYNC) < 0)
+		return err_sys(e, errno, "tie this process to its caller");
+	if (errand_is_abandoned())
+		return err_set(e, ERR_SYSTEM, "the caller is gone");
+	return 0;
+}
+
+void errand_watch_lifeline_myself(void)
+{
+	(void)fcntl(ERRAND_LIFELINE_FD, F_SETFL, 0);
+	(void)alarm(0);
+}
+
 /* ---- the whole ---- */
 
 static void errand_done(struct errand *w)
@@ -458,7 +496,7 @@ int errand_main(char *const *environ_list)
 	struct err e = { 0 };
 
 	buf_init(&out, RESULT_MAX_BYTES);
-	if (prepare_fds(&w, &e) < 0) {
+	if (prepare_fds(&w, &e) < 0 || tie_to_lifeline(&e) < 0) {
 		cli_say("%s", e.msg);
 		return CLI_EXIT_FAILED;
 	}

@@ -13,7 +13,7 @@
  *            options), "config" or "no-config", "owner" (for whom: engine/named; absent: the
  *            administrator), and the parameters as "param.NAME"
  *   4        the result: one JSON object
- *   5        a pipe that closes when the call is cancelled or the face dies
+ *   5        a pipe that closes when the call is cancelled or the face dies: the lifeline
  *   6        contents of files to place first, one after the other
  *   7        what agentkernel itself has to say, for people
  *
@@ -38,6 +38,7 @@ enum errand_fd {
 
 #define ERRAND_REQUEST_MAX_BYTES (32u << 20)
 #define ERRAND_PARAMS_MAX 16384u
+#define ERRAND_GRACE_S 3u /* what was begun may finish, when nobody waits for it any more */
 
 struct errand_param {
 	const char *name, *text;
@@ -85,6 +86,14 @@ ERR_CHECKED int errand_check_sandbox(const struct errand *w, const char *name, s
 ERR_CHECKED int errand_check_checkpoint(const struct errand *w, const char *id, struct err *e);
 /* The same as for a sandbox, and it runs afterwards. */
 ERR_CHECKED int errand_need_running(const struct errand *w, const char *name, struct err *e);
+
+/*
+ * An errand ends ERRAND_GRACE_S after its lifeline has closed, wherever it waits then: for a pull,
+ * a lock, a sandbox. From here on the caller looks at the lifeline itself, and tidies up when it
+ * closes.
+ */
+void errand_watch_lifeline_myself(void);
+bool errand_is_abandoned(void); /* has it closed? */
 
 /* From here to the second call, standard error is the command's. */
 void errand_give_stderr(const struct errand *w);

@@ -52,6 +52,18 @@ static void add_denials(struct json *j, const struct run_result *r)
 	json_close_array(j);
 }
 
+/* `p` NULL: of a named sandbox. The words are those that people are told. */
+static void add_reason(struct json *j, const struct run_result *r, const struct policy *p,
+		       uint64_t timeout_ms)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	ending_format(r, p, timeout_ms, &out);
+	if (out.len)
+		json_add_text(j, "reason", buf_text(&out));
+}
+
 static void add_result(struct json *j, const struct run_result *r)
 {
 	static const char *const words[] = {
@@ -101,6 +113,7 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 	};
 	int r;
 
+	errand_watch_lifeline_myself();
 	errand_give_stderr(w);
 	r = run_command(&o, &result, e);
 	errand_take_stderr(w);
@@ -108,6 +121,7 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 	if (r < 0)
 		return add_not_started(j, e);
 	add_result(j, &result);
+	add_reason(j, &result, o.policy, o.policy->timeout_ms);
 	json_add_text(j, "image", w->ceiling.policy.image);
 	json_add_bool(j, "warm", result.was_warm);
 	return 0;
@@ -174,6 +188,8 @@ static int exec_in(struct errand *w, const char *name, char **argv, const char *
 	int r;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* and the command with us */
+	if (errand_is_abandoned())
+		return err_set(e, ERR_SYSTEM, "the caller is gone");
 	errand_give_stderr(w);
 	r = execute_command(&o, &result, e);
 	errand_take_stderr(w);
@@ -181,6 +197,7 @@ static int exec_in(struct errand *w, const char *name, char **argv, const char *
 	if (r < 0)
 		return add_not_started(j, e);
 	add_result(j, &result);
+	add_reason(j, &result, NULL, o.timeout_ms);
 	return 0;
 }
 
@@ -251,6 +268,7 @@ static int run_with_files(struct errand *w, char **argv, struct images *image, c
 	named_random_id(id); /* the name tells nothing about the owner */
 	(void)snprintf(owner, sizeof(owner), NAMED_CALL_OWNER "%s", id);
 	named_work_for(owner);
+	errand_watch_lifeline_myself(); /* there is a sandbox to remove, from here on */
 	if (lifecycle_create(&q, &n, e) < 0)
 		return -1;
 	pid = fork();

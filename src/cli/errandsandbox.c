@@ -162,7 +162,7 @@ int errandsandbox_stop(struct errand *w, struct json *j, struct err *e)
 	if (errand_check_sandbox(w, name, e) < 0)
 		return -1;
 	if (is_running(w, name)) {
-		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
+		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
 			return -1;
 		tell_notices(w, name);
 		note = "stopped; its files stay";
@@ -245,12 +245,7 @@ int errandsandbox_restore(struct errand *w, struct json *j, struct err *e)
 	if (errand_check_sandbox(w, name, e) < 0 ||
 	    find_checkpoint(w, errand_text(w, "id"), name, id, e) < 0)
 		return -1;
-	was_running = is_running(w, name);
-	if (was_running && lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, e) < 0)
-		return -1;
-	if (checkpoint_restore(w->environ_list, name, id, e) < 0)
-		return -1;
-	if (was_running && lifecycle_start(w->environ_list, name, e) < 0)
+	if (checkpoint_restore(w->environ_list, name, id, &was_running, e) < 0)
 		return -1;
 	return add_state(w, name, "put back to the checkpoint", j, e);
 }

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int imagewords_read(const struct imagewords_command *c, char **argv,
 		    struct imagewords_flags *ret_flags, const char *ret_words[IMAGEWORDS_MAX],
@@ -27,12 +28,12 @@ int imagewords_read(const struct imagewords_command *c, char **argv,
 			break;
 		if (count == c->max)
 			return err_set(e, ERR_INVALID,
-				       "one word too many: '%s' (usage: agentkernel %s)", *rest,
+				       "unexpected argument '%s' (usage: agentkernel %s)", *rest,
 				       c->usage);
 		ret_words[count++] = *rest++;
 	}
 	if (count < c->min)
-		return err_set(e, ERR_INVALID, "a word is missing (usage: agentkernel %s)",
+		return err_set(e, ERR_INVALID, "missing argument (usage: agentkernel %s)",
 			       c->usage);
 	ret_words[count] = NULL;
 	return 0;
@@ -78,6 +79,31 @@ static size_t count_words(const char *const *words)
 	return count;
 }
 
+/*
+ * `docker import FILE REF` has the other order. We take it for that if the first word is stdin or a
+ * file and the second is no file: in our order it could only fail. Docker does not import
+ * directories, so a first word that is one may well be the name of an image.
+ */
+static int swap_dockers_order(const char **words, struct err *e)
+{
+	const char *first = words[0];
+	bool is_stdin = strcmp(first, "-") == 0;
+	struct stat st;
+
+	if (strcmp(words[1], "-") == 0 || stat(words[1], &st) == 0)
+		return 0;
+	if (!is_stdin && stat(first, &st) < 0)
+		return 0;
+	if (!is_stdin && S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID,
+			       "there is no file '%s', but a directory '%s': the name of the image "
+			       "comes first (agentkernel image import REF DIR)",
+			       words[1], first);
+	words[0] = words[1];
+	words[1] = first;
+	return 0;
+}
+
 /* The words that are references stay in `words`. */
 static void sort_out(enum imagewords_shape shape, const struct imagewords_flags *flags,
 		     const char **words, struct request *q)
@@ -117,6 +143,8 @@ int imagewords_run(const struct imagewords_command *c, const struct cli_context 
 	struct request q = { 0 };
 
 	if (imagewords_read(c, argv, &flags, words, e) < 0)
+		return -1;
+	if (c->shape == IMAGEWORDS_REFERENCE_FILE && swap_dockers_order(words, e) < 0)
 		return -1;
 	sort_out(c->shape, &flags, words, &q);
 	add_words(asked, &q, &flags);

@@ -17,7 +17,7 @@ struct imagewords_flags {
 enum imagewords_shape {
 	IMAGEWORDS_NOTHING,
 	IMAGEWORDS_REFERENCES,
-	IMAGEWORDS_REFERENCE_FILE,
+	IMAGEWORDS_REFERENCE_FILE, /* or docker's order, where the words leave no doubt */
 	IMAGEWORDS_REFERENCES_FILE,
 	IMAGEWORDS_FILE, /* with --name */
 };

@@ -1,4 +1,5 @@
 /* main - the program agentkernel. */
+#include "base/title.h"
 #include "cli/cli.h"
 #include "cli/errand.h"
 
@@ -20,6 +21,7 @@ static void fill_streams(void)
 
 int main(int argc, char **argv)
 {
+	argv = title_init(argv);
 	fill_streams();
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);

@@ -138,11 +138,15 @@ static int unknown_option(const struct opts_table *t, const char *word, struct e
 	return err_set(e, ERR_INVALID, "unknown option '%s' (see --help)", typed);
 }
 
+/* "./x", "/x", "x/", "..": a plain word may be the command, whatever lies there under that name. */
 static bool is_directory(const char *word)
 {
 	struct stat st;
+	size_t len = word ? strlen(word) : 0;
 
-	return word && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
+	if (len == 0 || (word[0] != '/' && word[0] != '.' && word[len - 1] != '/'))
+		return false;
+	return stat(word, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* The value of option `o`: after "=", or the rest of a letter's word, or the next word. */
@@ -158,7 +162,6 @@ static int take_value(struct parser *p, const struct opt *o, const char *attache
 	if (attached) {
 		*ret = attached;
 	} else if (o->kind == OPT_DIR_SETTING) {
-		/* a directory cannot be the command: taking it is never a mistake */
 		*ret = is_directory(p->argv[p->at]) ? p->argv[p->at++] : "";
 	} else if (p->argv[p->at]) {
 		*ret = p->argv[p->at++];
@@ -184,6 +187,10 @@ static int apply(struct parser *p, const struct opt *o, const char *attached, st
 	if (take_value(p, o, attached, &value, e) < 0)
 		return -1;
 	switch (o->kind) {
+	case OPT_DOCKERS_FLAG:
+		p->settings->has_dockers_words = true;
+		*(bool *)((char *)p->out + o->offset) = true;
+		return 0;
 	case OPT_FLAG:
 		*(bool *)((char *)p->out + o->offset) = true;
 		return 0;
@@ -214,12 +221,33 @@ static int parse_long(struct parser *p, const char *word, struct err *e)
 	return apply(p, o, word[2 + len] == '=' ? word + 3 + len : NULL, e);
 }
 
+/*
+ * docker's -i is "interactive", which everything here is; ours is the image. "-it" in any order,
+ * also with -d, and "-i" before another option or nothing can only be docker's.
+ */
+static bool is_dockers_i(const struct parser *p, const char *word)
+{
+	const char *next = p->argv[p->at];
+	size_t len = strlen(word + 1);
+
+	if (!find_letter(p->table, 'i') || !find_letter(p->table, 't') || !strchr(word, 'i') ||
+	    strspn(word + 1, "itd") != len)
+		return false;
+	return len > 1 || !next || next[0] == '-';
+}
+
 /* "-tv SRC" is "-t -v SRC"; "-eK=V" is "-e K=V" */
 static int parse_letters(struct parser *p, const char *word, struct err *e)
 {
+	bool has_dockers_i = is_dockers_i(p, word);
+
 	for (const char *letter = word + 1; *letter; letter++) {
 		const struct opt *o = find_letter(p->table, *letter);
 
+		if (has_dockers_i && *letter == 'i') {
+			p->settings->has_dockers_words = true;
+			continue;
+		}
 		if (!o)
 			return err_set(e, ERR_INVALID, "unknown option '-%c' (see --help)",
 				       *letter);

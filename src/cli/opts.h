@@ -18,7 +18,8 @@ enum opt_kind {
 	OPT_LIST,         /* adds to the struct opts_list at .offset */
 	OPT_SETTING,      /* adds a policy setting for .field */
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
-	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is a directory */
+	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is clearly a directory */
+	OPT_DOCKERS_FLAG, /* as OPT_FLAG, and sets has_dockers_words */
 	OPT_SETTING_OFF,  /* adds a policy setting without a text */
 };
 
@@ -49,6 +50,7 @@ struct opts_settings {
 	size_t count;
 	char **owned;
 	size_t owned_count;
+	bool has_dockers_words; /* -it, --rm: the image may be the first word, as docker has it */
 };
 ERR_CHECKED int opts_settings_add(struct opts_settings *s, const struct policy_setting *setting,
 				  struct err *e);

@@ -32,7 +32,7 @@ static int choose_pull(const struct request_flags *f, enum images_pull *ret, str
 	return err_set(e, ERR_INVALID, "--pull: no '%s' (use missing, always or never)", f->pull);
 }
 
-static bool is_on_host(const char *command)
+bool pickimage_is_on_host(const char *command)
 {
 	const char *dirs = ENVIRONMENT_PATH;
 	char path[PATH_MAX];
@@ -60,7 +60,7 @@ static bool is_refused(const struct err *why)
 /* Nobody asked for this image: this machine's own program serves as well. */
 static int fall_back(struct request *r, const char *command, const struct err *why, struct err *e)
 {
-	if (command && !is_on_host(command)) {
+	if (command && !pickimage_is_on_host(command)) {
 		*e = *why;
 		return -1;
 	}

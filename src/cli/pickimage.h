@@ -5,6 +5,8 @@
  */
 #include "base/err.h"
 
+#include <stdbool.h>
+
 struct images;
 struct request;
 
@@ -14,3 +16,6 @@ struct request;
  */
 ERR_CHECKED int pickimage_open(struct request *r, const char *command, struct images *ret,
 			       struct err *e);
+
+/* Is there a program of that name on this machine? Anything with a '/' is taken for one. */
+bool pickimage_is_on_host(const char *command);

@@ -2,7 +2,11 @@
 #include "cli/request.h"
 
 #include "base/cleanup.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
 #include "base/parse.h"
+#include "cli/cli.h"
+#include "cli/habits.h"
 #include "engine/named.h"
 #include "engine/project.h"
 #include "policy/ceiling.h"
@@ -45,7 +49,7 @@
 	  SETTING(POLICY_MOUNT) }, \
 	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory (size: as --disk)", \
 	  SETTING(POLICY_TMPFS) }, \
-	{ NULL, "workspace", 0, "DIR", \
+	{ NULL, "workspace", 'W', "DIR", \
 	  "the directory (default: this one) at its own path, writable, and start there", \
 	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE }, \
 	{ NULL, "clone", 0, NULL, \
@@ -155,6 +159,13 @@ static const struct opt run_rows[] = {
 	{ NULL, "verbose", 0, NULL,
 	  "say which files of yours are masked and which variables stay out", .kind = OPT_FLAG,
 	  .offset = offsetof(struct request_flags, is_verbose) },
+	{ NULL, "detach", 'd', NULL,
+	  "do not wait: the sandbox is kept and runs on, and its name is printed",
+	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_detached) },
+	{ NULL, "rm", 0, NULL, "nothing is kept (the default)", .kind = OPT_DOCKERS_FLAG,
+	  .offset = offsetof(struct request_flags, is_removed) },
+	{ NULL, "interactive", 0, NULL, "stdin is passed on (always)", .kind = OPT_DOCKERS_FLAG,
+	  .offset = offsetof(struct request_flags, is_interactive) },
 	{ NULL, "tty", 't', NULL, "a terminal (default: when stdin and stdout are terminals)",
 	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, has_tty) },
 	{ NULL, "no-tty", 'T', NULL, "no terminal", .kind = OPT_FLAG,
@@ -249,53 +260,152 @@ static int resolve(struct request *r, struct policy *ret, struct err *e)
 	return policy_resolve(r->settings.list, r->settings.count, &r->caller, ret, e);
 }
 
-/* The line of the project's file that asks for it, or brings it with a preset; NULL: none. */
-static const char *find_line(const struct configuration *c, enum policy_field field)
-{
-	const enum policy_field fields[] = { field, POLICY_PROFILE, POLICY_MODE, POLICY_IMAGE };
+/* ---- a project's file that asks for more than the user allows ---- */
 
-	for (size_t k = 0; k < COUNT_OF(fields); k++)
-		for (size_t i = c->setting_count; i > 0; i--)
-			if (c->settings[i - 1].field == fields[k])
-				return c->settings[i - 1].origin;
-	return NULL;
+/* What of a project's file counts: its settings, less those that were left out, and what lowers presets. */
+struct clamp {
+	struct request *request;
+	const struct policy *ceiling;
+	size_t base_count;                          /* settings before the project's */
+	bool is_dropped[CONFIGURATION_SETTINGS_MAX]; /* of the project's */
+	struct policy_setting lowered[POLICY_FIELD_COUNT];
+	size_t lowered_count;
+};
+
+static int apply_clamp(struct clamp *c, struct err *e)
+{
+	struct request *r = c->request;
+	const struct configuration *project = &r->config.project;
+
+	policy_done(&r->policy);
+	r->settings.count = c->base_count;
+	for (size_t i = 0; i < project->setting_count; i++)
+		if (!c->is_dropped[i] &&
+		    opts_settings_add(&r->settings, &project->settings[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < c->lowered_count; i++)
+		if (opts_settings_add(&r->settings, &c->lowered[i], e) < 0)
+			return -1;
+	return resolve(r, &r->policy, e);
 }
 
-static bool names_line(const struct configuration *c, const char *message)
+/* Leaves out the project's settings of that field; false: it has none. */
+static bool drop_field(struct clamp *c, enum policy_field field, const char *why)
 {
-	for (size_t i = 0; i < c->setting_count; i++) {
-		size_t len = strlen(c->settings[i].origin);
+	const struct configuration *project = &c->request->config.project;
+	bool is_found = false;
 
-		if (strncmp(message, c->settings[i].origin, len) == 0 && message[len] == ':')
-			return true;
+	for (size_t i = 0; i < project->setting_count; i++) {
+		const struct policy_setting *s = &project->settings[i];
+		size_t len = strlen(s->origin);
+
+		if (c->is_dropped[i] || s->field != field)
+			continue;
+		/* of several rules, only the one that goes too far */
+		if (why && (strncmp(why, s->origin, len) != 0 || why[len] != ':'))
+			continue;
+		c->is_dropped[i] = is_found = true;
+	}
+	return is_found;
+}
+
+/* A preset of the project's brings it: the same preset with the user's own value in this place. */
+static bool lower_field(struct clamp *c, enum policy_field field)
+{
+	static const struct {
+		enum policy_field field;
+		const char *text; /* NULL: none of it */
+	} least[] = {
+		{ POLICY_WORKSPACE, NULL },      { POLICY_HOME, "false" },
+		{ POLICY_NETWORK, "false" },     { POLICY_READ_ONLY, "true" },
+		{ POLICY_NETWORK_POLICY, "deny" },
+	};
+
+	for (size_t i = 0; i < c->lowered_count; i++)
+		if (c->lowered[i].field == field)
+			return false;
+	for (size_t i = 0; i < COUNT_OF(least); i++) {
+		if (least[i].field != field)
+			continue;
+		c->lowered[c->lowered_count++] =
+			(struct policy_setting){ field, least[i].text, "not trusted",
+						 POLICY_BY_PROJECT_FILE };
+		return true;
 	}
 	return false;
 }
 
-/* What the user's own words allow is the ceiling for a project's that are not trusted. */
+/* Where an option has set the same field, the words name that: the project's line goes before them. */
+static void note_left_out(struct request *r, enum policy_field field, const char *why)
+{
+	const struct configuration *project = &r->config.project;
+	const char *line = NULL;
+	cleanup_free char *text = NULL;
+
+	for (size_t i = 0; i < project->setting_count; i++) {
+		size_t len = strlen(project->settings[i].origin);
+
+		if (strncmp(why, project->settings[i].origin, len) == 0 && why[len] == ':')
+			len = 0; /* it is named already */
+		if (len == 0 || project->settings[i].field == field)
+			line = len ? project->settings[i].origin : NULL;
+		if (len == 0)
+			break;
+	}
+	text = line ? mem_format("%s: %s", line, why) : mem_dup(why);
+	(void)keyrows_list_add(&r->left_out, text);
+}
+
+/* Makes the next attempt ask for less; false: nothing of the project's explains it. */
+static bool ask_for_less(struct clamp *c, enum policy_field field, const char *why)
+{
+	static const enum policy_field causes[] = { POLICY_PROFILE, POLICY_MODE, POLICY_IMAGE };
+
+	if (drop_field(c, field, why) || drop_field(c, field, NULL) || lower_field(c, field))
+		return true;
+	for (size_t i = 0; i < COUNT_OF(causes); i++)
+		if (drop_field(c, causes[i], NULL))
+			return true;
+	return false;
+}
+
+/* What the user's own words allow is the ceiling for a project's file that is not trusted. */
 static int resolve_below_ceiling(struct request *r, struct err *e)
 {
 	CLEANUP(policy_done) struct policy ceiling = { 0 };
-	enum policy_field field;
-	const char *line;
+	cleanup_free struct clamp *c = NULL;
+	enum policy_field field = POLICY_MODE;
 
 	if (r->config.is_trusted || r->config.project.setting_count == 0) {
 		if (add_config(r, &r->config.project, e) < 0)
 			return -1;
 		return resolve(r, &r->policy, e);
 	}
-	if (resolve(r, &ceiling, e) < 0 || add_config(r, &r->config.project, e) < 0 ||
-	    resolve(r, &r->policy, e) < 0)
+	if (resolve(r, &ceiling, e) < 0)
 		return -1;
 	r->forbids_root = !ceiling_allows_root(&ceiling);
-	if (ceiling_check(&r->policy, &ceiling,
-			  "a project's file can only take away; read it, then allow it with "
-			  "'agentkernel config trust', or leave it out with --no-config",
-			  &field, e) == 0)
-		return 0;
-	/* an option may have set the same field afterwards */
-	line = find_line(&r->config.project, field);
-	return line && !names_line(&r->config.project, e->msg) ? err_wrap(e, "%s", line) : -1;
+	c = mem_alloc(sizeof(*c));
+	*c = (struct clamp){ .request = r, .ceiling = &ceiling, .base_count = r->settings.count };
+	for (;;) {
+		if (apply_clamp(c, e) < 0)
+			return -1;
+		if (ceiling_check(&r->policy, &ceiling, NULL, &field, e) == 0)
+			return 0;
+		note_left_out(r, field, e->msg);
+		if (!ask_for_less(c, field, e->msg))
+			return -1;
+	}
+}
+
+static void warn_of_left_out(const struct request *r)
+{
+	size_t count = keyrows_list_count(r->left_out);
+
+	if (count == 0 || r->is_checking)
+		return;
+	cli_say("%s asks for more than you allow, and that is left out: %s%s (agentkernel config "
+		"trust allows this file as it is; agentkernel config check lists all)",
+		CONFIGFILE_NAME, r->left_out[0], count > 1 ? " and more" : "");
 }
 
 int request_resolve(struct request *r, const char *command, struct err *e)
@@ -303,7 +413,22 @@ int request_resolve(struct request *r, const char *command, struct err *e)
 	if (load_config(r, e) < 0 || choose_image(r, command, e) < 0 ||
 	    add_config(r, &r->config.user, e) < 0)
 		return -1;
-	return resolve_below_ceiling(r, e);
+	if (resolve_below_ceiling(r, e) < 0)
+		return -1;
+	warn_of_left_out(r);
+	return 0;
+}
+
+/* `run -it debian:12 bash`: after docker's own words the image comes first. */
+static int take_dockers_image(struct request *r, const char *word, struct err *e)
+{
+	const struct policy_setting image = { POLICY_IMAGE, word, "the first word" };
+
+	if (!r->settings.has_dockers_words || has_setting(&r->settings, POLICY_IMAGE) || !word ||
+	    !habits_is_image(word))
+		return 0;
+	r->used++;
+	return opts_settings_add(&r->settings, &image, e);
 }
 
 int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
@@ -312,6 +437,8 @@ int request_read(const struct opts_table *table, char **argv, char *const *envir
 	if (opts_parse(table, argv, &r->flags, &r->settings, &r->used, e) < 0)
 		return -1;
 	find_caller(environ_list, r);
+	if (take_dockers_image(r, argv[r->used], e) < 0)
+		return -1;
 	return request_resolve(r, argv[r->used], e);
 }
 
@@ -329,7 +456,7 @@ int request_collect(const struct opts_table *table, char **argv, char *const *en
 		if (!*rest)
 			break;
 		if (count == max)
-			return err_set(e, ERR_INVALID, "one word too many: '%s'", *rest);
+			return err_set(e, ERR_INVALID, "unexpected argument '%s'", *rest);
 		ret_words[count++] = *rest++;
 	}
 	find_caller(environ_list, r);
@@ -364,4 +491,5 @@ void request_done(struct request *r)
 	policy_done(&r->policy);
 	opts_settings_done(&r->settings);
 	configfile_done(&r->config);
+	keyrows_list_free(&r->left_out);
 }

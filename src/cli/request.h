@@ -25,7 +25,8 @@ struct request_flags {
 	struct opts_list listen;
 	const char *api_key, *api_key_file, *tls_cert, *tls_key; /* NULL: none */
 	bool isolates_keys, has_no_isolation; /* neither: where there are several keys */
-	bool is_kept;
+	bool is_kept, is_detached;
+	bool is_removed, is_interactive; /* docker's words for what is the case anyway */
 };
 
 extern const struct opts_table request_options;         /* run's */
@@ -44,6 +45,8 @@ struct request {
 	struct configfile config;
 	struct policy policy;
 	bool is_image_detected;
+	char **left_out;   /* of a project's file: a sentence for each thing beyond the user's own */
+	bool is_checking;  /* only looked at: nobody is warned */
 	bool forbids_root; /* by a ceiling: also if the image calls somebody else so */
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
 	int used;                              /* how many words of argv were options */
@@ -52,7 +55,8 @@ struct request {
 
 /*
  * Options and configuration files -> settings -> policy. Nothing has touched the system when this
- * fails, which it also does where a project's file that is not trusted asks for too much.
+ * fails. What a project's file that is not trusted asks for beyond the user's own words is left out,
+ * with one warning.
  */
 ERR_CHECKED int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
 			     struct request *r, struct err *e);

@@ -19,6 +19,8 @@ void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *o
 		buf_addf(out, " (%s)", entry->is_expired ? "expired" : entry->reason);
 	else if (entry->is_expired)
 		buf_add_text(out, " (expired)");
+	if (lifecycle_is_outdated(entry))
+		buf_add_text(out, " (other build)");
 }
 
 void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES])
@@ -51,6 +53,8 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 		json_add_number(j, "pid", (int64_t)entry->run.init_pid);
 	else
 		json_add_null(j, "pid");
+	json_add_text(j, "build", entry->build[0] ? entry->build : NULL);
+	json_add_bool(j, "is_outdated", lifecycle_is_outdated(entry));
 	json_add_text(j, "image", n->image);
 	json_add_text(j, "origin", n->origin);
 	json_add_text(j, "owner", n->owner);

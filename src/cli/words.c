@@ -3,7 +3,7 @@
 
 static int missing(const struct words_rule *rule, struct err *e)
 {
-	return err_set(e, ERR_INVALID, "a word is missing (usage: agentkernel %s)", rule->usage);
+	return err_set(e, ERR_INVALID, "missing argument (usage: agentkernel %s)", rule->usage);
 }
 
 int words_read(const struct words_rule *rule, char **argv, void *flags,
@@ -25,7 +25,7 @@ int words_read(const struct words_rule *rule, char **argv, void *flags,
 			break;
 		if (count == rule->max)
 			return err_set(e, ERR_INVALID,
-				       "one word too many: '%s' (usage: agentkernel %s)", *rest,
+				       "unexpected argument '%s' (usage: agentkernel %s)", *rest,
 				       rule->usage);
 		ret[count++] = *rest++;
 	}

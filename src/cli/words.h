@@ -2,7 +2,7 @@
 /* words - command lines whose own words stand before, between and after the options. */
 #include "cli/opts.h"
 
-#define WORDS_MAX 1024u
+#define WORDS_MAX 16384u
 
 struct words_rule {
 	const char *usage; /* "sandbox start NAME...", for errors */

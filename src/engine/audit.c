@@ -20,24 +20,64 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define OPEN_TRIES 8
+#define RESERVE_BYTES 65536
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
 
-/* A shell, an agent, a service. */
-void audit_find_caller(struct audit_caller *ret)
+static int lost_error; /* of a line that could not be written */
+static struct audit_caller worked_for; /* .actor.program NULL: whoever started this process */
+
+static void set_caller(uint32_t uid, uint32_t pid, struct audit_caller *ret)
 {
 	struct audit_actor *actor = &ret->actor;
 	char path[32];
 
-	*actor =
-		(struct audit_actor){ .uid = getuid(), .pid = (uint32_t)getppid(), .program = "?" };
+	*actor = (struct audit_actor){ .uid = uid, .pid = pid, .program = "?" };
 	(void)snprintf(path, sizeof(path), "/proc/%u/comm", actor->pid);
 	if (actor->pid > 0 &&
 	    file_read_line(AT_FDCWD, path, ret->program, sizeof(ret->program)) >= 0)
 		actor->program = ret->program;
+}
+
+/* A shell, an agent, a service. */
+void audit_find_caller(struct audit_caller *ret)
+{
+	set_caller(getuid(), (uint32_t)getppid(), ret);
+}
+
+void audit_find_caller_of(uint32_t uid, uint32_t pid, struct audit_caller *ret)
+{
+	char path[32], line[512];
+	unsigned parent = 0;
+	const char *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	/* "PID (NAME) STATE PARENT": the name may hold anything */
+	if (file_read_line(AT_FDCWD, path, line, sizeof(line)) >= 0 && (end = strrchr(line, ')')))
+		(void)!sscanf(end, ") %*c %u", &parent);
+	set_caller(uid, parent, ret);
+}
+
+void audit_work_for(const struct audit_caller *caller)
+{
+	worked_for = *caller;
+	if (caller->actor.program == caller->program)
+		worked_for.actor.program = worked_for.program;
+}
+
+const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES])
+{
+	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0)
+		return NULL;
+	if (WIFEXITED(wait_status))
+		(void)snprintf(out, AUDIT_END_MAX_BYTES, "exit status %d", WEXITSTATUS(wait_status));
+	else
+		(void)snprintf(out, AUDIT_END_MAX_BYTES, "killed by signal %d", WTERMSIG(wait_status));
+	return out;
 }
 
 /* Who holds a lock does so for microseconds, or is stopped. */
@@ -61,6 +101,13 @@ static bool has_name(int fd, const char *path, struct stat *ret)
 	       named.st_dev == ret->st_dev;
 }
 
+/* Room ahead, so that a full disk does not end the log at once; where it cannot be had, none. */
+static void reserve(int fd, uint64_t size, size_t len)
+{
+	if (size % RESERVE_BYTES < len)
+		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)size, 2 * RESERVE_BYTES);
+}
+
 /* The file to write into, locked; -errno. It is moved away first when it is full. */
 static int open_file(const char *path, const char *old_path, size_t len)
 {
@@ -76,8 +123,10 @@ static int open_file(const char *path, const char *old_path, size_t len)
 		(void)lock(fd, LOCK_SH); /* without, we write anyway */
 		if (!has_name(fd, path, &st))
 			continue;
-		if ((uint64_t)st.st_size + len <= AUDIT_MAX_BYTES)
+		if ((uint64_t)st.st_size + len <= AUDIT_MAX_BYTES) {
+			reserve(fd, (uint64_t)st.st_size, len);
 			break;
+		}
 		/* waiting for it gives the shared one back, so that two who want it do not block */
 		if (!lock(fd, LOCK_EX))
 			break; /* then it grows */
@@ -120,8 +169,11 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 	struct audit_caller caller;
 	struct named_identity who = { 0 };
 	cleanup_buf struct buf line;
+	int r;
 
-	if (!actor) {
+	if (!actor && worked_for.actor.program) {
+		actor = &worked_for.actor;
+	} else if (!actor) {
 		audit_find_caller(&caller);
 		actor = &caller.actor;
 	}
@@ -144,5 +196,13 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 				     .result = event->result ? event->result : AUDITLINE_RESULT_OK,
 				     .detail = event->detail },
 		&line);
-	return append(environ_list, &line);
+	r = append(environ_list, &line);
+	if (r < 0)
+		lost_error = -r;
+	return r;
+}
+
+int audit_lost_error(void)
+{
+	return lost_error;
 }

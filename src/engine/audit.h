@@ -28,6 +28,18 @@ struct audit_caller {
 	char program[AUDIT_PROGRAM_MAX_BYTES];
 };
 void audit_find_caller(struct audit_caller *ret);
+/* The same for another process of ours, whose parent asked for something. */
+void audit_find_caller_of(uint32_t uid, uint32_t pid, struct audit_caller *ret);
+
+/*
+ * A supervisor outlives who started it, and its parent is then nobody who asked for anything: from
+ * now on events without an actor are the acts of this one. Copied.
+ */
+void audit_work_for(const struct audit_caller *caller);
+
+/* "exit status 3", "killed by signal 9"; NULL: it went well. */
+#define AUDIT_END_MAX_BYTES 48
+const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES]);
 
 struct audit_event {
 	enum auditline_type type;
@@ -45,3 +57,5 @@ struct audit_event {
  * on, but somebody should be told once.
  */
 int audit_write(char *const *environ_list, const struct audit_event *event);
+/* errno of the last line that this process could not write; 0: none was lost. */
+int audit_lost_error(void);

@@ -27,6 +27,7 @@ static const char *const own_paths[] = {
 	"/etc/resolv.conf",
 	"/etc/machine-id",
 	"/proc",
+	"/sys",
 	"/dev",
 	"/tmp",
 	"/var",

@@ -551,10 +551,34 @@ static int restore(char *const *environ_list, const char *sandbox, const char *i
 	return named_replace_disk(&n, c.layers, e);
 }
 
-int checkpoint_restore(char *const *environ_list, const char *sandbox, const char *id,
-		       struct err *e)
+/* One that runs is stopped for it, and started again, whatever became of the restore. */
+static int restore_running(char *const *environ_list, const char *sandbox, const char *id,
+			   bool *ret_was_running, struct err *e)
 {
-	int r = restore(environ_list, sandbox, id, e);
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	struct err failure = { 0 };
+	int r;
+
+	*ret_was_running = false;
+	/* a wrong id is no reason to stop anything */
+	if (checkpoint_open(environ_list, id, &c, e) < 0 ||
+	    lifecycle_is_running(environ_list, sandbox, ret_was_running, e) < 0)
+		return -1;
+	if (*ret_was_running && lifecycle_stop(environ_list, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0,
+					       e) < 0)
+		return -1;
+	r = restore(environ_list, sandbox, id, e);
+	if (*ret_was_running && lifecycle_start(environ_list, sandbox, &failure) < 0 && r == 0) {
+		*e = failure;
+		return err_wrap(e, "it was restored, but");
+	}
+	return r;
+}
+
+int checkpoint_restore(char *const *environ_list, const char *sandbox, const char *id,
+		       bool *ret_was_running, struct err *e)
+{
+	int r = restore_running(environ_list, sandbox, id, ret_was_running, e);
 	struct err ignored;
 
 	lifecycle_audit(environ_list, AUDITLINE_RESTORE, sandbox, id, r < 0 ? e : NULL);
@@ -644,6 +668,16 @@ static int fork_one(char *const *environ_list, const struct checkpoint *c, const
 	return is_to_run ? lifecycle_start_locked(environ_list, &n, e) : 0;
 }
 
+/* Until it expires; 0: never. One that is about to has a second. */
+static uint64_t time_left_ms(const struct named *n)
+{
+	uint64_t now_s = (uint64_t)time(NULL);
+
+	if (!n->expires_s)
+		return 0;
+	return n->expires_s > now_s ? (n->expires_s - now_s) * 1000 : 1000;
+}
+
 static int fork_all(char *const *environ_list, struct named *n, const char *new_name,
 		    unsigned count, struct err *e)
 {
@@ -663,9 +697,11 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 	for (unsigned i = 0; i < (count ? count : 1); i++) {
 		cleanup_free char *name =
 			count == 0 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
-		const struct checkpoint_use use = {
-			.name = name, .labels = n->labels, .origin = origin, .owner = n->owner
-		};
+		const struct checkpoint_use use = { .name = name,
+						    .labels = n->labels,
+						    .ttl_ms = time_left_ms(n),
+						    .origin = origin,
+						    .owner = n->owner };
 
 		if (fork_one(environ_list, &c, &taken.policy, &use, taken.is_running, e) < 0)
 			return -1;

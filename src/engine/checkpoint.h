@@ -61,9 +61,12 @@ ERR_CHECKED int checkpoint_create(char *const *environ_list, const char *sandbox
 				  const char *comment, struct checkpoint *ret,
 				  struct checkpoint_timing *ret_timing, struct err *e);
 
-/* The sandbox becomes what the checkpoint is; it must not run. The layers' digests are checked. */
+/*
+ * The sandbox becomes what the checkpoint is. One that runs is stopped and started again. The layers'
+ * digests are checked.
+ */
 ERR_CHECKED int checkpoint_restore(char *const *environ_list, const char *sandbox, const char *id,
-				   struct err *e);
+				   bool *ret_was_running, struct err *e);
 ERR_CHECKED int checkpoint_remove(char *const *environ_list, const char *id, struct err *e);
 
 /* A new sandbox on top of it, created and not started, with its policy or one made from that. */

@@ -1,6 +1,7 @@
 /* claim - how the daemon is asked for a sandbox; see claim.h. */
 #include "engine/claim.h"
 
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "engine/images.h"
@@ -43,6 +44,7 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 			POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
 	if (policy_is_asked(p, POLICY_USER) || p->origin[POLICY_USER].kind == POLICY_ORIGIN_IMAGE)
 		own.origin[POLICY_USER].text = "asked"; /* ... but here: engine/session's ids */
+	buf_add(out, buildid_get(), strlen(buildid_get()) + 1);
 	if (!surroundings_format(out))
 		return false;
 	buf_add(out, "", 1);
@@ -52,20 +54,40 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	return !out->is_cut;
 }
 
+/* The text at *key, which it moves behind; NULL: it has no end. */
+static const char *take_text(const char **key, size_t *len)
+{
+	const char *text = *key;
+	size_t text_len = strnlen(text, *len);
+
+	if (text_len == *len)
+		return NULL;
+	*key += text_len + 1;
+	*len -= text_len + 1;
+	return text;
+}
+
+int claim_split_key(const char *key, size_t len, struct claim_key *ret, struct err *e)
+{
+	ret->build = take_text(&key, &len);
+	ret->surroundings = ret->build ? take_text(&key, &len) : NULL;
+	ret->layers = ret->surroundings ? take_text(&key, &len) : NULL;
+	if (!ret->layers)
+		return err_set(e, ERR_INVALID, "half a key");
+	ret->policy = key;
+	ret->policy_len = len;
+	return 0;
+}
+
 int claim_parse_key(const char *key, size_t len, struct policy *ret, const char **ret_layers,
 		    struct err *e)
 {
-	size_t first_len = strnlen(key, len), layers_len;
+	struct claim_key k;
 
-	if (first_len == len)
-		return err_set(e, ERR_INVALID, "half a key");
-	key += first_len + 1;
-	len -= first_len + 1;
-	layers_len = strnlen(key, len);
-	if (layers_len == len)
-		return err_set(e, ERR_INVALID, "half a key");
-	*ret_layers = key;
-	if (policyfile_parse(key + layers_len + 1, len - layers_len - 1, ret, e) < 0)
+	if (claim_split_key(key, len, &k, e) < 0)
+		return -1;
+	*ret_layers = k.layers;
+	if (policyfile_parse(k.policy, k.policy_len, ret, e) < 0)
 		return -1;
 	if (!can_wait(ret))
 		return err_set(e, ERR_INVALID, "such a sandbox cannot wait ready");
@@ -126,8 +148,10 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 		return false;
 	if (frame_send(fd, CLAIM_TAKE, key.bytes, key.len, NULL, 0) < 0 ||
 	    control_wait(fd, CLAIM_ANSWER_MS, &answer, &ignored) < 0 ||
-	    answer.len != sizeof(ret->answer) || answer.fd_count != 2)
+	    answer.len != sizeof(ret->answer) || answer.fd_count != 2) {
+		ret->is_other_build = ignored.code == ERR_UNSUPPORTED;
 		return false;
+	}
 	memcpy(&ret->answer, answer.bytes, sizeof(ret->answer));
 	ret->process_fd = take_fd(&answer.fds[0]);
 	ret->init_fd = take_fd(&answer.fds[1]);

@@ -3,8 +3,8 @@
  * claim - a sandbox that was built before anybody asked for it: how the daemon is spoken to.
  *
  * The daemon (engine/daemon) keeps sandboxes ready, each with a process of its own (engine/warm).
- * Whoever wants one sends what it must be, to the byte: its own surroundings (engine/surroundings),
- * the resolved policy, less what belongs to the command, and the layers of its image. If there is
+ * Whoever wants one sends what it must be, to the byte: the build of the
+ * program, its own surroundings (engine/surroundings), the resolved policy, less what belongs to the command, and the layers of its image. If there is
  * one, two sockets come back: to that sandbox's process, for signals and for how it ended, and to
  * its init, for the command itself, so that nobody else has to be woken. If there is none, or no
  * daemon, the caller builds its own and nobody is told.
@@ -50,6 +50,7 @@ struct claim_answer {
 
 /* One that is ours. */
 struct claim {
+	bool is_other_build; /* there is none: the daemon is of another build */
 	int process_fd, init_fd; /* -1: not open */
 	struct claim_answer answer;
 };
@@ -63,6 +64,14 @@ struct claim_end {
 
 /* False: such a sandbox cannot wait ready. */
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out);
+/* Its parts, borrowed. */
+struct claim_key {
+	const char *build;        /* base/buildid: a daemon of another build has other sandboxes */
+	const char *surroundings; /* engine/surroundings */
+	const char *layers, *policy;
+	size_t policy_len;
+};
+ERR_CHECKED int claim_split_key(const char *key, size_t len, struct claim_key *ret, struct err *e);
 /* Back; *ret_layers is borrowed from the key, "" for the host's. */
 ERR_CHECKED int claim_parse_key(const char *key, size_t len, struct policy *ret,
 				const char **ret_layers, struct err *e);

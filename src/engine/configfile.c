@@ -226,17 +226,25 @@ static int write_copy(const char *copy_path, const struct buf *bytes, struct err
 
 int configfile_trust(char *const *environ_list, const char *path, struct err *e)
 {
+	cleanup_free char *bytes = NULL;
+	size_t len = 0;
+
+	return read_bytes(path, O_NOFOLLOW, &bytes, &len, e) < 0
+		       ? -1
+		       : configfile_trust_bytes(environ_list, path, bytes, len, e);
+}
+
+int configfile_trust_bytes(char *const *environ_list, const char *path, const char *bytes,
+			   size_t len, struct err *e)
+{
 	const struct policy_caller caller = { .environ_list = environ_list };
 	CLEANUP(configuration_done) struct configuration checked = { 0 };
-	cleanup_free char *bytes = NULL;
 	cleanup_free char *dir = NULL;
 	cleanup_free char *copy_path = NULL;
 	cleanup_buf struct buf copy;
-	size_t len = 0;
 
 	buf_init(&copy, CONFIGFILE_MAX_BYTES + PATH_MAX + 1);
-	if (read_bytes(path, O_NOFOLLOW, &bytes, &len, e) < 0 ||
-	    parse(&caller, path, bytes, len, CONFIGURATION_PROJECTS, POLICY_BY_PROJECT_FILE,
+	if (parse(&caller, path, bytes, len, CONFIGURATION_PROJECTS, POLICY_BY_PROJECT_FILE,
 		  &checked, e) < 0)
 		return -1;
 	if (statedir_make_path(environ_list, TRUST_DIR, &dir, e) < 0 ||

@@ -39,5 +39,8 @@ ERR_CHECKED int configfile_find(const char *cwd, char **ret, struct err *e);
 
 /* Keeps a copy: from now on a file of this name with these bytes is trusted. */
 ERR_CHECKED int configfile_trust(char *const *environ_list, const char *path, struct err *e);
+/* The same for bytes that the caller has made itself, whatever the file holds by now. */
+ERR_CHECKED int configfile_trust_bytes(char *const *environ_list, const char *path,
+				       const char *bytes, size_t len, struct err *e);
 /* ERR_NOT_FOUND when it was not trusted. */
 ERR_CHECKED int configfile_distrust(char *const *environ_list, const char *path, struct err *e);

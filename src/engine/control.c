@@ -46,12 +46,12 @@ int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 		if (errno == EAGAIN)
 			return err_set(e, ERR_TIMEOUT,
 				       "the supervisor of sandbox '%s' takes no connections: it is "
-				       "stopped or hangs ('agentkernel remove -f %s' ends it)",
+				       "stopped or hangs ('agentkernel stop -f %s' ends it)",
 				       name, name);
 		if (errno == ENOENT || errno == ECONNREFUSED)
 			return err_set(
 				e, ERR_NOT_FOUND,
-				"sandbox '%s' does not run ('agentkernel start %s' starts it)",
+				"sandbox '%s' is not running (agentkernel start %s)",
 				name, name);
 		return err_sys(e, errno, "speak to the supervisor of sandbox '%s'", name);
 	}
@@ -59,22 +59,35 @@ int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* By whom the connection leads to, not by a number in a file, which may be another's by now. */
-int control_kill(int dir_fd, const char *name, struct err *e)
+static pid_t peer_of(int socket_fd)
 {
-	cleanup_fd int fd = -1;
-	cleanup_fd int pid_fd = -1;
 	struct ucred peer = { 0 };
 	socklen_t size = sizeof(peer);
 
-	if (control_connect(dir_fd, name, &fd, e) < 0)
-		return -1;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		return err_sys(e, errno, "find the supervisor of sandbox '%s'", name);
-	pid_fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-	if (pid_fd < 0 || syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0) < 0)
-		return err_sys(e, errno, "end the supervisor of sandbox '%s'", name);
+	(void)getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return peer.pid;
+}
+
+/* By whom the connection leads to, not by a number in a file, which may be another's by now. */
+static int signal_peer(int socket_fd, int number, struct err *e)
+{
+	cleanup_fd int pid_fd = (int)syscall(SYS_pidfd_open, peer_of(socket_fd), 0);
+
+	if (pid_fd < 0 || syscall(SYS_pidfd_send_signal, pid_fd, number, NULL, 0) < 0)
+		return err_sys(e, errno, "end the supervisor");
 	return 0;
+}
+
+int control_kill(int dir_fd, const char *name, struct err *e)
+{
+	cleanup_fd int fd = -1;
+
+	return control_connect(dir_fd, name, &fd, e) < 0 ? -1 : signal_peer(fd, SIGKILL, e);
+}
+
+int control_terminate(int socket_fd, struct err *e)
+{
+	return signal_peer(socket_fd, SIGTERM, e);
 }
 
 int control_listen(int dir_fd, int *ret_fd, struct err *e)
@@ -141,22 +154,20 @@ void control_answer(int socket_fd, const void *body, size_t len)
 /* The other end of a connection is whoever listens: the supervisor, the daemon. */
 static int say_silent(int socket_fd, unsigned timeout_ms, struct err *e)
 {
-	struct ucred peer = { 0 };
-	socklen_t size = sizeof(peer);
+	int pid = (int)peer_of(socket_fd);
 	char path[40], state[256] = "";
 
-	(void)getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	(void)file_read_line(AT_FDCWD, path, state, sizeof(state));
 	if (strstr(state, ") T ") || strstr(state, ") t "))
 		return err_set(e, ERR_TIMEOUT,
 			       "the supervisor, process %d, is stopped ('kill -CONT %d' lets it go "
-			       "on; 'agentkernel remove -f' ends the sandbox)",
-			       (int)peer.pid, (int)peer.pid);
+			       "on; 'agentkernel stop -f' ends the sandbox)",
+			       pid, pid);
 	return err_set(e, ERR_TIMEOUT,
-		       "the supervisor, process %d, has not answered for %u s ('agentkernel remove "
+		       "the supervisor, process %d, has not answered for %u s ('agentkernel stop "
 		       "-f' ends the sandbox)",
-		       (int)peer.pid, timeout_ms / 1000);
+		       pid, timeout_ms / 1000);
 }
 
 /* 1: there is something to read. */
@@ -174,6 +185,19 @@ static int await(int socket_fd, unsigned timeout_ms)
 	return r;
 }
 
+int control_explain(int socket_fd, int r, struct err *e)
+{
+	if (r == -EPROTONOSUPPORT)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "the supervisor, process %d, was started by another build of "
+			       "agentkernel, whose messages this one does not know ('agentkernel "
+			       "restart' ends the sandbox's processes and starts it with this one)",
+			       (int)peer_of(socket_fd));
+	if (r == 0)
+		return err_set(e, ERR_SYSTEM, "the supervisor gave no answer");
+	return err_sys(e, -r, "read the supervisor's answer");
+}
+
 int control_wait(int socket_fd, unsigned timeout_ms, struct frame *ret, struct err *e)
 {
 	int r = await(socket_fd, timeout_ms);
@@ -181,10 +205,8 @@ int control_wait(int socket_fd, unsigned timeout_ms, struct frame *ret, struct e
 	if (r == 0)
 		return say_silent(socket_fd, timeout_ms, e);
 	r = frame_receive(socket_fd, FRAME_WAIT, ret);
-	if (r == 0)
-		return err_set(e, ERR_SYSTEM, "the supervisor gave no answer");
-	if (r < 0)
-		return err_sys(e, -r, "read the supervisor's answer");
+	if (r != 1)
+		return control_explain(socket_fd, r, e);
 	if (ret->kind == CONTROL_OK)
 		return 0;
 	if (ret->kind == CONTROL_FAILED && ret->len == sizeof(*e)) {

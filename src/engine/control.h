@@ -74,11 +74,19 @@ struct control_info {
 	uint32_t is_paused, task_count;
 };
 
+FRAME_STRUCT(struct control_stop, 8);
+FRAME_STRUCT(struct control_task, 240);
+FRAME_STRUCT(struct control_stats, 112);
+FRAME_STRUCT(struct control_info, 16);
+FRAME_STRUCT(struct err, 520); /* CONTROL_FAILED */
+
 /* To the supervisor of the sandbox whose directory this is; ERR_NOT_FOUND when none runs. */
 ERR_CHECKED int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e);
 
 /* Ends a supervisor that does not answer, and its sandbox with it. */
 ERR_CHECKED int control_kill(int dir_fd, const char *name, struct err *e);
+/* Asks the supervisor at the other end to stop in the way that every build understands: SIGTERM. */
+ERR_CHECKED int control_terminate(int socket_fd, struct err *e);
 
 /* The supervisor's side: a listening socket in the directory. */
 ERR_CHECKED int control_listen(int dir_fd, int *ret_fd, struct err *e);
@@ -87,7 +95,8 @@ int control_accept(int listen_fd);
 
 /*
  * Sends and waits for the answer. A CONTROL_FAILED becomes this call's failure, and so does
- * silence: ERR_TIMEOUT, with the supervisor's process and what to do about it.
+ * silence: ERR_TIMEOUT, with the supervisor's process and what to do about it. A supervisor of a
+ * build that speaks another version is ERR_UNSUPPORTED, in words.
  */
 ERR_CHECKED int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len,
 			    struct frame *ret, struct err *e);
@@ -97,6 +106,9 @@ ERR_CHECKED int control_do(int socket_fd, uint32_t kind, const void *body, size_
 
 /* Waits for an answer to what was sent before, so long at most. */
 ERR_CHECKED int control_wait(int socket_fd, unsigned timeout_ms, struct frame *ret, struct err *e);
+
+/* What a failure of frame_receive() from a supervisor means. */
+int control_explain(int socket_fd, int r, struct err *e);
 
 /* Does the supervisor answer at all? By a connection of its own; CONTROL_PROBE_MS at most. */
 ERR_CHECKED int control_probe(int dir_fd, const char *name, struct err *e);

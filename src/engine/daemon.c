@@ -12,16 +12,21 @@
 #include "engine/daemon.h"
 
 #include "base/buf.h"
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/logfile.h"
 #include "base/mem.h"
+#include "base/title.h"
 #include "engine/claim.h"
 #include "engine/images.h"
+#include "engine/lifecycle.h"
 #include "engine/statedir.h"
 #include "engine/surroundings.h"
 #include "engine/warm.h"
+#include "sandbox/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,13 +38,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK_FILE "daemon.lock"
@@ -50,6 +55,9 @@
 #define RETRY_MS 5000u  /* after a sandbox could not be built */
 #define BUILDING_MAX 2u /* at once */
 #define STATUS_MAX_BYTES (256u << 10)
+#define END_MAX_MS 10000u
+#define END_SOON_MS 1000u
+#define END_LOOK_MS 20l
 
 struct waiting {
 	pid_t pid;
@@ -89,6 +97,8 @@ struct keeper {
 	pid_t *claimed;
 	bool is_over, is_short; /* of memory */
 	struct buf surroundings;
+	struct logfile log;
+	int dir_fd; /* of the state directory, for the log */
 };
 
 /* ---- pools ---- */
@@ -263,8 +273,12 @@ static bool is_memory_short(void)
 static void age(struct keeper *k)
 {
 	uint64_t now_ms = clock_now_ms();
+	bool was_short = k->is_short;
 
 	k->is_short = is_memory_short();
+	if (k->is_short != was_short)
+		logfile_say(&k->log, k->is_short ? "memory is short: no sandbox waits any more"
+						 : "there is memory again");
 	for (unsigned i = k->pool_count; i-- > 0;) {
 		struct pool *p = k->pools[i];
 
@@ -320,12 +334,28 @@ static bool give(struct keeper *k, struct pool *p, int client_fd)
 	return false;
 }
 
+/* What another build asks for is not what this one would build. */
+static int check_build(const char *build, struct err *e)
+{
+	return strcmp(build, buildid_get()) == 0
+		       ? 0
+		       : err_set(e, ERR_UNSUPPORTED,
+				 "the daemon is of build %s, this program of build %.16s "
+				 "('agentkernel daemon restart' renews it)",
+				 buildid_get(), build);
+}
+
 static void on_take(struct keeper *k, int fd, const struct frame *f)
 {
 	struct pool *p = find_pool(k, f->bytes, f->len);
+	struct claim_key key;
 	struct err e = { 0 };
 
-	if (strcmp(f->bytes, buf_text(&k->surroundings)) != 0) {
+	if (claim_split_key(f->bytes, f->len, &key, &e) < 0 || check_build(key.build, &e) < 0) {
+		control_fail(fd, &e);
+		return;
+	}
+	if (strcmp(key.surroundings, buf_text(&k->surroundings)) != 0) {
 		refuse(fd, ERR_NOT_FOUND,
 		       "other limits, groups, priorities or cgroups than the daemon's");
 		return;
@@ -348,6 +378,7 @@ static void on_take(struct keeper *k, int fd, const struct frame *f)
 static void on_prewarm(struct keeper *k, int fd, const struct frame *f)
 {
 	struct claim_count body;
+	struct claim_key key;
 	struct pool *p;
 	struct err e = { 0 };
 
@@ -356,6 +387,11 @@ static void on_prewarm(struct keeper *k, int fd, const struct frame *f)
 		return;
 	}
 	memcpy(&body, f->bytes, sizeof(body));
+	if (claim_split_key(f->bytes + sizeof(body), f->len - sizeof(body), &key, &e) < 0 ||
+	    check_build(key.build, &e) < 0) {
+		control_fail(fd, &e);
+		return;
+	}
 	if (body.count > k->options->max_warm)
 		body.count = k->options->max_warm;
 	p = find_pool(k, f->bytes + sizeof(body), f->len - sizeof(body));
@@ -398,6 +434,7 @@ static void on_status(struct keeper *k, int fd)
 	json_init(&j, &out);
 	json_open_object(&j, NULL);
 	json_add_number(&j, "pid", getpid());
+	json_add_text(&j, "build", buildid_get());
 	json_add_number(&j, "uptime_ms", (int64_t)(clock_now_ms() - k->started_ms));
 	json_add_number(&j, "in_use", k->in_use);
 	json_add_number(&j, "given", (int64_t)k->given);
@@ -418,6 +455,8 @@ static bool on_client(struct keeper *k, int fd)
 
 	if (frame_may_pass(r))
 		return true;
+	if (r == -EPROTONOSUPPORT) /* the version of this answer is all that will be understood */
+		refuse(fd, ERR_UNSUPPORTED, "another version");
 	if (r <= 0)
 		return false;
 	switch (f.kind) {
@@ -454,7 +493,7 @@ static void on_connection(struct keeper *k)
 
 /* ---- what sandboxes say ---- */
 
-static void on_channel(struct pool *p, unsigned index)
+static void on_channel(struct keeper *k, struct pool *p, unsigned index)
 {
 	CLEANUP(frame_done) struct frame f = { 0 };
 	int r = frame_receive(p->waiting[index].channel_fd, FRAME_NO_WAIT, &f);
@@ -474,6 +513,8 @@ static void on_channel(struct pool *p, unsigned index)
 		err_sanitize(&e);
 		(void)snprintf(p->trouble, sizeof(p->trouble), "%s", e.msg);
 	}
+	logfile_say(&k->log, "a sandbox of image %s has gone before it was used: %s",
+		    p->policy.image, p->trouble[0] ? p->trouble : "it gave no reason");
 	p->not_before_ms = clock_now_ms() + RETRY_MS;
 	drop_waiting(p, index);
 }
@@ -539,7 +580,7 @@ static void turn(struct keeper *k, struct pollfd *polled)
 		for (unsigned j = k->pools[i]->waiting_count; j-- > 0;)
 			if (is_polled(polled, SLOT_FIRST + clients, count,
 				      k->pools[i]->waiting[j].channel_fd))
-				on_channel(k->pools[i], j);
+				on_channel(k, k->pools[i], j);
 	if (polled[SLOT_SIGNAL].revents) {
 		struct signalfd_siginfo info;
 
@@ -549,14 +590,37 @@ static void turn(struct keeper *k, struct pollfd *polled)
 	reap(k);
 }
 
+/*
+ * What nobody else may come by for: named sandboxes whose time is over while they do not run, and the
+ * empty cgroups of runs that were killed. In a process of its own, since removing takes time.
+ */
+static void sweep(struct keeper *k)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	struct err ignored;
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return;
+	cleanup_closep(&k->listen_fd);
+	cgroup_sweep();
+	if (lifecycle_list(k->options->environ_list, &list, &ignored) == 0)
+		lifecycle_sweep_expired(k->options->environ_list, &list);
+	_exit(0);
+}
+
 static void serve(struct keeper *k)
 {
 	struct pollfd *polled =
 		mem_alloc((SLOT_FIRST + DAEMON_CLIENTS_MAX + DAEMON_WARM_MAX + BUILDING_MAX) *
 			  sizeof(*polled));
-	uint64_t next_age_ms = 0;
+	uint64_t next_age_ms = 0, next_sweep_ms = 0;
 
 	while (!k->is_over) {
+		if (clock_now_ms() >= next_sweep_ms) {
+			sweep(k);
+			next_sweep_ms = clock_now_ms() + DAEMON_SWEEP_MS;
+		}
 		if (clock_now_ms() >= next_age_ms) {
 			age(k);
 			next_age_ms = clock_now_ms() + TICK_MS;
@@ -579,7 +643,7 @@ static int take_lock(struct keeper *k, struct err *e)
 	if (k->lock_fd < 0)
 		return err_sys(e, errno, "open '%s'", path);
 	if (flock(k->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(e, ERR_EXISTS, "a daemon runs already");
+		return err_set(e, ERR_EXISTS, "a daemon is already running");
 	return 0;
 }
 
@@ -633,8 +697,20 @@ static void unlink_socket(const struct keeper *k)
 		(void)unlink(path);
 }
 
+static void open_log(struct keeper *k)
+{
+	cleanup_free char *dir = NULL;
+	struct err ignored;
+
+	if (statedir_path(k->options->environ_list, ".", &dir, &ignored) == 0)
+		k->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	logfile_init(&k->log, k->dir_fd, DAEMON_LOG);
+}
+
 static void keeper_done(struct keeper *k)
 {
+	logfile_done(&k->log);
+	cleanup_closep(&k->dir_fd);
 	for (unsigned i = 0; i < k->pool_count; i++)
 		pool_free(k->pools[i]);
 	for (unsigned i = 0; i < k->client_count; i++)
@@ -653,6 +729,8 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 			    .lock_fd = -1,
 			    .listen_fd = -1,
 			    .signal_fd = -1,
+			    .dir_fd = -1,
+			    .log.fd = -1,
 			    .started_ms = clock_now_ms(),
 			    .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 
@@ -662,7 +740,7 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 		buf_add_text(&k.surroundings, "?");
 	if (take_lock(&k, e) < 0 || open_socket(&k, e) < 0 || open_signals(&k, e) < 0)
 		return -1;
-	(void)prctl(PR_SET_NAME, "ak:daemon", 0, 0, 0);
+	title_set(TITLE_DAEMON, NULL);
 	for (unsigned i = 0; i < o->pool_count; i++) {
 		struct pool *p =
 			add_pool(&k, o->pools[i].key, o->pools[i].key_len, o->pools[i].min_warm, e);
@@ -673,12 +751,27 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 	}
 	if (o->ready_fd >= 0)
 		(void)close(o->ready_fd);
+	open_log(&k);
+	logfile_say(&k.log, "started: build %s, %u pools", buildid_get(), k.pool_count);
 	serve(&k);
+	logfile_say(&k.log, "ended: %" PRIu64 " sandboxes were given away", k.given);
 	unlink_socket(&k);
 	return 0;
 }
 
 /* ---- asking it ---- */
+
+/* A daemon whose messages are of another version; its refusal of a build says as much itself. */
+static int explain(struct err *e)
+{
+	bool is_unheard = e->code == ERR_SYSTEM && e->sys == 0; /* an older one only hangs up */
+
+	if (is_unheard || (e->code == ERR_UNSUPPORTED && !strstr(e->msg, "daemon restart")))
+		(void)err_set(e, ERR_UNSUPPORTED,
+			      "the daemon is of another build of agentkernel, and no run uses it "
+			      "('agentkernel daemon restart' renews it)");
+	return -1;
+}
 
 int daemon_ask_status(char *const *environ_list, char **ret_json, struct err *e)
 {
@@ -687,8 +780,27 @@ int daemon_ask_status(char *const *environ_list, char **ret_json, struct err *e)
 
 	if (claim_connect(environ_list, &fd, e) < 0 ||
 	    control_ask(fd, CLAIM_STATUS, NULL, 0, &answer, e) < 0)
-		return -1;
+		return explain(e);
 	*ret_json = mem_dup_bytes(answer.bytes, answer.len);
+	return 0;
+}
+
+/* It has the lock until it has gone. */
+static int await_end(char *const *environ_list, unsigned max_ms, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = END_LOOK_MS * 1000000l };
+	uint64_t end_ms = clock_now_ms() + max_ms;
+	cleanup_free char *path = NULL;
+	cleanup_fd int fd = -1;
+
+	if (statedir_path(environ_list, LOCK_FILE, &path, e) < 0)
+		return -1;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_now_ms() >= end_ms)
+			return err_set(e, ERR_TIMEOUT, "the daemon does not end");
+		(void)nanosleep(&pause, NULL);
+	}
 	return 0;
 }
 
@@ -705,7 +817,10 @@ int daemon_ask_stop(char *const *environ_list, struct err *e)
 		return err_sys(e, -r, "ask the daemon");
 	while (frame_receive(fd, FRAME_WAIT, &ignored) == 1)
 		frame_done(&ignored);
-	return 0;
+	if (await_end(environ_list, END_SOON_MS, e) == 0)
+		return 0;
+	/* it has not understood: one of another build, which knows what SIGTERM means */
+	return control_terminate(fd, e) < 0 ? -1 : await_end(environ_list, END_MAX_MS, e);
 }
 
 int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
@@ -724,5 +839,5 @@ int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
 			"or counts processor time");
 	if (claim_connect(environ_list, &fd, e) < 0)
 		return -1;
-	return control_do(fd, CLAIM_PREWARM, request.bytes, request.len, e);
+	return control_do(fd, CLAIM_PREWARM, request.bytes, request.len, e) < 0 ? explain(e) : 0;
 }

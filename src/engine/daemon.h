@@ -13,12 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define DAEMON_LOG "daemon.log" /* base/logfile, in the state directory */
 #define DAEMON_POOLS_MAX 16u
 #define DAEMON_WARM_DEFAULT 3u /* in each pool */
 #define DAEMON_WARM_MAX 64u    /* in all pools */
 #define DAEMON_CLIENTS_MAX 256u
 #define DAEMON_IDLE_MS (10u * 60 * 1000)     /* a pool that was not asked for */
 #define DAEMON_WARM_AGE_MS (10u * 60 * 1000) /* a sandbox that waits longer is made anew */
+#define DAEMON_SWEEP_MS 10000u /* between two looks for what has expired */
 #define DAEMON_FREE_MIN_PERCENT 10u          /* of memory */
 
 struct daemon_pool {

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "engine/helper.h"
 #include "image/tool.h"
 #include "engine/statedir.h"
@@ -21,6 +22,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +31,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PROFILE "/etc/apparmor.d/agentkernel"
+#define PROFILE_MAX_BYTES (64u << 10)
 
 typedef void check_fn(struct doctor_finding *f);
 
@@ -84,6 +89,33 @@ static bool setting_is(const char *path, const char *value)
 	return file_read_line(AT_FDCWD, path, text, sizeof(text)) == 0 && strcmp(text, value) == 0;
 }
 
+/* `make install` puts it there, where AppArmor can read it. */
+static bool has_profile(void)
+{
+	cleanup_free char *text = NULL, *quoted = NULL;
+	char own[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	size_t len = 0;
+
+	if (n < 0 || file_read_at(AT_FDCWD, PROFILE, PROFILE_MAX_BYTES, &text, &len) < 0)
+		return false;
+	own[n] = '\0';
+	quoted = mem_format("\"%s\"", own);
+	return strstr(text, quoted) != NULL;
+}
+
+/*
+ * AppArmor keeps user namespaces from programs without a profile. Ours allows them to this program
+ * alone; the switch would allow them to every program of the machine.
+ */
+static const char *apparmor_fix(void)
+{
+	if (has_profile())
+		return "sudo apparmor_parser -r " PROFILE;
+	return "sudo make install, and use what that installs: it has an AppArmor "
+	       "profile, " PROFILE;
+}
+
 /* The known switches that take user namespaces away, and how to turn each back on. */
 static const char *userns_fix(void)
 {
@@ -92,7 +124,7 @@ static const char *userns_fix(void)
 	if (setting_is("/proc/sys/user/max_user_namespaces", "0"))
 		return "sudo sysctl -w user.max_user_namespaces=10000";
 	if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
-		return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
+		return apparmor_fix();
 	return "run outside the container or sandbox that forbids it";
 }
 

@@ -3,7 +3,7 @@
  * doctor - which walls this host can build for this caller, and what to do about the others.
  *
  * Each check tries or asks the kernel for the thing itself; settings of the system are read only
- * to explain a failure and to name the command that mends it.
+ * to explain a failure and to name the command that fixes it.
  */
 #include <stddef.h>
 

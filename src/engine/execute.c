@@ -31,6 +31,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -313,6 +314,8 @@ static int on_control(void *context, struct err *e)
 		/* a signal that came too late is no failure of the command */
 		return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
+	if (r == -EPROTONOSUPPORT)
+		return control_explain(x->control_fd, r, e);
 	if (r == 0 || (r < 0 && !frame_may_pass(r)))
 		cleanup_closep(&x->control_fd);
 	return 0;
@@ -481,7 +484,34 @@ static void finish(struct execution *x, const struct supervise_outcome *outcome,
 	take_output(x, ret);
 }
 
-static void note(const struct execution *x, enum auditline_type type, const struct err *why)
+/* How a command that ran came to its end; NULL: with exit status 0. */
+static const char *describe_end(const struct run_result *r, char out[AUDIT_END_MAX_BYTES])
+{
+	switch (r->end) {
+	case RUN_EXITED:
+		if (r->exit_code == 0)
+			return NULL;
+		(void)snprintf(out, AUDIT_END_MAX_BYTES, "exit status %d", r->exit_code);
+		return out;
+	case RUN_SIGNALLED:
+		(void)snprintf(out, AUDIT_END_MAX_BYTES, "killed by signal %d", r->signal_number);
+		return out;
+	case RUN_OUT_OF_MEMORY:
+		return "killed: out of memory";
+	case RUN_OUT_OF_CPU:
+		return "killed: out of cpu time";
+	case RUN_OUT_OF_PIDS:
+		return "killed: too many processes";
+	case RUN_TIMED_OUT:
+		return "ended by its deadline";
+	case RUN_SANDBOX_ENDED:
+		return "the sandbox ended";
+	}
+	return "it ended";
+}
+
+static void note(const struct execution *x, enum auditline_type type, const char *end,
+		 const struct err *why)
 {
 	const struct execute_options *o = x->options;
 	struct named_identity who = { 0 };
@@ -492,7 +522,7 @@ static void note(const struct execution *x, enum auditline_type type, const stru
 		.sandbox = o->name,
 		.argv = o->argv,
 		.what = o->argv ? NULL : "login shell",
-		.result = why ? why->msg : NULL,
+		.result = why ? why->msg : end,
 	};
 
 	named_set_identity(&who, x->named.id, x->named.owner);
@@ -538,11 +568,12 @@ static int run_attached(struct execution *x, struct run_result *ret, struct err 
 int execute_command(const struct execute_options *o, struct run_result *ret, struct err *e)
 {
 	CLEANUP(execution_done) struct execution x;
+	char words[AUDIT_END_MAX_BYTES];
 	int r;
 
 	execution_init(&x, o);
 	r = run_attached(&x, ret, e);
-	note(&x, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	note(&x, AUDITLINE_EXEC, r < 0 ? NULL : describe_end(ret, words), r < 0 ? e : NULL);
 	return r;
 }
 
@@ -678,7 +709,7 @@ int execute_detached(const struct execute_options *o, uint32_t *ret_id, struct e
 
 	execution_init(&x, o);
 	r = start_detached(&x, ret_id, e);
-	note(&x, AUDITLINE_EXEC, r < 0 ? e : NULL);
+	note(&x, AUDITLINE_EXEC, NULL, r < 0 ? e : NULL);
 	return r;
 }
 
@@ -744,6 +775,6 @@ int execute_attach(const struct execute_options *o, uint32_t id, struct run_resu
 	*ret = (struct run_result){ 0 };
 	execution_init(&x, o);
 	r = run_at_terminal(&x, id, ret, ret_has_left, e);
-	note(&x, AUDITLINE_ATTACH, r < 0 ? e : NULL);
+	note(&x, AUDITLINE_ATTACH, NULL, r < 0 ? e : NULL);
 	return r;
 }

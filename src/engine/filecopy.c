@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "engine/files.h"
-#include "engine/helper.h"
 #include "engine/imagehelper.h"
 #include "engine/lifecycle.h"
 #include "engine/owner.h"
@@ -24,7 +23,7 @@ struct end {
 	int in_fd, out_fd;
 	char *words[WORDS_MAX];
 	unsigned count;
-	const char *program;
+	const struct helper *program;
 };
 
 static void end_done(struct end *x)
@@ -166,13 +165,13 @@ static int run_inside(const struct files *f, struct end *x, struct err *e)
 static int run_both(const struct files *f, struct end *inside, struct end *outside, struct err *e)
 {
 	struct imagehelper_job job = { .report_fd = -1 };
-	cleanup_free char *program = NULL;
+	CLEANUP(helper_done) struct helper program = { .fd = -1 };
 	struct err other = { 0 };
 	int ends[2], r, r_other;
 
-	if (helper_find(TOOL_PROGRAM, &program, e) < 0)
+	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
 		return -1;
-	inside->program = outside->program = program;
+	inside->program = outside->program = &program;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe");
 	if (strcmp(outside->operation, "files-pack") == 0) {
@@ -232,7 +231,7 @@ int filecopy_in(struct files *f, const char *host_path, const char *path, unsign
 	if (cwd_fd < 0)
 		return err_sys(e, errno, "open the working directory");
 	if (lstat(host_path, &st) < 0)
-		return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "no '%s' here", host_path)
+		return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "no such file or directory: '%s'", host_path)
 				       : err_sys(e, errno, "'%s'", host_path);
 	choose_place(host_path, path, is_dir_inside(f, path), &place);
 	outside.dir_fd = cwd_fd;
@@ -272,11 +271,11 @@ int filecopy_out(struct files *f, const char *path, const char *host_path, unsig
 
 static int run_alone(struct files *f, struct end *x, struct err *e)
 {
-	cleanup_free char *program = NULL;
+	CLEANUP(helper_done) struct helper program = { .fd = -1 };
 
-	if (helper_find(TOOL_PROGRAM, &program, e) < 0)
+	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
 		return -1;
-	x->program = program;
+	x->program = &program;
 	return run_inside(f, x, e);
 }
 

@@ -15,6 +15,7 @@
 #include "base/frame.h"
 #include "base/mem.h"
 #include "base/sweep.h"
+#include "base/title.h"
 #include "engine/control.h"
 #include "engine/lifecycle.h"
 #include "engine/named.h"
@@ -62,7 +63,7 @@ static int name_error(int error, const char *path, struct err *e)
 	if (error == ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "no '%s' in the sandbox", path);
 	if (error == EEXIST)
-		return err_set(e, ERR_EXISTS, "'%s' is there already", path);
+		return err_set(e, ERR_EXISTS, "'%s' already exists", path);
 	if (error == EBUSY)
 		return err_set(e, ERR_DENIED,
 			       "'%s' is protected, masked or mounted in this sandbox", path);
@@ -389,6 +390,7 @@ static int start_agent(struct files *f, struct err *e)
 		struct agent a = { .root_fd = f->root_fd, .socket_fd = ends[1] };
 
 		(void)close(ends[0]);
+		title_set(TITLE_FILES, f->sandbox);
 		agent_main(&a, &who);
 	}
 	f->agent_fd = ends[0];

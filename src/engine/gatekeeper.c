@@ -89,6 +89,7 @@ static int start_gate(struct gatekeeper *k, struct err *e)
 			 sockets,
 			 id,
 			 NULL };
+	const struct helper gate = { .path = k->program, .fd = -1 };
 	const struct helper_options apart = { 0 };
 	struct helper_descriptor fds[GATE_FIRST_SOCKET_FD + NETNS_SOCKET_COUNT];
 	unsigned count = 0;
@@ -111,7 +112,7 @@ static int start_gate(struct gatekeeper *k, struct err *e)
 	for (unsigned i = 0; i < k->socket_count; i++)
 		fds[count++] =
 			(struct helper_descriptor){ k->sockets[i], GATE_FIRST_SOCKET_FD + (int)i };
-	r = helper_start(k->program, argv, fds, count, &apart, &k->pid, e);
+	r = helper_start(&gate, argv, fds, count, &apart, &k->pid, e);
 	cleanup_closep(&log_fd);
 	cleanup_closep(&channel[1]);
 	k->channel_fd = r < 0 ? -1 : take_fd(&channel[0]);

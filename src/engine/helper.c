@@ -53,8 +53,31 @@ int helper_find(const char *name, char **ret_path, struct err *e)
 	return 0;
 }
 
+int helper_open(const char *name, struct helper *ret, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	int fd;
+
+	*ret = (struct helper){ .fd = -1 };
+	if (helper_find(name, &path, e) < 0)
+		return -1;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	*ret = (struct helper){ take_ptr(path), fd };
+	return 0;
+}
+
+void helper_done(struct helper *h)
+{
+	free(h->path);
+	h->path = NULL;
+	cleanup_closep(&h->fd);
+}
+
 struct plan {
 	const char *path;
+	int program_fd; /* out of the way; -1: none */
 	char *const *argv;
 	const struct helper_options *options;
 	int from[HELPER_DESCRIPTORS_MAX]; /* out of the way */
@@ -70,10 +93,11 @@ static void plan_done(struct plan *p)
 	for (unsigned i = 0; i < p->count; i++)
 		cleanup_closep(&p->from[i]);
 	cleanup_closep(&p->null_fd);
+	cleanup_closep(&p->program_fd);
 }
 
 static int plan_descriptors(struct plan *p, const struct helper_descriptor *d, unsigned count,
-			    struct err *e)
+			    int program_fd, struct err *e)
 {
 	cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int free_from;
@@ -86,6 +110,11 @@ static int plan_descriptors(struct plan *p, const struct helper_descriptor *d, u
 	p->null_fd = null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, free_from);
 	if (p->null_fd < 0)
 		return err_sys(e, errno, "open /dev/null for a helper");
+	if (program_fd >= 0) {
+		p->program_fd = fcntl(program_fd, F_DUPFD_CLOEXEC, free_from);
+		if (p->program_fd < 0)
+			return err_sys(e, errno, "duplicate the descriptor of a helper");
+	}
 	for (unsigned i = 0; i < count; i++) {
 		int fd = fcntl(d[i].fd >= 0 ? d[i].fd : p->null_fd, F_DUPFD_CLOEXEC, free_from);
 
@@ -103,6 +132,30 @@ static _Noreturn void give_up(struct plan *p)
 	_exit(EXIT_NOT_EXECUTED);
 }
 
+/* Everything but what the helper is given and, until it is executed, its program. */
+static int close_others(const struct plan *p)
+{
+	unsigned first = p->highest + 1, program = (unsigned)p->program_fd;
+
+	if (p->program_fd < 0)
+		return (int)syscall(SYS_close_range, first, ~0u, 0);
+	if (program > first && syscall(SYS_close_range, first, program - 1, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_close_range, program + 1, ~0u, 0);
+}
+
+static void execute(const struct plan *p)
+{
+	char *const *environ_list =
+		p->options->environ_list ? p->options->environ_list : wall_environment();
+
+	/* a script, such as tests put in a helper's place, is read by its name: ENOENT */
+	if (p->program_fd >= 0 && fexecve(p->program_fd, p->argv, environ_list) < 0 &&
+	    errno != ENOENT)
+		return;
+	(void)execve(p->path, p->argv, environ_list);
+}
+
 static _Noreturn void become(struct plan *p)
 {
 	/* with another descriptor in the place of one of its own it must not run */
@@ -112,36 +165,37 @@ static _Noreturn void become(struct plan *p)
 	for (unsigned i = 0; i < p->count; i++)
 		if (dup2(p->from[i], p->to[i]) < 0)
 			give_up(p);
-	if (syscall(SYS_close_range, p->highest + 1, ~0u, 0) < 0)
+	if (close_others(p) < 0)
 		give_up(p);
 	if (!p->options->is_in_session)
 		(void)setsid();
 	signals_reset();
-	(void)execve(p->path, p->argv,
-		     p->options->environ_list ? p->options->environ_list : wall_environment());
+	execute(p);
 	give_up(p);
 }
 
-int helper_start(const char *path, char *const *argv, const struct helper_descriptor *descriptors,
-		 unsigned count, const struct helper_options *options, pid_t *ret_pid,
-		 struct err *e)
+int helper_start(const struct helper *h, char *const *argv,
+		 const struct helper_descriptor *descriptors, unsigned count,
+		 const struct helper_options *options, pid_t *ret_pid, struct err *e)
 {
 	CLEANUP(plan_done)
-	struct plan p = { .path = path, .argv = argv, .options = options, .null_fd = -1 };
+	struct plan p = {
+		.path = h->path, .program_fd = -1, .argv = argv, .options = options, .null_fd = -1
+	};
 	pid_t pid;
 
 	assert(count <= HELPER_DESCRIPTORS_MAX);
-	if (plan_descriptors(&p, descriptors, count, e) < 0)
+	if (plan_descriptors(&p, descriptors, count, h->fd, e) < 0)
 		return -1;
 	pid = vfork();
 	if (pid == 0)
 		become(&p);
 	if (pid < 0)
-		return err_sys(e, errno, "start '%s'", path);
+		return err_sys(e, errno, "start '%s'", h->path);
 	if (p.failure != 0) {
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
-		return err_sys(e, p.failure, "start '%s'", path);
+		return err_sys(e, p.failure, "start '%s'", h->path);
 	}
 	*ret_pid = pid;
 	return 0;

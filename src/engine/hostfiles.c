@@ -25,8 +25,9 @@
 #define HIDDEN_BYTES 4096u /* of what is shown instead of our own directory */
 
 /*
- * A detached copy whose owner is the sandbox's user. Files of other owners, and file systems
- * mounted below, keep ids that nobody inside has.
+ * A detached copy whose owner is the sandbox's user. Files that a sandbox has given to another of
+ * its users are that one's (IDMAP_FOREIGN_ID); those of other owners, and file systems mounted
+ * below, keep ids that nobody inside has.
  */
 static int open_mapped(struct rootfs_place *place, int source_fd, const struct stat *st,
 		       const struct idmap *map, struct err *e)
@@ -269,14 +270,18 @@ static int add_all(struct hostfiles *h, const struct policy *p, char *const *env
 
 /* ---- our own directory ---- */
 
-/* Where the state directory really lies; made now, so that nobody inside can make it first. */
+/*
+ * Where the state directory really lies; made now, so that nobody inside can make it first. "" where
+ * it is not there and cannot be: its file system is read-only.
+ */
 static int find_state(char *const *environ_list, char ret_path[PATH_MAX], struct err *e)
 {
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;
 
+	ret_path[0] = '\0';
 	if (statedir_make_path(environ_list, ".", &path, e) < 0)
-		return -1;
+		return e->sys == EROFS ? 0 : -1;
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s'", path);
@@ -296,7 +301,7 @@ static int hide_state(struct hostfiles *h, char *const *environ_list, struct err
 		return 0;
 	if (find_state(environ_list, state, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count && state[0]; i++) {
 		const struct rootfs_place *place = &h->places[i];
 
 		if (place->kind != ROOTFS_HOST)

@@ -47,11 +47,11 @@ static int start(const struct imagehelper_request *q, char **argv, int report_fd
 	};
 	const struct helper_options options = { .environ_list = q->environ_list,
 						.is_in_session = true };
-	cleanup_free char *path = NULL;
+	CLEANUP(helper_done) struct helper program = { .fd = -1 };
 
-	if (helper_find(TOOL_PROGRAM, &path, e) < 0)
+	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
 		return -1;
-	return helper_start(path, argv, fds, COUNT_OF(fds), &options, ret_pid, e);
+	return helper_start(&program, argv, fds, COUNT_OF(fds), &options, ret_pid, e);
 }
 
 int imagehelper_run(const struct imagehelper_request *q, struct err *e)
@@ -96,15 +96,12 @@ int imagehelper_start(const struct imagehelper_transfer *t, struct imagehelper_j
 		      struct err *e)
 {
 	const struct helper_options options = { .is_in_session = true };
-	cleanup_free char *path = NULL;
 	cleanup_fd int read_fd = -1, write_fd = -1;
 	char *argv[ARGV_MAX];
 	unsigned count = 0;
 	int report[2];
 	pid_t pid;
 
-	if (!t->program && helper_find(TOOL_PROGRAM, &path, e) < 0)
-		return -1;
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe to %s", TOOL_PROGRAM);
 	read_fd = report[0];
@@ -123,8 +120,7 @@ int imagehelper_start(const struct imagehelper_transfer *t, struct imagehelper_j
 			{ t->dir_fd, TOOL_DIR_FD },    { t->answer_fd, TOOL_ANSWER_FD },
 		};
 
-		if (helper_start(t->program ? t->program : path, argv, fds, COUNT_OF(fds), &options,
-				 &pid, e) < 0)
+		if (helper_start(t->program, argv, fds, COUNT_OF(fds), &options, &pid, e) < 0)
 			return -1;
 	}
 	*ret = (struct imagehelper_job){ pid, take_fd(&read_fd) };

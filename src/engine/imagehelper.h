@@ -3,6 +3,7 @@
  * imagehelper - asks agentkernel-image to do something with the store of images.
  */
 #include "base/err.h"
+#include "engine/helper.h"
 #include "image/tool.h"
 
 #include <sys/types.h>
@@ -28,9 +29,8 @@ struct imagehelper_transfer {
 	int stdin_fd;
 	int stdout_fd;
 	int answer_fd; /* "key=value" lines come here */
-	/* From helper_find(TOOL_PROGRAM), for a process that cannot look it up any more; may be
-	 * NULL. */
-	const char *program;
+	/* TOOL_PROGRAM, opened before this process took the ids of a sandbox. */
+	const struct helper *program;
 };
 
 struct imagehelper_job {

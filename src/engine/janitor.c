@@ -2,6 +2,7 @@
 #include "engine/janitor.h"
 
 #include "base/mem.h"
+#include "base/title.h"
 #include "sandbox/cgroup.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ static int janitor_main(void *memory)
 	struct pollfd polled = { .fd = m->supervisor_fd, .events = POLLIN };
 	sigset_t all;
 
+	title_set_name("ak-janitor");
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
 	for (int stream = 0; stream < 3; stream++)

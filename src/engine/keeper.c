@@ -14,13 +14,17 @@
  */
 #include "engine/keeper.h"
 
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/closeothers.h"
 #include "base/file.h"
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
+#include "base/title.h"
+#include "engine/audit.h"
 #include "engine/control.h"
 #include "engine/images.h"
 #include "engine/kept.h"
@@ -40,7 +44,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -184,8 +187,28 @@ static void check_memory(struct kept *k, int status)
 	k->oom_kill_count = usage.oom_kill_count;
 }
 
+/* Nobody waits for a detached command: its end is told here, as the act of who started it. */
+static void audit_detached(const struct kept *k, const struct task *t, bool was_out_of_memory)
+{
+	const struct audit_actor asker = { t->asker_uid, t->asker_pid, t->asker_program };
+	char words[AUDIT_END_MAX_BYTES];
+	cleanup_free char *what = mem_format("%08x: %s", t->shown.id, t->shown.text);
+	const struct audit_event event = {
+		.type = AUDITLINE_END,
+		.actor = t->asker_pid ? &asker : NULL,
+		.sandbox = k->options.named->name,
+		.what = what,
+		.result = t->shown.has_timed_out ? "ended by its deadline"
+			  : was_out_of_memory    ? "killed: out of memory"
+						 : audit_format_end(t->shown.wait_status, words),
+	};
+
+	(void)audit_write(k->options.environ_list, &event);
+}
+
 static void on_task_event(struct kept *k, const struct frame *f)
 {
+	uint64_t oom_kill_count = k->oom_kill_count;
 	struct order_event event;
 	struct task *t;
 
@@ -204,6 +227,8 @@ static void on_task_event(struct kept *k, const struct frame *f)
 	t->shown.has_timed_out = event.has_timed_out;
 	t->shown.ended_ms = timestamp_now_ms();
 	check_memory(k, event.wait_status);
+	if (t->shown.flags & ORDER_DETACHED)
+		audit_detached(k, t, k->oom_kill_count > oom_kill_count);
 	t->kill_at_ms = 0;
 	tasktable_forget_ended(&k->tasks);
 }
@@ -347,12 +372,24 @@ static void check_stop(struct kept *k)
 		kept_end(k, NULL);
 }
 
+static void tell_gate(struct kept *k)
+{
+	const struct gatekeeper *g = &k->session.gatekeeper;
+
+	if (g->deaths == k->told_gate_deaths)
+		return;
+	k->told_gate_deaths = g->deaths;
+	logfile_say(&k->log, "the gate has died %u time%s and is started again: %s", g->deaths,
+		    g->deaths == 1 ? "" : "s", g->trouble ? g->trouble : "it gave no reason");
+}
+
 /* Nobody could stop, find or start one whose directory was deleted: it would run for ever. */
 static void check_directory(struct kept *k, uint64_t now_ms)
 {
 	if (now_ms < k->look_at_ms)
 		return;
 	k->look_at_ms = now_ms + DIRECTORY_LOOK_MS;
+	tell_gate(k);
 	if (!named_is_there(k->options.named))
 		kept_end(k, "its directory is gone");
 }
@@ -528,6 +565,7 @@ static int build(struct kept *k, struct err *e)
 	k->run.init_pid = (uint64_t)k->session.sandbox.pid;
 	k->run.switches_ids = k->session.idmap.kind != IDMAP_ONE;
 	k->run.host_gid = k->session.idmap.kind == IDMAP_PRIVATE ? k->session.idmap.host_gid : 0;
+	named_note_build(n);
 	if (control_listen(n->dir_fd, &k->listen_fd, e) < 0)
 		return -1;
 	/* without a cgroup nothing was written yet, or only about an earlier start */
@@ -544,6 +582,18 @@ static void save_notices(const struct kept *k)
 	kept_take_notices(k, k->told_notices, &out);
 	if (out.len > 0)
 		(void)!named_save_notices(k->options.named, &out, &ignored);
+}
+
+static void audit_end(const struct kept *k)
+{
+	const struct audit_event event = {
+		.type = AUDITLINE_END,
+		.sandbox = k->options.named->name,
+		.what = "sandbox",
+		.result = k->reason,
+	};
+
+	(void)audit_write(k->options.environ_list, &event);
 }
 
 /*
@@ -576,6 +626,8 @@ static void take_back(struct kept *k)
 	free(k->run.reason);
 	k->run.reason = k->reason;
 	kept_save_run(k);
+	logfile_say(&k->log, "ended: %s", k->reason ? k->reason : "it was asked to");
+	audit_end(k);
 	(void)unlinkat(k->options.named->dir_fd, CONTROL_SOCKET, 0);
 }
 
@@ -587,34 +639,18 @@ static void let_go(struct kept *k)
 		(void)close(k->clients[--k->client_count].fd);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* What our caller left open in us is not ours to hold for days. */
 static void close_others(const struct kept *k, int ready_fd)
 {
 	const struct named *n = k->options.named;
-	int kept[] = { 2, n->dir_fd, n->lock_fd, ready_fd,
-		       k->options.image ? k->options.image->lock_fd : 2 };
+	int kept[] = { 0, 1, 2, n->dir_fd, n->lock_fd, ready_fd,
+		       k->options.image ? k->options.image->lock_fd : -1 };
 
-	qsort(kept, COUNT_OF(kept), sizeof(kept[0]), by_number);
-	for (size_t i = 0; i < COUNT_OF(kept); i++) {
-		unsigned first = (unsigned)kept[i] + 1;
-		unsigned last = i + 1 < COUNT_OF(kept) ? (unsigned)kept[i + 1] : 0;
-
-		if (last == 0)
-			(void)syscall(SYS_close_range, first, ~0u, 0);
-		else if (first < last)
-			(void)syscall(SYS_close_range, first, last - 1, 0);
-	}
+	(void)closeothers_but(kept, COUNT_OF(kept));
 }
 
 static int detach(struct kept *k, int ready_fd, struct err *e)
 {
-	struct named *n = k->options.named;
-	char title[16];
 	int r;
 
 	(void)setsid();
@@ -623,8 +659,7 @@ static int detach(struct kept *k, int ready_fd, struct err *e)
 	r = file_leave_streams();
 	if (r < 0)
 		return err_sys(e, -r, "let go of the caller's streams");
-	(void)snprintf(title, sizeof(title), "ak:%s", n->name);
-	(void)prctl(PR_SET_NAME, title, 0, 0, 0);
+	title_set(TITLE_SUPERVISOR, k->options.named->name);
 	close_others(k, ready_fd);
 	return 0;
 }
@@ -643,12 +678,16 @@ static _Noreturn void child_main(const struct keeper_options *o, int ready_fd)
 
 	session_init(&k.session);
 	rootplan_init(&k.root);
+	logfile_init(&k.log, o->named->dir_fd, NAMED_SYSTEM_LOG);
 	if (detach(&k, ready_fd, &e) < 0 || build(&k, &e) < 0) {
+		logfile_say(&k.log, "cannot start: %s", e.msg);
 		k.reason = mem_dup("start failed");
 		take_back(&k);
 		report_failed(ready_fd, &e);
 		_exit(EXIT_FAILED);
 	}
+	logfile_say(&k.log, "started: build %s, init is process %d, image %s", buildid_get(),
+		    (int)k.session.sandbox.pid, o->policy->image);
 	report_started(ready_fd);
 	(void)close(ready_fd);
 	serve(&k);

@@ -34,8 +34,10 @@ void kept_set_state(struct kept *k, enum named_state state)
 
 void kept_end(struct kept *k, const char *reason)
 {
-	if (!k->reason && reason)
+	if (!k->reason && reason) {
 		k->reason = mem_dup(reason);
+		logfile_say(&k->log, "it ends: %s", reason);
+	}
 	k->is_over = true;
 }
 
@@ -45,11 +47,8 @@ void kept_look_at_names(struct kept *k)
 {
 	struct err e = { 0 };
 
-	if (!k->is_over && newnames_look(&k->session.names, &e) < 0) {
-		lifecycle_audit(k->options.environ_list, AUDITLINE_END, k->options.named->name,
-				NULL, &e);
+	if (!k->is_over && newnames_look(&k->session.names, &e) < 0)
 		kept_end(k, e.msg);
-	}
 }
 
 void kept_take_notices(const struct kept *k, unsigned first, struct buf *out)
@@ -115,14 +114,17 @@ int kept_freeze(struct kept *k, struct err *e)
 		return 0;
 	}
 	if (cgroup_can_freeze(&k->session.cgroup)) {
-		if (freeze_group(k, e) < 0)
+		if (freeze_group(k, e) < 0) {
+			logfile_say(&k->log, "cannot freeze: %s", e->msg);
 			return -1;
+		}
 		k->is_still = true;
 	} else {
 		kept_order(k, ORDER_FREEZE, &body, sizeof(body), NULL, 0);
 		k->freeze_number = body.number;
 	}
 	k->freeze_count = 1;
+	logfile_say(&k->log, "frozen");
 	return 0;
 }
 
@@ -139,6 +141,7 @@ int kept_thaw(struct kept *k, struct err *e)
 	janitor_dismiss(&k->session.janitor);
 	k->freeze_count = 0;
 	k->is_still = false;
+	logfile_say(&k->log, "thawed");
 	return 0;
 }
 
@@ -173,6 +176,8 @@ void kept_begin_stop(struct kept *k, uint64_t timeout_ms)
 	if (k->is_stopping)
 		return;
 	k->is_stopping = true;
+	logfile_say(&k->log, "stopping: SIGTERM now, SIGKILL in %llu ms",
+		    (unsigned long long)timeout_ms);
 	k->stop_at_ms = clock_now_ms() + timeout_ms;
 	end_freezes(k);
 	kept_signal(k, ORDER_ALL, SIGTERM, false);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/frame.h"
+#include "base/logfile.h"
 #include "engine/keeper.h"
 #include "engine/named.h"
 #include "engine/rootplan.h"
@@ -53,6 +54,8 @@ struct kept {
 	uint64_t stop_at_ms;
 	uint64_t look_at_ms; /* when it is looked next whether its directory is still there */
 	char *reason;        /* why it ended; NULL: it was asked to */
+	struct logfile log;  /* for its operator: 'agentkernel logs --system' */
+	unsigned told_gate_deaths;
 };
 
 /* What `list` and `info` show; a failure to write it is theirs to live with. */

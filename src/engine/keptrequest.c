@@ -9,12 +9,14 @@
 #include "base/mem.h"
 #include "engine/control.h"
 #include "engine/kept.h"
+#include "sandbox/cpuset.h"
 #include "sandbox/order.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -74,6 +76,22 @@ static int add_log(const struct kept *k, uint32_t id, struct frame *f, struct er
 	return 0;
 }
 
+/* Its end comes when the client has long gone. */
+static void note_asker(struct kept *k, const struct kept_client *client, uint32_t id)
+{
+	struct task *t = tasktable_find(&k->tasks, id);
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	struct audit_caller asker;
+
+	if (!t || getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return;
+	audit_find_caller_of(peer.uid, (uint32_t)peer.pid, &asker);
+	t->asker_uid = asker.actor.uid;
+	t->asker_pid = asker.actor.pid;
+	(void)snprintf(t->asker_program, sizeof(t->asker_program), "%s", asker.actor.program);
+}
+
 static int start_command(struct kept *k, struct kept_client *client, struct frame *f, struct err *e)
 {
 	CLEANUP(order_texts_done) struct order_texts texts = { 0 };
@@ -98,8 +116,10 @@ static int start_command(struct kept *k, struct kept_client *client, struct fram
 	if (!(c.flags & ORDER_DETACHED))
 		client->task_id = c.id;
 	kept_order(k, ORDER_START, f->bytes, f->len, f->fds, f->fd_count);
-	if (c.flags & ORDER_DETACHED)
+	if (c.flags & ORDER_DETACHED) {
+		note_asker(k, client, c.id);
 		control_answer(client->fd, &c.id, sizeof(c.id));
+	}
 	return 0;
 }
 
@@ -348,6 +368,20 @@ static void reload_expiry(struct kept *k)
 		k->options.named->expires_s = fresh.expires_s;
 }
 
+/* More cpus than before are of no use to threads that may not run on them. */
+static int move_to_cpus(const struct kept *k, const struct policy *p, struct err *e)
+{
+	cpu_set_t set;
+
+	if (k->session.cgroup.kind == CGROUP_NONE || p->cpus_milli == 0 ||
+	    p->cpus_milli == k->options.policy->cpus_milli)
+		return 0;
+	if (cpuset_choose(session_count_cpus(p), 0, &set, e) < 0)
+		return -1;
+	cgroup_set_affinity(&k->session.cgroup, &set);
+	return 0;
+}
+
 static int reload(struct kept *k, struct err *e)
 {
 	struct policy *p = mem_alloc(sizeof(*p));
@@ -359,7 +393,8 @@ static int reload(struct kept *k, struct err *e)
 		free(p);
 		return -1;
 	}
-	if (has_cgroup && cgroup_set_limits(&k->session.cgroup, p, e) < 0) {
+	if (has_cgroup &&
+	    (cgroup_set_limits(&k->session.cgroup, p, e) < 0 || move_to_cpus(k, p, e) < 0)) {
 		policy_done(p);
 		free(p);
 		return -1;
@@ -368,6 +403,7 @@ static int reload(struct kept *k, struct err *e)
 		.memory_bytes = has_cgroup ? 0 : p->memory_bytes,
 		.cpu_ms = has_cgroup ? 0 : p->cpu_time_ms,
 		.pids_count = !has_cgroup && k->run.switches_ids ? p->pids_count : 0,
+		.shown = { p->memory_bytes, p->cpus_milli, p->pids_count },
 	};
 	kept_order(k, ORDER_LIMITS, &limits, sizeof(limits), NULL, 0);
 	/* the walls that were built stay those of the old one; what can change is taken over */

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "engine/helper.h"
 #include "engine/imagehelper.h"
 #include "engine/owner.h"
 
@@ -17,7 +16,7 @@
 #define ANSWER_MAX_BYTES 4096u
 
 struct work {
-	const char *program;
+	const struct helper *program;
 	const char *operation;
 	const char *const *words;
 	int dir_fd, in_fd, out_fd;
@@ -97,11 +96,11 @@ typedef int run_fn(owner_fn *fn, void *context, void *shared, size_t size, struc
 /* As the owner of the files; what reads a stranger's archive is root of nothing else. */
 static int run_work(struct work *w, run_fn *run_as, struct layertransfer_result *ret, struct err *e)
 {
-	cleanup_free char *program = NULL;
+	CLEANUP(helper_done) struct helper program = { .fd = -1 };
 
-	if (helper_find(TOOL_PROGRAM, &program, e) < 0)
+	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
 		return -1;
-	w->program = program;
+	w->program = &program;
 	if (run_as(do_work, w, &w->result, sizeof(w->result), e) < 0)
 		return -1;
 	*ret = w->result;

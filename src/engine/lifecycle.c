@@ -153,7 +153,7 @@ static int check_move(const struct named *n, enum act act, struct err *e)
  * What a supervisor that was killed has left. The caller has the lock: nobody runs it. False:
  * processes of its last run are still there, and the kernel does not end them.
  */
-static bool clean_up(const struct named *n)
+static bool clean_up(char *const *environ_list, const struct named *n)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	struct err ignored;
@@ -162,6 +162,12 @@ static bool clean_up(const struct named *n)
 	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
 	if (named_load_run(n, &run, &ignored) < 0)
 		return true;
+	if (run.state == NAMED_RUNNING || run.state == NAMED_PAUSED) {
+		struct err died = { 0 };
+
+		(void)err_set(&died, ERR_SYSTEM, "supervisor died");
+		lifecycle_audit(environ_list, AUDITLINE_END, n->name, "sandbox", &died);
+	}
 	/* a frozen init has not heard that its supervisor died */
 	for (char **path = run.cgroups; path && *path; path++)
 		cgroup_end_path(*path);
@@ -269,6 +275,7 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 {
 	CLEANUP(images_done) struct images image;
 	struct policy *policy = mem_alloc(sizeof(*policy));
+	struct audit_caller starter;
 	const struct keeper_options options = {
 		.environ_list = environ_list,
 		.named = n,
@@ -279,8 +286,10 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 	int r = -1;
 
 	images_init(&image);
+	audit_find_caller(&starter);
+	audit_work_for(&starter); /* also in the supervisor, which is forked from here */
 	named_sweep_disks(n);
-	if (!clean_up(n)) /* two roots on one disk would ruin it */
+	if (!clean_up(environ_list, n)) /* two roots on one disk would ruin it */
 		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
 	else if (named_load_policy(n, policy, e) == 0 &&
 		 (!n->image_pin ||
@@ -337,7 +346,7 @@ static int start_and_init(char *const *environ_list, struct named *n, struct err
 		return -1;
 	if (!n->init || run_init(environ_list, n, e) == 0)
 		return 0;
-	(void)!lifecycle_stop(environ_list, n->name, 0, &ignored);
+	(void)!lifecycle_stop(environ_list, n->name, 0, 0, &ignored);
 	return err_wrap(e, "start sandbox '%s'", n->name);
 }
 
@@ -456,7 +465,13 @@ static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 	if (r < 0 && r != -EPIPE) /* it has ended already, by someone else's word */
 		return err_sys(e, -r, "ask the supervisor");
 	while (wait_until(fd, end_ms)) {
-		if (frame_receive(fd, FRAME_WAIT, &answer) != 1)
+		r = frame_receive(fd, FRAME_WAIT, &answer);
+		if (r == -EPROTONOSUPPORT) {
+			if (control_terminate(fd, e) < 0)
+				return -1;
+			return named_lock_within(n, end_ms - clock_now_ms(), e);
+		}
+		if (r != 1)
 			return 0;
 		frame_done(&answer);
 	}
@@ -471,32 +486,93 @@ static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
 {
 	if (ask_to_stop(n, timeout_ms, e) < 0)
 		return -1;
-	if (named_lock_within(n, STOP_AGAIN_MS, e) == 0 || e->code != ERR_BUSY)
+	if (n->has_lock || named_lock_within(n, STOP_AGAIN_MS, e) == 0 || e->code != ERR_BUSY)
 		return n->has_lock ? 0 : -1;
 	if (ask_to_stop(n, timeout_ms, e) < 0 && e->code != ERR_NOT_FOUND)
 		return -1;
 	return named_lock_within(n, STOP_SLACK_MS, e);
 }
 
-static int stop(char *const *environ_list, const char *name, uint64_t timeout_ms, struct named *n,
-		struct err *e)
+/* Kills all processes that the last start has put into its cgroups, frozen ones too. */
+static void kill_processes(const struct named *n)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	struct err ignored;
+
+	if (named_load_run(n, &run, &ignored) < 0)
+		return;
+	for (char **path = run.cgroups; path && *path; path++)
+		cgroup_end_path(*path);
+}
+
+/*
+ * Ends a sandbox that answers within CONTROL_PROBE_MS by its supervisor, and any other by killing
+ * that supervisor and what is in the sandbox's cgroups. What the kernel has not ended when this
+ * returns has the lock. ERR_NOT_FOUND: it does not run.
+ */
+static int stop_hard(struct named *n, struct err *e)
+{
+	if ((control_probe(n->dir_fd, n->name, e) == 0 || e->code == ERR_UNSUPPORTED) &&
+	    stop_open(n, 0, e) == 0)
+		return 0;
+	if (e->code == ERR_NOT_FOUND && !named_is_locked(n))
+		return -1;
+	/* nobody answers: what is killed takes its sandbox with it, and the lock tells when */
+	if (control_kill(n->dir_fd, n->name, e) < 0 && named_kill_supervisor(n, e) < 0)
+		return -1;
+	kill_processes(n);
+	return 0;
+}
+
+/* The caller has the lock. Says in the sandbox's file how it came to its end. */
+static void note_killed(char *const *environ_list, const struct named *n)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	struct err ignored;
+
+	if (!clean_up(environ_list, n) || named_load_run(n, &run, &ignored) < 0 ||
+	    run.state == NAMED_STOPPED)
+		return;
+	run.state = NAMED_STOPPED;
+	run.ended_s = (uint64_t)time(NULL);
+	run.supervisor_pid = run.init_pid = 0;
+	keyrows_list_free(&run.cgroups);
+	free(run.reason);
+	run.reason = mem_dup("killed, its supervisor did not answer");
+	(void)!named_save_run(n, &run, &ignored);
+}
+
+static int stop_forced(char *const *environ_list, struct named *n, struct err *e)
+{
+	if (stop_hard(n, e) < 0)
+		return -1;
+	if (!n->has_lock && named_lock_within(n, STOP_SLACK_MS, e) < 0)
+		return -1;
+	note_killed(environ_list, n);
+	return 0;
+}
+
+static int stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+		struct named *n, struct err *e)
 {
 	if (named_open(environ_list, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
 		return -1;
-	return stop_open(n, timeout_ms, e);
+	return flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e) : stop_open(n, timeout_ms, e);
 }
 
-int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms, struct err *e)
+int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	return noted(stop(environ_list, name, timeout_ms, &n, e), environ_list, AUDITLINE_STOP,
-		     name, e);
+	return noted(stop(environ_list, name, timeout_ms, flags, &n, e), environ_list,
+		     AUDITLINE_STOP, name, e);
 }
 
 /* 1: stopped, and the lock is ours. 0: it does not run, or not any more. */
-static int try_stop(struct named *n, uint64_t timeout_ms, struct err *e)
+static int try_stop(char *const *environ_list, struct named *n, uint64_t timeout_ms, unsigned flags,
+		    struct err *e)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	enum named_state state;
@@ -505,18 +581,19 @@ static int try_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 		return -1;
 	if (!(moves[ACT_STOP].from & 1u << state))
 		return 0;
-	if (stop_open(n, timeout_ms, e) == 0)
+	if ((flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e) : stop_open(n, timeout_ms, e)) == 0)
 		return 1;
 	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
 }
 
 /* Whoever has the lock may be starting it: then that one is stopped. */
-static int lock_to_restart(struct named *n, uint64_t timeout_ms, struct err *e)
+static int lock_to_restart(char *const *environ_list, struct named *n, uint64_t timeout_ms,
+			   unsigned flags, struct err *e)
 {
 	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
 
 	for (;;) {
-		int r = try_stop(n, timeout_ms, e);
+		int r = try_stop(environ_list, n, timeout_ms, flags, e);
 
 		if (r != 0)
 			return r < 0 ? -1 : 0;
@@ -527,12 +604,14 @@ static int lock_to_restart(struct named *n, uint64_t timeout_ms, struct err *e)
 	}
 }
 
-static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, struct err *e)
+static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || lock_to_restart(&n, timeout_ms, e) < 0 ||
+	if (named_open(environ_list, name, &n, e) < 0 ||
+	    lock_to_restart(environ_list, &n, timeout_ms, flags, e) < 0 ||
 	    lifecycle_check_expiry(environ_list, &n, e) < 0)
 		return -1;
 	return start_and_init(environ_list, &n, e);
@@ -551,10 +630,10 @@ char **lifecycle_take_notices(char *const *environ_list, const char *name)
 }
 
 int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
-		      struct err *e)
+		      unsigned flags, struct err *e)
 {
-	return noted(restart(environ_list, name, timeout_ms, e), environ_list, AUDITLINE_RESTART,
-		     name, e);
+	return noted(restart(environ_list, name, timeout_ms, flags, e), environ_list,
+		     AUDITLINE_RESTART, name, e);
 }
 
 /* ---- removing ---- */
@@ -564,7 +643,7 @@ static int remove_locked(char *const *environ_list, struct named *n, struct err 
 {
 	int r;
 
-	(void)clean_up(n);
+	(void)clean_up(environ_list, n);
 	if (n->change_fd < 0) /* a record that cannot be read is no reason to stay */
 		(void)!named_begin_change(n, e);
 	r = named_trash(environ_list, n, e);
@@ -594,11 +673,11 @@ static int make_removable(struct named *n, bool is_forced, struct err *e)
 
 	if (!is_forced)
 		return check_move(n, ACT_REMOVE, e);
-	if (load_state(n, &run, &state, &damage) < 0 || !(moves[ACT_STOP].from & 1u << state) ||
-	    stop_open(n, 0, &damage) == 0 || damage.code == ERR_NOT_FOUND)
+	/* what cannot be read may run all the same: a later build's */
+	if (load_state(n, &run, &state, &damage) < 0 ? !named_is_locked(n)
+						     : !(moves[ACT_STOP].from & 1u << state))
 		return 0;
-	/* nobody answers: what is killed takes its sandbox with it, and the lock tells when */
-	if (damage.code == ERR_TIMEOUT && control_kill(n->dir_fd, n->name, e) == 0)
+	if (stop_hard(n, &damage) == 0 || damage.code == ERR_NOT_FOUND)
 		return 0;
 	*e = damage;
 	return -1;
@@ -823,6 +902,8 @@ static bool look(char *const *environ_list, const char *name, struct lifecycle_e
 		return true;
 	}
 	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
+	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
+		named_read_build(&entry->named, entry->build);
 	entry->is_expired = is_expired(&entry->named);
 	cleanup_closep(&entry->named.dir_fd);
 	return true;
@@ -858,6 +939,23 @@ int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret, struct
 	return 0;
 }
 
+int lifecycle_is_running(char *const *environ_list, const char *name, bool *ret, struct err *e)
+{
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+
+	named_init(&entry.named);
+	if (lifecycle_info(environ_list, name, &entry, e) < 0)
+		return -1;
+	*ret = entry.state == NAMED_RUNNING || entry.state == NAMED_PAUSED;
+	return 0;
+}
+
+bool lifecycle_is_outdated(const struct lifecycle_entry *entry)
+{
+	return (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED) &&
+	       strcmp(entry->build, buildid_get()) != 0;
+}
+
 int lifecycle_info(char *const *environ_list, const char *name, struct lifecycle_entry *ret,
 		   struct err *e)
 {
@@ -890,7 +988,7 @@ static int bury(char *const *environ_list, const char *name, struct err *e)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
 	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
 		return 0; /* another has started and stopped it since */
-	if (clean_up(&n))
+	if (clean_up(environ_list, &n))
 		keyrows_list_free(&run.cgroups);
 	run.state = NAMED_STOPPED;
 	free(run.reason);

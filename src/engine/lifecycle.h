@@ -38,21 +38,25 @@ ERR_CHECKED int lifecycle_start(char *const *environ_list, const char *name, str
 /* One that is open and locked already: it is started, and the lock is its supervisor's then. */
 ERR_CHECKED int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e);
 
+enum lifecycle_flags {
+	/*
+	 * stop, restart: it ends at once, whether its supervisor answers or not. remove: so does one
+	 * that runs; one that is not there, or is damaged, is fine
+	 */
+	LIFECYCLE_FORCE = 1 << 0,
+	LIFECYCLE_DRY = 1 << 1, /* only count */
+};
+
 #define LIFECYCLE_STOP_DEFAULT_MS UINT64_MAX
 ERR_CHECKED int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms,
-			       struct err *e);
+			       unsigned flags, struct err *e);
 /* What the last run of a sandbox has left to be told about its workspace, once; or NULL. */
 char **lifecycle_take_notices(char *const *environ_list, const char *name);
 ERR_CHECKED int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
-				  struct err *e);
+				  unsigned flags, struct err *e);
 ERR_CHECKED int lifecycle_pause(char *const *environ_list, const char *name, struct err *e);
 ERR_CHECKED int lifecycle_resume(char *const *environ_list, const char *name, struct err *e);
 
-enum lifecycle_flags {
-	LIFECYCLE_FORCE =
-		1 << 0,         /* stops it first; one that is not there, or is damaged, is fine */
-	LIFECYCLE_DRY = 1 << 1, /* only count */
-};
 ERR_CHECKED int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags,
 				 struct err *e);
 
@@ -85,6 +89,7 @@ struct lifecycle_entry {
 	struct named_run run;
 	enum named_state state;
 	const char *reason;                  /* why it is stopped; may be NULL */
+	char build[BUILDID_MAX_BYTES];       /* that runs it; "": it does not, or nobody knows */
 	bool is_expired;                     /* its time is over: whoever next can removes it */
 	char trouble[ERR_MESSAGE_MAX_BYTES]; /* its record cannot be read: why; "" otherwise */
 };
@@ -99,6 +104,11 @@ ERR_CHECKED int lifecycle_list(char *const *environ_list, struct lifecycle_list 
 void lifecycle_sweep_expired(char *const *environ_list, const struct lifecycle_list *l);
 ERR_CHECKED int lifecycle_info(char *const *environ_list, const char *name,
 			       struct lifecycle_entry *ret, struct err *e);
+/* True also for one that is paused. */
+ERR_CHECKED int lifecycle_is_running(char *const *environ_list, const char *name, bool *ret,
+				     struct err *e);
+/* It runs, and another build than this one supervises it. */
+bool lifecycle_is_outdated(const struct lifecycle_entry *entry);
 void lifecycle_list_done(struct lifecycle_list *l);
 void lifecycle_entry_done(struct lifecycle_entry *entry);
 

@@ -163,6 +163,8 @@ static void give(struct logs *l, const struct tasklog_chunk *chunk, const char *
 	uint64_t done;
 
 	if (chunk->stream == TASKLOG_END) {
+		if (chunk->offset > l->offset) /* what was written last found no room on the disk */
+			*skipped += chunk->offset - l->offset;
 		l->has_ended = true;
 		assert(bytes); /* an end has its length, or it is none */
 		memcpy(&l->end, bytes, sizeof(l->end));

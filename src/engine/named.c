@@ -25,6 +25,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "engine/control.h"
+#include "engine/lockholder.h"
 #include "engine/owner.h"
 #include "engine/statedir.h"
 #include "policy/policyfile.h"
@@ -208,8 +209,8 @@ int named_check_name(const char *name, struct err *e)
 		is_right = is_edge(name[i]) || strchr("_.-", name[i]);
 	if (!is_right)
 		return err_set(e, ERR_INVALID,
-			       "'%s' is no name for a sandbox: use a-z, 0-9, '_', '.' and '-', up "
-			       "to %u, with a letter or digit at both ends",
+			       "invalid sandbox name '%s' (use a-z, 0-9, '_', '.' and '-', up to %u "
+			       "characters, with a letter or digit at both ends)",
 			       name, NAMED_NAME_MAX_BYTES);
 	return 0;
 }
@@ -219,7 +220,7 @@ int named_check_label(const char *label, struct err *e)
 	size_t key_len = strcspn(label, "=");
 
 	if (key_len == 0 || label[key_len] != '=' || strlen(label) > NAMED_LABEL_MAX_BYTES)
-		return err_set(e, ERR_INVALID, "'%s' is no label (use KEY=VALUE, up to %u bytes)",
+		return err_set(e, ERR_INVALID, "invalid label '%s' (use KEY=VALUE, up to %u bytes)",
 			       label, NAMED_LABEL_MAX_BYTES);
 	return 0;
 }
@@ -335,15 +336,72 @@ static int add_end(const struct named *n, const struct named_run *r, struct err 
 	return append_rows(n, rows.bytes, rows.len, e);
 }
 
+/*
+ * The same for a start: every member, since what stands before counts where nothing stands here. A
+ * sandbox that has ended has no cgroups in its file, so theirs are simply more rows.
+ */
+static int add_start(const struct named *n, const struct named_run *r, struct err *e)
+{
+	cleanup_buf struct buf rows;
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = {
+		{ "state", r->state },       { "supervisor", r->supervisor_pid },
+		{ "init", r->init_pid },     { "started", r->started_s },
+		{ "ended", r->ended_s },     { "host-gid", r->host_gid },
+		{ "switches-ids", r->switches_ids },
+	};
+
+	buf_init(&rows, NAMED_RECORD_MAX_BYTES);
+	for (size_t i = 0; i < COUNT_OF(numbers); i++)
+		keyrows_put_number(&rows, numbers[i].key, numbers[i].value);
+	keyrows_put(&rows, "reason", r->reason ? r->reason : "");
+	for (char **path = r->cgroups; path && *path; path++)
+		keyrows_put(&rows, "cgroup", *path);
+	return append_rows(n, rows.bytes, rows.len, e);
+}
+
 int named_save_run(const struct named *n, const struct named_run *r, struct err *e)
 {
 	cleanup_buf struct buf bytes;
+	struct err full;
 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, r, &bytes);
 	if (replace_file(n->dir_fd, RUN_FILE, &bytes, REPLACE_BY_SWAP, e) == 0)
 		return 0;
-	return is_full(e->sys) && r->state == NAMED_STOPPED ? add_end(n, r, e) : -1;
+	full = *e;
+	if (!is_full(e->sys))
+		return -1;
+	if ((r->state == NAMED_STOPPED ? add_end(n, r, e) : add_start(n, r, e)) == 0)
+		return 0;
+	*e = full; /* one that was never started has no file to add to */
+	return -1;
+}
+
+void named_note_build(const struct named *n)
+{
+	const char *build = buildid_get();
+
+	(void)!pwrite(n->lock_fd, build, strlen(build) + 1, 0);
+}
+
+void named_read_build(const struct named *n, char out[BUILDID_MAX_BYTES])
+{
+	cleanup_fd int fd = openat(n->dir_fd, LOCK_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t len = fd < 0 ? -1 : pread(fd, out, BUILDID_MAX_BYTES - 1, 0);
+
+	out[len > 0 ? len : 0] = '\0';
+}
+
+int named_kill_supervisor(const struct named *n, struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+
+	if (named_load_run(n, &run, e) < 0)
+		return -1;
+	return lockholder_kill(n->dir_fd, LOCK_FILE, (pid_t)run.supervisor_pid, e);
 }
 
 int named_save_notices(const struct named *n, const struct buf *texts, struct err *e)
@@ -455,6 +513,10 @@ int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
 		return err_wrap(e, "sandbox '%s'", n->name);
 	if (found.state >= NAMED_STATE_COUNT)
 		return err_set(e, ERR_CORRUPT, "sandbox '%s' has an unknown state", n->name);
+	if (found.reason && !found.reason[0]) { /* of an earlier end: add_start() */
+		free(found.reason);
+		found.reason = NULL;
+	}
 	*ret = found;
 	found = (struct named_run){ 0 };
 	return 0;
@@ -527,7 +589,7 @@ static int check_own(int dir_fd, const char *name, struct err *e)
 static int say_missing(const char *name, struct err *e)
 {
 	return err_set(e, ERR_NOT_FOUND,
-		       "no sandbox '%s' ('agentkernel list --all' shows what there is)", name);
+		       "no sandbox named '%s' (agentkernel list --all shows those there are)", name);
 }
 
 int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,

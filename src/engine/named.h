@@ -17,6 +17,7 @@
  * lock that nobody runs it. docs/design/named-sandboxes.md describes the files.
  */
 #include "base/buf.h"
+#include "base/buildid.h"
 #include "base/err.h"
 #include "policy/policy.h"
 
@@ -185,9 +186,23 @@ ERR_CHECKED int named_add_processes(const struct named *n, const struct named_ru
 				    struct err *e);
 
 /*
+ * Which build runs it: the supervisor writes that into the lock it holds, which older builds do not
+ * read. "" where it is not known.
+ */
+void named_note_build(const struct named *n);
+void named_read_build(const struct named *n, char out[BUILDID_MAX_BYTES]);
+
+/*
+ * Kills the process that the file names as its supervisor, if that process has the sandbox's lock
+ * open: a number in a file may be another's by now. ERR_NOT_FOUND where it is none.
+ */
+ERR_CHECKED int named_kill_supervisor(const struct named *n, struct err *e);
+
+/*
  * What its supervisor had to say about the workspace and nobody was told yet (engine/newnames):
  * texts, each ended by a NUL; and back as a list, once. A failure leaves *ret alone.
  */
+#define NAMED_SYSTEM_LOG "log/system" /* base/logfile: what its supervisor tells an operator */
 #define NAMED_NOTICES_MAX_BYTES (256u << 10)
 ERR_CHECKED int named_save_notices(const struct named *n, const struct buf *texts, struct err *e);
 void named_take_notices(const struct named *n, char ***ret);

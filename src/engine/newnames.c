@@ -380,25 +380,28 @@ static int on_event(struct newnames *n, const struct inotify_event *event, struc
 	return 0;
 }
 
-static int look_at_everything(struct newnames *n, struct err *e)
+static int look_at_files(struct newnames *n, struct err *e)
 {
 	for (unsigned i = 0; i < n->file_count; i++)
 		if (look_at_file(n, &n->files[i], e) < 0)
 			return -1;
-	return look_at_all(n, e);
+	return 0;
 }
 
-/* What the kernel has for us, a bounded part of it; 1: names have to be looked at. */
+/*
+ * What the kernel has for us, a bounded part of it. 0: no name can have appeared since the last look;
+ * 1: names have to be looked at.
+ */
 static int read_events(struct newnames *n, struct err *e)
 {
 	char events[EVENTS_BYTES] __attribute__((aligned(8)));
 	int result = 0;
 
-	for (unsigned i = 0; i < READS_MAX && n->inotify_fd >= 0; i++) {
-		ssize_t len = read(n->inotify_fd, events, sizeof(events));
+	for (unsigned i = 0; n->inotify_fd >= 0; i++) {
+		ssize_t len = i < READS_MAX ? read(n->inotify_fd, events, sizeof(events)) : 0;
 
 		if (len <= 0)
-			break;
+			return len < 0 && errno == EAGAIN ? result : 1;
 		for (ssize_t at = 0; at < len;) {
 			const struct inotify_event *event = (const void *)(events + at);
 			int r = event->mask & IN_Q_OVERFLOW ? 1
@@ -411,7 +414,7 @@ static int read_events(struct newnames *n, struct err *e)
 			at += (ssize_t)(sizeof(*event) + event->len);
 		}
 	}
-	return result;
+	return 1;
 }
 
 /*
@@ -425,14 +428,15 @@ int newnames_look(struct newnames *n, struct err *e)
 
 	if (!n->workspace)
 		return 0;
-	r = n->inotify_fd >= 0 ? read_events(n, e) : 1;
+	r = read_events(n, e);
+	n->has_to_look |= r != 0; /* after a failure, too: the events are gone */
 	if (r < 0)
 		return -1;
-	n->has_to_look |= r > 0;
 	if (!n->has_to_look || begin_ms < n->look_at_ms)
 		return 0;
 	n->has_to_look = false;
-	r = look_at_everything(n, e);
+	r = look_at_files(n, e) < 0 ? -1 : look_at_all(n, e);
+	n->has_to_look = r < 0; /* the names behind the one that ended it were not looked at */
 	n->look_at_ms = clock_now_ms() + 4 * (clock_now_ms() - begin_ms);
 	return r;
 }
@@ -493,7 +497,10 @@ int newnames_inspect(struct newnames *n, struct err *e)
 		return 0;
 	n->is_over = true;
 	r = read_events(n, e);
-	looked = look_at_everything(n, r < 0 ? &last : e);
+	looked = look_at_files(n, r < 0 ? &last : e);
+	if ((r != 0 || n->has_to_look) && look_at_all(n, r < 0 || looked < 0 ? &last : e) < 0)
+		looked = -1;
+	n->has_to_look = false;
 	words = mem_alloc(sizeof(*words));
 	if (gitinspect_run(n->workspace, &n->quarantine, words, r < 0 || looked < 0 ? &last : e) <
 	    0)

@@ -229,8 +229,10 @@ static int run_claimed(const struct run_options *o, struct run_result *ret, stru
 	};
 	struct claim claim = { .process_fd = -1, .init_fd = -1 };
 
-	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim))
+	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim)) {
+		ret->has_outdated_daemon = claim.is_other_build;
 		return 0;
+	}
 	return execute_claimed(&command, o->policy, &claim, ret, e);
 }
 

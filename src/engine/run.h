@@ -48,6 +48,7 @@ struct run_result {
 	struct gatekeeper_denial *denials; /* where it wanted to go and may not */
 	unsigned denial_count;
 	unsigned gate_deaths; /* times that the network broke down */
+	bool has_outdated_daemon; /* one of another build, which was not used */
 	char *gate_trouble;   /* why, if known; or NULL */
 	char **notices;       /* about the workspace (engine/newnames), ended by NULL; or NULL */
 };

@@ -5,6 +5,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/wall.h"
+#include "engine/limitcache.h"
 #include "net/netns.h"
 #include "net/plan.h"
 #include "sandbox/report.h"
@@ -15,7 +16,9 @@
 #include "sandbox/seccomp.h"
 
 #include <fcntl.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,7 +27,7 @@
 
 void session_init(struct session *s)
 {
-	*s = (struct session){ .idmap = { .lock_fd = -1 } };
+	*s = (struct session){ .idmap = { .lock_fd = -1 }, .limits_tree_fd = -1 };
 	hostfiles_init(&s->files);
 	newnames_init(&s->names);
 	native_init(&s->sandbox);
@@ -42,6 +45,9 @@ void session_done(struct session *s)
 	newnames_done(&s->names);
 	hostfiles_done(&s->files);
 	idmap_done(&s->idmap);
+	cleanup_closep(&s->limits_tree_fd);
+	free(s->limits_path);
+	s->limits_path = NULL;
 }
 
 /* Without cgroups some limits have a weaker form and the others are refused in words. */
@@ -150,6 +156,8 @@ unsigned session_choose_filter(const struct session *s, unsigned streams)
 		variant |= SECCOMP_NO_SET_ID;
 	if (s->is_pinned)
 		variant |= SECCOMP_PINNED;
+	if (s->idmap.kind == IDMAP_ONE && s->idmap.uid == 0 && s->idmap.gid == 0)
+		variant |= SECCOMP_ONE_OWNER;
 	/* else Landlock keeps what was passed for reading from being cut off */
 	if (streams & SESSION_FILE_STREAM && landlock_abi() < LANDLOCK_ABI_TRUNCATE)
 		variant |= SECCOMP_NO_CUTTING;
@@ -216,6 +224,48 @@ static struct watch_limits watched(const struct session *s)
 	};
 }
 
+unsigned session_count_cpus(const struct policy *p)
+{
+	return (unsigned)((p->cpus_milli + 999) / 1000);
+}
+
+/*
+ * Which cpus, and what the sandbox is told about its limits. Files that do not change are kept for
+ * the next sandbox; a root caller opens them here, since the sandbox's ids lead to none of its
+ * directories.
+ */
+static int choose_figures(struct session *s, struct native_plan *plan, struct err *e)
+{
+	const struct policy *p = s->options.policy;
+	struct limitfiles_figures *f = &plan->figures;
+
+	*f = (struct limitfiles_figures){ .memory_bytes = p->memory_bytes,
+					  .cpus_milli = p->cpus_milli,
+					  .pids_count = p->pids_count,
+					  .has_v1 = s->cgroup.has_v1 };
+	plan->is_pinned = p->cpus_milli && !s->is_pinned;
+	if (p->cpus_milli &&
+	    cpuset_choose(session_count_cpus(p), plan->serves ? 0 : CPUSET_NEAR, &f->usable, e) < 0)
+		return -1;
+	if (!p->cpus_milli && sched_getaffinity(0, sizeof(f->usable), &f->usable) < 0) {
+		/* EINVAL: this machine has more cpus than a cpu_set_t holds. Show no cpu list. */
+		if (errno != EINVAL)
+			return err_sys(e, errno, "read the cpu affinity");
+		CPU_ZERO(&f->usable);
+	}
+	if (s->is_pinned && sched_setaffinity(0, sizeof(f->usable), &f->usable) < 0)
+		return err_sys(e, errno, "set the cpu affinity");
+	if (s->options.is_changeable)
+		return 0;
+	s->limits_path = limitcache_get(s->options.environ_list, f);
+	plan->rootfs.limits_path = s->limits_path;
+	if (s->limits_path && s->idmap.kind == IDMAP_PRIVATE &&
+	    mount_open_tree(AT_FDCWD, s->limits_path, 0, &s->limits_tree_fd, e) < 0)
+		return -1;
+	plan->rootfs.limits_tree_fd = s->limits_tree_fd;
+	return 0;
+}
+
 int session_start(struct session *s, struct command *command, unsigned streams, struct err *e)
 {
 	const struct policy *p = s->options.policy;
@@ -230,6 +280,7 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 			    .place_count = s->files.count,
 			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL,
 			    .image = s->options.root,
+			    .limits_tree_fd = -1,
 			    .host_name = s->options.name,
 			    .machine_id = s->options.machine_id },
 		.network = p->has_network ? netns_build : NULL,
@@ -240,7 +291,7 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 	if (check_landlock(p, &s->has_landlock, e) < 0)
 		return -1;
 	s->is_pinned = p->cpus_milli && !has_cgroup;
-	if (s->is_pinned && cpuset_pin((unsigned)(p->cpus_milli / 1000), e) < 0)
+	if (choose_figures(s, &plan, e) < 0)
 		return -1;
 	command->has_landlock = s->has_landlock;
 	command->can_switch_ids = s->idmap.kind != IDMAP_ONE;

@@ -50,6 +50,8 @@ struct session {
 	struct native_sandbox sandbox;
 	struct gatekeeper gatekeeper;
 	char id[SESSION_ID_MAX_BYTES];
+	char *limits_path;  /* engine/limitcache's; NULL: the sandbox makes its own files */
+	int limits_tree_fd; /* a root caller's, of that */
 	bool has_landlock, is_pinned;
 };
 
@@ -62,6 +64,9 @@ ERR_CHECKED int session_prepare(struct session *s, const struct session_options 
 enum session_streams {
 	SESSION_FILE_STREAM = 1 << 0, /* one of the command's streams is a file of the host */
 };
+
+/* How many cpus a policy's limit allows at a time, a fraction of one as a whole; 0: all. */
+unsigned session_count_cpus(const struct policy *p);
 
 /* Which filter a command gets. */
 unsigned session_choose_filter(const struct session *s, unsigned streams);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define ROOT_DIR "/var/lib/agentkernel"
+#define ROOT_RUNTIME_DIR "/run/agentkernel"
 
 static const char *absolute(char *const *environ_list, const char *variable)
 {
@@ -41,6 +42,15 @@ int statedir_path(char *const *environ_list, const char *name, char **ret, struc
 			       "no directory to keep things in (set HOME or AGENTKERNEL_HOME)");
 	*ret = mem_format("%s/%s", directory, name);
 	return 0;
+}
+
+char *statedir_runtime(char *const *environ_list)
+{
+	const char *directory = absolute(environ_list, "XDG_RUNTIME_DIR");
+
+	if (geteuid() == 0)
+		return mem_dup(ROOT_RUNTIME_DIR);
+	return directory ? mem_format("%s/agentkernel", directory) : NULL;
 }
 
 int statedir_make_path(char *const *environ_list, const char *name, char **ret, struct err *e)

@@ -4,6 +4,7 @@
  * the detached ones that have ended the last few, with the files of their output.
  */
 #include "base/err.h"
+#include "engine/audit.h"
 #include "engine/control.h"
 
 #include <stdbool.h>
@@ -15,7 +16,9 @@ struct order_command;
 
 struct task {
 	struct control_task shown;
-	uint64_t kill_at_ms; /* 0: not to be killed */
+	uint64_t kill_at_ms;       /* 0: not to be killed */
+	uint32_t asker_uid, asker_pid; /* of a detached one: whose act it is; pid 0: not known */
+	char asker_program[AUDIT_PROGRAM_MAX_BYTES];
 };
 
 struct tasktable {

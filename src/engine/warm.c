@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/frame.h"
 #include "base/mem.h"
+#include "base/title.h"
 #include "engine/claim.h"
 #include "engine/images.h"
 #include "engine/session.h"
@@ -24,7 +25,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 struct warm {
@@ -227,7 +227,7 @@ void warm_main(const struct warm_options *o)
 
 	(void)setsid();
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)prctl(PR_SET_NAME, "ak:warm", 0, 0, 0);
+	title_set(TITLE_WARM, NULL);
 	images_init(&w.image);
 	session_init(&w.session);
 	if (build(&w, &e) < 0)

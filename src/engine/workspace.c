@@ -215,13 +215,16 @@ static int find_existing(const struct workspace_place *place, const char *name, 
 	return 1;
 }
 
-/* The name is watched from the deepest directory on, and what is above that stays where it is. */
+/*
+ * The caller has seen that nothing has this name. It is watched from the deepest directory on, and
+ * what is above that stays where it is.
+ */
 static int add_absent(struct workspace *w, const struct workspace_place *place, const char *name,
 		      struct err *e)
 {
 	cleanup_free char *inside = NULL;
 	size_t len = 0;
-	int r = find_existing(place, name, &len, e);
+	int r = strchr(name, '/') ? find_existing(place, name, &len, e) : 1;
 
 	if (r <= 0)
 		return r;

@@ -31,6 +31,7 @@ static webcall_direct_fn reply_openapi;
 
 static const struct route routes[] = {
 	{ "GET", "/health", ROUTE_OPEN, .direct = direct_health },
+	{ "GET", "/ready", ROUTE_OPEN, .direct = direct_ready },
 	{ "GET", "/stats", ROUTE_OPEN, .direct = direct_stats },
 	{ "GET", "/status", ROUTE_OPEN, .direct = direct_stats },
 	{ "GET", "/metrics", ROUTE_OPEN, .direct = metrics_tell },
@@ -307,7 +308,8 @@ static void on_request(struct connection *c, void *context)
 		x->route->direct(a, c);
 		return;
 	}
-	if (slots_check(&a->slots, SLOTS_CALL, x->owner, &e) < 0) {
+	webcall_choose_place(&x->place, o, x->part_count ? x->parts[0] : NULL);
+	if (slots_check(&a->slots, &x->place, &e) < 0) {
 		reply_busy(a, c, e.msg, 0);
 		return;
 	}
@@ -376,6 +378,7 @@ struct connection_handler api_handler(struct api *a)
 struct api_call {
 	struct api *api;
 	struct running running;
+	struct slots_place place;
 	json_t *id;
 	char session[API_SESSION_ID_BYTES + 1]; /* "": none */
 	void (*on_over)(void *context, json_t *result);
@@ -418,7 +421,7 @@ static void on_mcp_over(void *context, json_t *result)
 	void *whom = k->context;
 
 	metrics_count_end(k->api, &k->running.call, result);
-	slots_give(&k->api->slots, SLOTS_CALL, k->running.owner);
+	slots_give(&k->api->slots, &k->place);
 	api_call_free(k);
 	if (is_cancelled) {
 		json_decref(result);
@@ -440,10 +443,13 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 			       struct err *e)
 {
 	const struct operation *o = operation_get(call->operation);
+	struct slots_place place = { .owner = owner };
 	struct api_call *k;
 	uint64_t wait_ms = 0;
 
-	if (slots_check(&a->slots, SLOTS_CALL, owner, e) < 0) {
+	webcall_choose_place(&place, o,
+			     json_string_value(json_object_get(call->arguments, "name")));
+	if (slots_check(&a->slots, &place, e) < 0) {
 		(void)err_set(e, ERR_LIMIT, "too many calls at once: try again in a second");
 		return NULL;
 	}
@@ -455,6 +461,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 				.on_over = on_over_fn,
 				.on_progress = on_progress,
 				.context = context,
+				.place = place,
 				.next = a->mcp_calls };
 	if (session)
 		memcpy(k->session, session, sizeof(k->session));
@@ -467,7 +474,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 		k->running.progress_at_ms = clock_now_ms() + RUNNING_PROGRESS_MS;
 	a->mcp_calls = k;
 	if (running_start(&k->running, &a->options, o, call->arguments, NULL, e) < 0 ||
-	    slots_take(&a->slots, SLOTS_CALL, owner, e) < 0) {
+	    slots_take(&a->slots, &place, e) < 0) {
 		api_call_free(k);
 		return NULL;
 	}

@@ -41,6 +41,10 @@ struct api_counts {
 	double latency_sum_s;
 	uint64_t warm_starts, cold_starts;
 	uint64_t denials;                     /* of the network */
+	uint64_t unanswered;                  /* calls that ended by a deadline of ours */
+	uint64_t freezes;                     /* for checkpoints and forks */
+	uint64_t restarts;                    /* of named sandboxes: starts, restores */
+	uint64_t outdated;                    /* supervisors of another build, as counted last */
 	uint64_t limits_hit[API_LIMIT_KINDS]; /* metrics.c names them */
 	uint64_t states[API_STATE_KINDS];     /* of sandboxes, when they were counted last */
 	bool has_states, is_counting;
@@ -53,6 +57,7 @@ struct api {
 	struct ratelimit *rates[API_RATES_MAX];
 	unsigned rate_count;
 	const char *audit_path;
+	char *state_path; /* the directory that holds it */
 	struct connection_list connections;
 	struct api_session *sessions;
 	unsigned session_count;

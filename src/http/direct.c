@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "http/args.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,41 @@
 
 /* ---- without a call ---- */
 
+/* Why a call would not be taken now; NULL: it would be. */
+static const char *find_obstacle(struct api *a)
+{
+	const struct slots_place any = { .kind = SLOTS_CALL };
+	struct err ignored;
+
+	if (a->connections.is_draining)
+		return "the server is ending";
+	if (slots_check(&a->slots, &any, &ignored) < 0)
+		return "all places for calls are taken";
+	if (access(a->options.launcher, X_OK) < 0)
+		return "the program agentkernel is gone or cannot be executed";
+	if (access(a->state_path, W_OK | X_OK) < 0 && errno != ENOENT)
+		return "the state directory cannot be written";
+	return NULL;
+}
+
+/* The process lives and answers; /ready says whether it is of use. */
 void direct_health(struct api *a, struct connection *c)
 {
-	(void)a;
-	webcall_reply_data(c, 200, json_string("ok"));
+	const struct slots_place any = { .kind = SLOTS_CALL };
+	struct err ignored;
+
+	webcall_reply_data(c, 200,
+			   json_string(slots_check(&a->slots, &any, &ignored) < 0 ? "busy" : "ok"));
+}
+
+void direct_ready(struct api *a, struct connection *c)
+{
+	const char *obstacle = find_obstacle(a);
+
+	if (obstacle)
+		webcall_reply_error(c, 503, obstacle);
+	else
+		webcall_reply_data(c, 200, json_string("ready"));
 }
 
 void direct_stats(struct api *a, struct connection *c)
@@ -183,6 +215,7 @@ void direct_write_files(struct api *a, struct connection *c)
  */
 struct tail {
 	struct webcall *webcall;
+	struct slots_place place;
 	struct event *timer;
 	json_int_t offset;
 	unsigned looks;
@@ -190,7 +223,7 @@ struct tail {
 
 static void tail_done(struct tail *t)
 {
-	slots_give(&t->webcall->api->slots, SLOTS_STREAM, t->webcall->owner);
+	slots_give(&t->webcall->api->slots, &t->place);
 	event_free(t->timer);
 	free(t);
 }
@@ -288,6 +321,7 @@ void direct_events(struct api *a, struct connection *c)
 {
 	struct webcall *x = connection_user(c);
 	const char *last = head_get(&connection_request(c)->head, "last-event-id");
+	const struct slots_place stream = { .kind = SLOTS_STREAM, .owner = x->owner };
 	struct timeval now = { 0 };
 	json_int_t offset = 0;
 	struct err e = { 0 };
@@ -298,15 +332,15 @@ void direct_events(struct api *a, struct connection *c)
 		webcall_reply_error(c, 400, "Last-Event-ID: this is no id of an event");
 		return;
 	}
-	if (slots_take(&a->slots, SLOTS_STREAM, x->owner, &e) < 0) {
+	if (slots_take(&a->slots, &stream, &e) < 0) {
 		webcall_reply_error(c, 429, e.msg);
 		return;
 	}
-	x->slot = SLOTS_READER;
+	x->place.kind = SLOTS_READER;
 	if (!last && stat(a->audit_path, &st) == 0)
 		offset = st.st_size;
 	t = mem_alloc(sizeof(*t));
-	*t = (struct tail){ .webcall = x, .offset = offset };
+	*t = (struct tail){ .webcall = x, .place = stream, .offset = offset };
 	t->timer = event_new(a->base, -1, 0, on_tail, t);
 	x->context = t;
 	x->is_tailing = true; /* lives until the timer sees that the client has gone */

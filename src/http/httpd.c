@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/title.h"
 #include "http/api.h"
 
 #include <arpa/inet.h>
@@ -262,6 +263,9 @@ static void read_words(struct server *s, char **words, char **ret_places, unsign
 		fail("agentkernel-serve is started by 'agentkernel serve'");
 	s->api.options.launcher = words[1];
 	s->api.audit_path = words[2];
+	s->api.state_path = mem_dup_bytes(words[2], strrchr(words[2], '/')
+							    ? (size_t)(strrchr(words[2], '/') - words[2])
+							    : 0);
 	for (words += 3; *words; words++) {
 		if (strncmp(*words, "--", 2) != 0) {
 			buf_add(&s->rows, *words, strlen(*words) + 1);
@@ -290,7 +294,8 @@ static void on_drained(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	if ((s->api.connections.count == 0 && s->api.slots.count[SLOTS_CALL] == 0) ||
+	if ((s->api.connections.count == 0 && s->api.slots.count[SLOTS_CALL] == 0 &&
+	     s->api.slots.count[SLOTS_CARE] == 0) ||
 	    clock_now_ms() >= s->api.started_ms) {
 		event_base_loopbreak(s->api.base);
 		return;
@@ -344,7 +349,9 @@ int main(int argc, char **argv)
 	(void)signal(SIGCHLD, SIG_IGN); /* see ops/call.h */
 	raise_descriptors();
 	buf_init(&s.rows, BUF_TEXT_MAX_BYTES);
+	argv = title_init(argv);
 	read_words(&s, argv, places, &place_count);
+	title_set(TITLE_HTTP_SERVER, place_count > 0 ? places[0] : NULL);
 	read_keys(&s);
 	s.api.base = event_base_new();
 	s.api.options.environ_list = environ;

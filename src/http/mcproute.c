@@ -171,7 +171,9 @@ static void on_send(void *context, json_t *message)
 
 static unsigned on_count(void *context)
 {
-	return ((struct post *)context)->api->slots.count[SLOTS_CALL];
+	const struct slots *s = &((struct post *)context)->api->slots;
+
+	return s->count[SLOTS_CALL] + s->count[SLOTS_CARE];
 }
 
 static void on_cancel(void *context, const json_t *id)

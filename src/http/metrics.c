@@ -8,6 +8,7 @@
  */
 #include "http/metrics.h"
 
+#include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -47,9 +48,16 @@ static void count_result(struct api_counts *n, const json_t *result)
 {
 	const char *ended_by = json_string_value(json_object_get(result, "ended_by"));
 	const json_t *warm = json_object_get(result, "warm");
+	const json_t *error = json_object_get(result, "error");
+	const char *code = error ? json_string_value(json_object_get(error, "code")) : NULL;
+
+	if (!code)
+		code = "";
 
 	if (warm)
 		*(json_is_true(warm) ? &n->warm_starts : &n->cold_starts) += 1;
+	if (strcmp(code, "timeout") == 0)
+		n->unanswered++;
 	n->denials += json_array_size(json_object_get(result, "denied"));
 	for (size_t i = 0; ended_by && i < COUNT_OF(limit_words); i++)
 		n->limits_hit[i] += strcmp(ended_by, limit_words[i]) == 0;
@@ -57,6 +65,12 @@ static void count_result(struct api_counts *n, const json_t *result)
 
 void metrics_count_end(struct api *a, const struct call *c, const json_t *result)
 {
+	enum operation_id id = OPERATION_COUNT;
+	bool is_done = result && !json_object_get(result, "error");
+
+	(void)operation_find(c->operation->name, &id);
+	a->counts.freezes += is_done && (id == OPERATION_CHECKPOINT || id == OPERATION_FORK);
+	a->counts.restarts += is_done && (id == OPERATION_START || id == OPERATION_RESTORE);
 	if (c->operation->hints & OPERATION_NEEDS_PROCESS)
 		count_latency(&a->counts, clock_now_ms() - c->started_ms);
 	count_result(&a->counts, result);
@@ -93,13 +107,21 @@ static void add_counters(struct buf *out, const struct api *a)
 	add(out, "requests_total", "counter", a->request_count);
 	add(out, "calls_total", "counter", a->call_count);
 	add(out, "refused_total", "counter", a->refused_count);
-	add(out, "calls_running", "gauge", a->slots.count[SLOTS_CALL]);
+	add(out, "calls_running", "gauge",
+	    a->slots.count[SLOTS_CALL] + a->slots.count[SLOTS_CARE]);
 	add(out, "connections", "gauge", a->connections.count);
 	buf_addf(out,
 		 "# TYPE agentkernel_starts_total counter\n"
 		 "agentkernel_starts_total{warm=\"true\"} %" PRIu64 "\n"
 		 "agentkernel_starts_total{warm=\"false\"} %" PRIu64 "\n",
 		 n->warm_starts, n->cold_starts);
+	buf_addf(out,
+		 "# TYPE agentkernel_build_info gauge\n"
+		 "agentkernel_build_info{version=\"%s\",build=\"%s\"} 1\n",
+		 AGENTKERNEL_VERSION, buildid_get());
+	add(out, "unanswered_total", "counter", n->unanswered);
+	add(out, "freezes_total", "counter", n->freezes);
+	add(out, "restarts_total", "counter", n->restarts);
 	add(out, "denials_total", "counter", n->denials);
 	buf_addf(out, "# TYPE agentkernel_limits_hit_total counter\n");
 	for (size_t i = 0; i < COUNT_OF(limit_words); i++)
@@ -114,11 +136,13 @@ static void count_states(struct api_counts *n, const json_t *sandboxes)
 	size_t index;
 
 	memset(n->states, 0, sizeof(n->states));
+	n->outdated = 0;
 	n->has_states = true;
 	json_array_foreach((json_t *)(uintptr_t)sandboxes, index, sandbox)
 	{
 		const char *state = json_string_value(json_object_get(sandbox, "state"));
 
+		n->outdated += json_is_true(json_object_get(sandbox, "is_outdated"));
 		for (size_t i = 0; state && i < COUNT_OF(state_words); i++)
 			n->states[i] += strcmp(state, state_words[i]) == 0;
 	}
@@ -135,6 +159,8 @@ static void reply(const struct api *a, struct connection *c)
 	for (size_t i = 0; a->counts.has_states && i < COUNT_OF(state_words); i++)
 		buf_addf(&out, "agentkernel_sandboxes{state=\"%s\"} %" PRIu64 "\n", state_words[i],
 			 a->counts.states[i]);
+	if (a->counts.has_states)
+		add(&out, "sandboxes_outdated", "gauge", a->counts.outdated);
 	connection_reply(c, 200, "text/plain; version=0.0.4", buf_text(&out), out.len, NULL);
 }
 
@@ -156,7 +182,7 @@ void metrics_tell(struct api *a, struct connection *c)
 	struct err e = { 0 };
 
 	x->route = &list_route;
-	x->slot = SLOTS_READER;
+	x->place.kind = SLOTS_READER;
 	if (a->counts.is_counting || webcall_start(x, args, &e) < 0)
 		reply(a, c);
 	else

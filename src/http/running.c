@@ -84,7 +84,8 @@ static void watch(struct running *r)
 {
 	struct pollfd polled[CALL_POLL_MAX];
 	unsigned count = call_poll(&r->call, polled);
-	struct timeval later = { .tv_usec = LOOK_AGAIN_MS * 1000 };
+	int wait_ms = call_on_time(&r->call, clock_now_ms());
+	struct timeval later;
 	bool is_blocked = is_full(r);
 
 	forget_events(r);
@@ -100,10 +101,13 @@ static void watch(struct running *r)
 		event_add(event, NULL);
 		r->events[r->event_count++] = event;
 	}
-	if (!r->call.kill_at_ms && !is_blocked && !r->progress_at_ms)
+	if ((is_blocked || r->progress_at_ms) && (wait_ms < 0 || wait_ms > LOOK_AGAIN_MS))
+		wait_ms = LOOK_AGAIN_MS;
+	if (wait_ms < 0)
 		return;
 	if (!r->timer)
 		r->timer = event_new(r->base, -1, 0, on_timer, r);
+	later = (struct timeval){ wait_ms / 1000, wait_ms % 1000 * 1000 };
 	event_add(r->timer, &later);
 }
 
@@ -125,6 +129,8 @@ int running_start(struct running *r, const struct call_options *o,
 		ok = call_start(&r->call, o, operation, &arguments, e);
 	}
 	arguments_done(&arguments);
+	if (more_rows) /* the bytes of a file, however many: its client's patience is the limit */
+		r->call.deadline_ms = 0;
 	if (ok == 0)
 		watch(r);
 	return ok;

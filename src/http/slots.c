@@ -2,18 +2,30 @@
 #include "http/slots.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
-	unsigned max, owner_max;
+	unsigned max, owner_max, sandbox_max;
 	const char *words;
 } limits[] = {
-	[SLOTS_CALL] = { SLOTS_CALLS_MAX, SLOTS_CALLS_OF_OWNER_MAX, "Too many calls at once" },
-	[SLOTS_STREAM] = { SLOTS_STREAMS_MAX, SLOTS_STREAMS_OF_OWNER_MAX,
+	[SLOTS_CALL] = { SLOTS_CALLS_MAX, SLOTS_CALLS_OF_OWNER_MAX, SLOTS_CALLS_OF_SANDBOX_MAX,
+			 "Too many calls at once" },
+	[SLOTS_CARE] = { SLOTS_CARES_MAX, SLOTS_CARES_OF_OWNER_MAX, SLOTS_CARES_OF_SANDBOX_MAX,
+			 "Too many calls at once" },
+	[SLOTS_STREAM] = { SLOTS_STREAMS_MAX, SLOTS_STREAMS_OF_OWNER_MAX, SLOTS_STREAMS_MAX,
 			   "Too many clients listen to events" },
-	[SLOTS_READER] = { SLOTS_READERS_MAX, SLOTS_READERS_MAX, "Too much is being read" },
+	[SLOTS_READER] = { SLOTS_READERS_MAX, SLOTS_READERS_MAX, SLOTS_READERS_MAX,
+			   "Too much is being read" },
 };
 _Static_assert(sizeof(limits) / sizeof(limits[0]) == SLOTS_KIND_COUNT, "a kind has no limit");
+
+void slots_set_sandbox(struct slots_place *p, const char *name)
+{
+	p->sandbox[0] = '\0';
+	if (name && strlen(name) < sizeof(p->sandbox))
+		(void)snprintf(p->sandbox, sizeof(p->sandbox), "%s", name);
+}
 
 /* There are at most as many owners as keys. */
 static struct slots_owner *find_owner(struct slots *s, const char *owner)
@@ -26,31 +38,66 @@ static struct slots_owner *find_owner(struct slots *s, const char *owner)
 	return &s->owners[s->owner_count++];
 }
 
-int slots_check(struct slots *s, enum slots_kind kind, const char *owner, struct err *e)
+/* NULL: no call is about it. */
+static struct slots_sandbox *find_sandbox(struct slots *s, const char *name)
 {
-	const struct slots_owner *o = owner ? find_owner(s, owner) : NULL;
+	for (unsigned i = 0; i < s->sandbox_count; i++)
+		if (strcmp(s->sandboxes[i].name, name) == 0)
+			return &s->sandboxes[i];
+	return NULL;
+}
 
-	if (s->count[kind] >= limits[kind].max || (o && o->count[kind] >= limits[kind].owner_max))
-		return err_set(e, ERR_BUSY, "%s", limits[kind].words);
+int slots_check(struct slots *s, const struct slots_place *p, struct err *e)
+{
+	const struct slots_owner *o = p->owner ? find_owner(s, p->owner) : NULL;
+	const struct slots_sandbox *b = find_sandbox(s, p->sandbox);
+
+	if (s->count[p->kind] >= limits[p->kind].max ||
+	    (o && o->count[p->kind] >= limits[p->kind].owner_max))
+		return err_set(e, ERR_BUSY, "%s", limits[p->kind].words);
+	if (b && b->count[p->kind] >= limits[p->kind].sandbox_max)
+		return err_set(e, ERR_BUSY, "%s for sandbox '%s'", limits[p->kind].words,
+			       p->sandbox);
 	return 0;
 }
 
-int slots_take(struct slots *s, enum slots_kind kind, const char *owner, struct err *e)
+static void count_sandbox(struct slots *s, const struct slots_place *p)
 {
-	if (slots_check(s, kind, owner, e) < 0)
+	struct slots_sandbox *b = find_sandbox(s, p->sandbox);
+
+	if (!b) {
+		assert(s->sandbox_count < sizeof(s->sandboxes) / sizeof(s->sandboxes[0]));
+		b = &s->sandboxes[s->sandbox_count++];
+		*b = (struct slots_sandbox){ 0 };
+		memcpy(b->name, p->sandbox, sizeof(b->name));
+	}
+	b->count[p->kind]++;
+}
+
+int slots_take(struct slots *s, const struct slots_place *p, struct err *e)
+{
+	if (slots_check(s, p, e) < 0)
 		return -1;
-	s->count[kind]++;
-	if (owner)
-		find_owner(s, owner)->count[kind]++;
+	s->count[p->kind]++;
+	if (p->owner)
+		find_owner(s, p->owner)->count[p->kind]++;
+	if (p->sandbox[0] && (p->kind == SLOTS_CALL || p->kind == SLOTS_CARE))
+		count_sandbox(s, p);
 	return 0;
 }
 
-void slots_give(struct slots *s, enum slots_kind kind, const char *owner)
+void slots_give(struct slots *s, const struct slots_place *p)
 {
-	struct slots_owner *o = owner ? find_owner(s, owner) : NULL;
+	struct slots_owner *o = p->owner ? find_owner(s, p->owner) : NULL;
+	struct slots_sandbox *b = p->sandbox[0] ? find_sandbox(s, p->sandbox) : NULL;
 
-	assert(s->count[kind] > 0 && (!o || o->count[kind] > 0));
-	s->count[kind]--;
+	assert(s->count[p->kind] > 0 && (!o || o->count[p->kind] > 0));
+	s->count[p->kind]--;
 	if (o)
-		o->count[kind]--;
+		o->count[p->kind]--;
+	if (!b || b->count[p->kind] == 0)
+		return;
+	b->count[p->kind]--;
+	if (b->count[SLOTS_CALL] + b->count[SLOTS_CARE] == 0)
+		*b = s->sandboxes[--s->sandbox_count];
 }

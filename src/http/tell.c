@@ -19,7 +19,10 @@ static void reply_exit(struct connection *c, json_t *data)
 {
 	int code = (int)json_integer_value(json_object_get(data, "exit_code"));
 	const char *output = json_string_value(json_object_get(data, "output"));
-	cleanup_free char *words = mem_format("Command exited with code %d: %s", code, output);
+	const char *reason = json_string_value(json_object_get(data, "reason"));
+	cleanup_free char *words = mem_format("Command exited with code %d%s%s%s: %s", code,
+					      reason ? " (" : "", reason ? reason : "",
+					      reason ? ")" : "", output);
 
 	(void)json_object_set_new(data, "success", json_false());
 	(void)json_object_set_new(data, "error", json_string(words));
@@ -59,6 +62,8 @@ void tell_stream(struct webcall *x, json_t *result)
 					 code == 0, "ended_by", json_object_get(result, "ended_by"),
 					 "duration_ms", json_object_get(result, "duration_ms"));
 
+		if (json_object_get(result, "reason"))
+			(void)json_object_set(data, "reason", json_object_get(result, "reason"));
 		if (code != 0)
 			(void)json_object_set_new(data, "output", webcall_text(&x->output));
 		webcall_send_event(x->connection, "done", data);

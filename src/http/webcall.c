@@ -142,7 +142,7 @@ json_t *webcall_take_success(struct webcall *x, json_t *result)
 void webcall_free(struct webcall *x)
 {
 	if (x->is_counted)
-		slots_give(&x->api->slots, x->slot, x->owner);
+		slots_give(&x->api->slots, &x->place);
 	running_done(&x->running);
 	buf_done(&x->output);
 	for (unsigned i = 0; i < x->part_count; i++)
@@ -157,7 +157,9 @@ struct webcall *webcall_new(struct api *a, struct connection *c, const struct ro
 {
 	struct webcall *x = mem_alloc(sizeof(*x));
 
-	*x = (struct webcall){ .api = a, .connection = c, .route = r, .owner = owner };
+	*x = (struct webcall){
+		.api = a, .connection = c, .route = r, .owner = owner, .place.owner = owner
+	};
 	webcall_prepare(x);
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	connection_set_user(c, x);
@@ -171,7 +173,7 @@ static void on_over(void *context, json_t *result)
 	struct webcall *x = context;
 
 	metrics_count_end(x->api, &x->running.call, result);
-	slots_give(&x->api->slots, x->slot, x->owner);
+	slots_give(&x->api->slots, &x->place);
 	x->is_counted = false;
 	if (x->is_counting)
 		x->api->counts.is_counting = false;
@@ -212,17 +214,28 @@ void webcall_prepare(struct webcall *x)
 	x->running.call.context = x;
 }
 
+void webcall_choose_place(struct slots_place *p, const struct operation *o, const char *sandbox)
+{
+	if (p->kind == SLOTS_READER)
+		return;
+	p->kind = o->hints & OPERATION_IS_CARE ? SLOTS_CARE : SLOTS_CALL;
+	slots_set_sandbox(p, sandbox);
+}
+
 int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 {
-	if (slots_take(&x->api->slots, x->slot, x->owner, e) < 0)
+	const struct operation *o = operation_get(x->route->operation);
+
+	webcall_choose_place(&x->place, o, json_string_value(json_object_get(args, "name")));
+	if (slots_take(&x->api->slots, &x->place, e) < 0)
 		return -1;
-	if (running_start(&x->running, &x->api->options, operation_get(x->route->operation), args,
+	if (running_start(&x->running, &x->api->options, o, args,
 			  x->is_raw ? "param.raw=true" : NULL, e) < 0) {
-		slots_give(&x->api->slots, x->slot, x->owner);
+		slots_give(&x->api->slots, &x->place);
 		return -1;
 	}
 	x->is_counted = true;
-	x->api->call_count += x->slot == SLOTS_CALL;
+	x->api->call_count += x->place.kind != SLOTS_READER;
 	return 0;
 }
 

@@ -43,7 +43,7 @@ struct webcall {
 	const struct route *route;
 	struct running running;
 	const char *owner;              /* of the key that asks; NULL: it sees all */
-	enum slots_kind slot;           /* what its calls take */
+	struct slots_place place;       /* what its call takes */
 	void (*on_gone)(void *context); /* of a route that keeps its own state */
 	void *context;
 	char *parts[3]; /* of the path */
@@ -68,6 +68,8 @@ void webcall_free(struct webcall *x);
 /* Before another call of the same webcall: what belongs to the last one has been released. */
 void webcall_prepare(struct webcall *x);
 ERR_CHECKED int webcall_start(struct webcall *x, const json_t *args, struct err *e);
+/* Which places a call takes; one of the server's own account (SLOTS_READER) keeps its kind. */
+void webcall_choose_place(struct slots_place *p, const struct operation *o, const char *sandbox);
 /* `owner` NULL: one of those who see all. Each owner has its own allowance. */
 ERR_CHECKED int webcall_check_rate(struct api *a, const char *owner, const struct operation *o,
 				   uint64_t *ret_wait_ms, struct err *e);

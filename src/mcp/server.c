@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "base/title.h"
 #include "mcp/protocol.h"
 #include "ops/call.h"
 #include "policy/ratelimit.h"
@@ -551,6 +552,8 @@ int main(int argc, char **argv)
 	buf_init(&s.rows, BUF_TEXT_MAX_BYTES);
 	buf_init(&s.input, INPUT_MAX_BYTES);
 	buf_init(&s.output, OUTPUT_MAX_BYTES);
+	argv = title_init(argv);
+	title_set(TITLE_MCP_SERVER, NULL);
 	if (!read_words(&s, argv)) {
 		(void)fprintf(stderr, "agentkernel-mcp is started by 'agentkernel mcp server'\n");
 		return 125;

@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/title.h"
 #include "net/confine.h"
 #include "net/effort.h"
 #include "net/flow.h"
@@ -288,6 +289,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 
 	(void)argc;
+	argv = title_init(argv);
+	title_set(TITLE_GATE, argv[0] ? argv[1] : NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	confine_set_limits();
 	if (read_options(argv, &o, &e) < 0 || become(o.id, &e) < 0 || start(&s, &o, &e) < 0 ||

@@ -141,9 +141,12 @@ static int open_ends(struct call *c, const struct call_options *o, struct ends *
 	return r;
 }
 
-static int spawn(const struct call_options *o, const struct ends *ends, pid_t *ret)
+static int spawn(const struct call_options *o, const char *operation, const struct ends *ends,
+		 pid_t *ret)
 {
-	char *argv[] = { (char *)(uintptr_t) "agentkernel", (char *)(uintptr_t) "errand", NULL };
+	/* room for its title (base/title.h) */
+	cleanup_free char *name = mem_format("agentkernel: worker (%s)", operation);
+	char *argv[] = { name, (char *)(uintptr_t) "errand", NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
@@ -180,9 +183,12 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	arguments_init(arguments);
 	c->operation = operation;
 	c->started_ms = clock_now_ms();
+	if (operation->hints & (OPERATION_READS_ONLY | OPERATION_IS_CARE) &&
+	    !(operation->hints & OPERATION_NEEDS_PROCESS))
+		c->deadline_ms = c->started_ms + CALL_DEADLINE_MS;
 	r = open_ends(c, o, &ends);
 	if (r == 0)
-		r = spawn(o, &ends, &pid);
+		r = spawn(o, operation->name, &ends, &pid);
 	if (r < 0)
 		return err_sys(e, -r, "start an errand");
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -332,8 +338,14 @@ void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count)
 
 int call_on_time(struct call *c, uint64_t now_ms)
 {
-	if (!c->kill_at_ms || c->is_over)
+	if (c->is_over)
 		return -1;
+	if (!c->kill_at_ms && c->deadline_ms && now_ms >= c->deadline_ms) {
+		c->is_late = true;
+		call_cancel(c);
+	}
+	if (!c->kill_at_ms)
+		return c->deadline_ms ? (int)(c->deadline_ms - now_ms) : -1;
 	if (now_ms < c->kill_at_ms)
 		return (int)(c->kill_at_ms - now_ms);
 	kill_errand(c);
@@ -380,9 +392,11 @@ json_t *call_take_result(struct call *c)
 
 	if (!json_is_object(result)) {
 		json_decref(result);
-		result = json_pack("{s:{s:s, s:s}}", "error", "code", "system", "message",
-				   c->is_cancelled ? "the call was cancelled"
-						   : "the errand died without a result");
+		result = json_pack("{s:{s:s, s:s}}", "error", "code",
+				   c->is_late ? "timeout" : "system", "message",
+				   c->is_late        ? "the call took longer than it may"
+				   : c->is_cancelled ? "the call was cancelled"
+						     : "the errand died without a result");
 	}
 	if (json_object_get(result, "error") == NULL &&
 	    c->operation->hints & OPERATION_NEEDS_PROCESS) {

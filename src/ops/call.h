@@ -23,6 +23,8 @@
 #define CALL_RESULT_MAX_BYTES (64u << 20)
 #define CALL_NOTES_MAX_BYTES (64u << 10)
 #define CALL_KILL_AFTER_MS 3000u /* an errand that was told to end */
+/* For operations that only look or end something. Their errands give up earlier by themselves. */
+#define CALL_DEADLINE_MS 120000u
 
 /* What all calls of a server have in common. */
 struct call_options {
@@ -42,8 +44,10 @@ struct call {
 	struct output output[2]; /* stdout, stderr */
 	struct buf result, notes;
 	uint64_t started_ms;
-	uint64_t kill_at_ms; /* 0: not told to end */
+	uint64_t deadline_ms; /* 0: none */
+	uint64_t kill_at_ms;  /* 0: not told to end */
 	bool is_cancelled, is_over;
+	bool is_late; /* cancelled by its deadline */
 	bool has_more_input; /* its owner adds some: call_add_input(), until call_end_input() */
 
 	/* As output comes; may be NULL. */
@@ -62,7 +66,10 @@ ERR_CHECKED int call_start(struct call *c, const struct call_options *o,
 unsigned call_poll(const struct call *c, struct pollfd polled[CALL_POLL_MAX]);
 /* `polled` as call_poll() left it, after poll(). */
 void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count);
-/* Time passes: a cancelled errand that does not end is killed. Milliseconds until the next look. */
+/*
+ * Time passes: a call whose deadline is over is cancelled, and a cancelled errand that does not end
+ * is killed. Milliseconds until the next look; -1: none is needed.
+ */
 int call_on_time(struct call *c, uint64_t now_ms);
 
 /* Bytes that wait to be taken; the owner goes on when they are few. */

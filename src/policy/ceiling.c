@@ -196,12 +196,18 @@ static bool names_registry(const char *image)
 	       strncmp(image, "localhost/", len + 1) == 0;
 }
 
-/* This machine's own programs are not every image's. */
+/*
+ * This machine's own programs are not every image's: where the user has named an image, `host` goes
+ * beyond it. An image that was only detected is a default and no ceiling: what cannot be pulled falls
+ * back to `host`, and has to be usable then.
+ */
 static bool is_image_within(const struct policy *p, const struct policy *most)
 {
 	if (strcmp(p->image, most->image) == 0)
 		return true;
-	return !policy_is_host_image(p) && !names_registry(p->image);
+	if (policy_is_host_image(p))
+		return !policy_is_asked(most, POLICY_IMAGE);
+	return !names_registry(p->image);
 }
 
 static bool is_field_within(const struct policy *p, const struct policy *most,

@@ -46,19 +46,14 @@ bool egress_is_host_name(const char *name)
 	return is_one_of(name, host_names, COUNT_OF(host_names));
 }
 
-static void rule_done(struct egress_rule *r)
-{
-	free(r->name);
-	free(r->text);
-	free(r->origin);
-	*r = (struct egress_rule){ 0 };
-}
-
 void egress_done(struct egress *g)
 {
 	for (unsigned i = 0; i < g->count; i++)
-		rule_done(&g->rules[i]);
+		free(g->rules[i].text);
 	free(g->rules);
+	for (unsigned i = 0; i < g->origin_count; i++)
+		free(g->origins[i]);
+	free(g->origins);
 	free(g->fallback_origin);
 	*g = (struct egress){ 0 };
 }
@@ -70,23 +65,61 @@ void egress_set_fallback(struct egress *g, enum egress_action action, const char
 	g->fallback_origin = mem_dup(origin);
 }
 
+/* The owned copy of an origin. Neighbouring rules mostly share theirs, so only the last is compared. */
+static const char *own_origin(struct egress *g, const char *origin)
+{
+	if (g->origin_count > 0 && strcmp(g->origins[g->origin_count - 1], origin) == 0)
+		return g->origins[g->origin_count - 1];
+	if ((g->origin_count & (g->origin_count - 1)) == 0)
+		g->origins = mem_grow(g->origins, g->origin_count ? g->origin_count * 2 : 1,
+				      sizeof(*g->origins));
+	g->origins[g->origin_count] = mem_dup(origin);
+	return g->origins[g->origin_count++];
+}
+
+/*
+ * Sets text and name of a rule in one block. Not formatted with printf and allocated piecemeal: a
+ * mode has over a hundred rules, and they are made at every start.
+ */
+static void set_texts(struct egress_rule *r, const char *prefix, const char *name, const char *port)
+{
+	size_t prefix_len = strlen(prefix), name_len = strlen(name), port_len = strlen(port);
+	size_t text_len = prefix_len + name_len + port_len;
+	char *text = mem_alloc(text_len + 1 + name_len + 1);
+
+	memcpy(text, prefix, prefix_len);
+	memcpy(text + prefix_len, name, name_len);
+	memcpy(text + prefix_len + name_len, port, port_len + 1);
+	memcpy(text + text_len + 1, name, name_len + 1);
+	r->text = text;
+	r->name = r->kind == EGRESS_HOST || r->kind == EGRESS_WILDCARD ? text + text_len + 1 : NULL;
+}
+
+/* Makes room for one more rule. */
+static struct egress_rule *append_rule(struct egress *g)
+{
+	if (g->count == g->capacity) {
+		g->capacity = g->capacity ? 2 * g->capacity : RULES_FIRST;
+		g->rules = mem_grow(g->rules, g->capacity, sizeof(*g->rules));
+	}
+	return &g->rules[g->count++];
+}
+
 void egress_copy(const struct egress *from, struct egress *ret)
 {
-	*ret = (struct egress){ .fallback = from->fallback,
-				.count = from->count,
-				.capacity = from->count };
+	*ret = (struct egress){ .fallback = from->fallback };
 	if (from->fallback_origin)
 		ret->fallback_origin = mem_dup(from->fallback_origin);
-	if (from->count)
-		ret->rules = mem_grow(NULL, from->count, sizeof(*ret->rules));
 	for (unsigned i = 0; i < from->count; i++) {
-		struct egress_rule *r = &ret->rules[i];
+		const struct egress_rule *old = &from->rules[i];
+		struct egress_rule *r = append_rule(ret);
+		size_t text_len = strlen(old->text);
+		size_t name_len = old->name ? 1 + strlen(old->name) : 0;
 
-		*r = from->rules[i];
-		if (r->name)
-			r->name = mem_dup(r->name);
-		r->text = mem_dup(r->text);
-		r->origin = mem_dup(r->origin);
+		*r = *old;
+		r->text = mem_dup_bytes(old->text, text_len + name_len);
+		r->name = old->name ? r->text + text_len + 1 : NULL;
+		r->origin = own_origin(ret, old->origin);
 	}
 }
 
@@ -133,28 +166,27 @@ static int split_port(const char *pattern, char *text, uint16_t *ret_port, struc
 	return 0;
 }
 
-static int read_name(const char *pattern, const char *name, size_t offset, char **ret,
+/* `normal` has room for DOMAIN_MAX_BYTES and a NUL. */
+static int read_name(const char *pattern, const char *name, size_t offset, char *normal,
 		     struct err *e)
 {
-	char normal[DOMAIN_MAX_BYTES + 1];
 	struct domain_problem problem;
 
 	if (!domain_normalize(name, strlen(name), DOMAIN_TYPED, normal, &problem))
 		return err_set(e, ERR_INVALID, "'%s': %s at character %zu", pattern, problem.why,
 			       offset + problem.at + 1);
-	*ret = mem_dup(normal);
 	return 0;
 }
 
-static int read_host(const char *pattern, const char *name, struct egress_rule *r, struct err *e)
+static int read_host(const char *pattern, const char *name, struct egress_rule *r, char *normal,
+		     struct err *e)
 {
 	r->kind = EGRESS_HOST;
-	if (read_name(pattern, name, 0, &r->name, e) < 0)
+	if (read_name(pattern, name, 0, normal, e) < 0)
 		return -1;
-	if (!egress_is_host_name(r->name))
+	if (!egress_is_host_name(normal))
 		return 0;
-	free(r->name);
-	r->name = mem_dup(EGRESS_HOST_NAME);
+	strcpy(normal, EGRESS_HOST_NAME); /* shorter than DOMAIN_MAX_BYTES */
 	if (r->action == EGRESS_ALLOW && r->port == 0)
 		return err_set(e, ERR_INVALID, "'%s' is this machine: name the port too (%s:8080)",
 			       pattern, EGRESS_HOST_NAME);
@@ -191,7 +223,7 @@ static int refuse_url(const char *pattern, struct err *e)
 }
 
 static int read_target(const char *pattern, const char *text, enum egress_flags flags,
-		       struct egress_rule *r, struct err *e)
+		       struct egress_rule *r, char *normal, struct err *e)
 {
 	struct address ignored;
 
@@ -204,15 +236,16 @@ static int read_target(const char *pattern, const char *text, enum egress_flags 
 	}
 	if (strncmp(text, "*.", 2) == 0) {
 		r->kind = EGRESS_WILDCARD;
-		return read_name(pattern, text + 2, 2, &r->name, e);
+		return read_name(pattern, text + 2, 2, normal, e);
 	}
-	return read_host(pattern, text, r, e);
+	return read_host(pattern, text, r, normal, e);
 }
 
 int egress_parse_target(const char *text, struct egress_target *ret, struct err *e)
 {
 	cleanup_free char *copy = mem_dup(text);
-	CLEANUP(egress_target_done) struct egress_target t = { 0 };
+	struct egress_target t = { 0 };
+	char normal[DOMAIN_MAX_BYTES + 1];
 
 	if (text[0] == '\0')
 		return err_set(e, ERR_INVALID, "no host");
@@ -220,10 +253,12 @@ int egress_parse_target(const char *text, struct egress_target *ret, struct err 
 		return refuse_url(text, e);
 	if (split_port(text, copy, &t.port, e) < 0)
 		return -1;
-	if (!address_parse(copy, &t.address) && read_name(text, copy, 0, &t.name, e) < 0)
-		return -1;
+	if (!address_parse(copy, &t.address)) {
+		if (read_name(text, copy, 0, normal, e) < 0)
+			return -1;
+		t.name = mem_dup(normal);
+	}
 	*ret = t;
-	t.name = NULL;
 	return 0;
 }
 
@@ -233,35 +268,36 @@ void egress_target_done(struct egress_target *t)
 	*t = (struct egress_target){ 0 };
 }
 
-static char *format_pattern(const struct egress_rule *r)
+/* The pattern in normal form, and the name in it; `normal` is "" where there is none. */
+static void set_pattern(struct egress_rule *r, const char *normal)
 {
 	char network[ADDRESS_TEXT_MAX_BYTES];
-	char port[8] = "";
+	char port[8] = "", end[16];
 
 	if (r->port)
 		(void)snprintf(port, sizeof(port), ":%u", r->port);
 	switch (r->kind) {
 	case EGRESS_ANY:
-		return mem_format("*%s", port);
+		return set_texts(r, "*", "", port);
 	case EGRESS_WILDCARD:
-		return mem_format("*.%s%s", r->name, port);
+		return set_texts(r, "*.", normal, port);
 	case EGRESS_HOST:
-		return mem_format("%s%s", r->name, port);
+		return set_texts(r, "", normal, port);
 	case EGRESS_NETWORK:
 		(void)address_format_network(&r->network, network);
-		if (r->port && r->network.base.bits == 128)
-			return mem_format("[%s]%s", network, port);
-		return mem_format("%s%s", network, port);
+		(void)snprintf(end, sizeof(end), "]%s", port);
+		return r->port && r->network.base.bits == 128 ? set_texts(r, "[", network, end)
+							      : set_texts(r, "", network, port);
 	}
 	assert(!"a kind of rule without a form");
-	return NULL;
 }
 
 static int add_pattern(struct egress *g, enum egress_action action, const char *pattern,
 		       enum egress_flags flags, const char *origin, struct err *e)
 {
-	cleanup_free char *text = mem_dup(pattern);
-	CLEANUP(rule_done) struct egress_rule r = { .action = action };
+	cleanup_free char *text = NULL;
+	char normal[DOMAIN_MAX_BYTES + 1] = "";
+	struct egress_rule r = { .action = action };
 
 	if (g->count == EGRESS_RULES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u network rules", EGRESS_RULES_MAX);
@@ -269,30 +305,43 @@ static int add_pattern(struct egress *g, enum egress_action action, const char *
 		return err_set(e, ERR_INVALID, "an empty pattern");
 	if (strstr(pattern, "://"))
 		return refuse_url(pattern, e);
+	text = mem_dup(pattern);
 	if (split_port(pattern, text, &r.port, e) < 0 ||
-	    read_target(pattern, text, flags, &r, e) < 0)
+	    read_target(pattern, text, flags, &r, normal, e) < 0)
 		return -1;
-	r.text = format_pattern(&r);
-	r.origin = mem_dup(origin);
-	if (g->count == g->capacity) {
-		g->capacity = g->capacity ? 2 * g->capacity : RULES_FIRST;
-		g->rules = mem_grow(g->rules, g->capacity, sizeof(*g->rules));
-	}
-	g->rules[g->count++] = r;
-	r = (struct egress_rule){ 0 };
+	set_pattern(&r, normal);
+	r.origin = own_origin(g, origin);
+	*append_rule(g) = r;
 	return 0;
 }
 
 int egress_add(struct egress *g, enum egress_action action, const char *patterns,
 	       enum egress_flags flags, const char *origin, struct err *e)
 {
-	cleanup_free char *copy = mem_dup(patterns);
-	char *rest = copy;
-	char *pattern;
+	cleanup_free char *copy = NULL;
+	char *rest, *pattern;
 
+	if (!strchr(patterns, ','))
+		return add_pattern(g, action, patterns, flags, origin, e);
+	rest = copy = mem_dup(patterns);
 	while ((pattern = strsep(&rest, ",")))
 		if (add_pattern(g, action, pattern, flags, origin, e) < 0)
 			return -1;
+	return 0;
+}
+
+int egress_allow_domain(struct egress *g, const char *domain, const char *origin, struct err *e)
+{
+	struct egress_rule below = { .action = EGRESS_ALLOW, .kind = EGRESS_WILDCARD };
+	struct egress_rule itself = { .action = EGRESS_ALLOW, .kind = EGRESS_HOST };
+
+	if (g->count + 2 > EGRESS_RULES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u network rules", EGRESS_RULES_MAX);
+	set_pattern(&below, domain);
+	set_pattern(&itself, domain);
+	below.origin = itself.origin = own_origin(g, origin);
+	*append_rule(g) = below;
+	*append_rule(g) = itself;
 	return 0;
 }
 

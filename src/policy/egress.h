@@ -33,10 +33,10 @@ struct egress_rule {
 	enum egress_action action;
 	enum egress_kind kind;
 	uint16_t port; /* 0: every port */
-	char *name;    /* EGRESS_HOST; EGRESS_WILDCARD: what follows "*." */
 	struct address_network network;
-	char *text;   /* the pattern in normal form */
-	char *origin; /* who says so: "--allow-host" */
+	char *text;         /* the pattern in normal form; owns the block that also holds name */
+	const char *name;   /* EGRESS_HOST; EGRESS_WILDCARD: what follows "*."; else NULL */
+	const char *origin; /* who says so: "--allow-host"; owned by struct egress */
 };
 
 struct egress {
@@ -44,6 +44,8 @@ struct egress {
 	char *fallback_origin;
 	struct egress_rule *rules;
 	unsigned count, capacity;
+	char **origins; /* texts that rules share: a preset's rules all have the same one */
+	unsigned origin_count;
 };
 
 enum egress_reason {
@@ -66,6 +68,13 @@ struct egress_decision {
 void egress_done(struct egress *g); /* may run twice, and on a zeroed struct */
 void egress_set_fallback(struct egress *g, enum egress_action action, const char *origin);
 void egress_copy(const struct egress *from, struct egress *ret); /* shares nothing with `from` */
+
+/*
+ * Allows a domain and everything below it: "example.org" and "*.example.org". For the built-in lists
+ * of policy/mode, whose names are in normal form (a unit test checks that), so nothing is parsed.
+ */
+ERR_CHECKED int egress_allow_domain(struct egress *g, const char *domain, const char *origin,
+				    struct err *e);
 
 /* `patterns` may be a comma list. EGRESS_ADDRESSES refuses names. */
 enum egress_flags { EGRESS_PATTERNS = 0, EGRESS_ADDRESSES = 1 };

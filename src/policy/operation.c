@@ -71,6 +71,7 @@ static const struct operation_field ended[] = {
 	{ "ended_by", OPERATION_TEXT, "exit, signal, deadline, memory, processes or cpu_time.",
 	  .is_required = true },
 	{ "signal", OPERATION_INTEGER, "The signal that ended it, if one did." },
+	{ "reason", OPERATION_TEXT, "Why it was ended, in words, if a limit did." },
 	{ "stdout_bytes", OPERATION_INTEGER, "All that it printed, before cutting." },
 	{ "stderr_bytes", OPERATION_INTEGER, "The same for standard error." },
 	{ "output_id", OPERATION_TEXT,
@@ -343,13 +344,13 @@ static const struct operation operations[] = {
 			     OPERATION_DESTROYS | OPERATION_IS_OPEN | OPERATION_NEEDS_PROCESS,
 			     exec_params, ended },
 	[OPERATION_LIST] = { "sandbox_list", "List sandboxes", "Lists the named sandboxes.",
-			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT, list_params,
+			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE, list_params,
 			     list_results },
 	[OPERATION_REMOVE] = { "sandbox_remove", "Remove a sandbox",
 			       "Stops a named sandbox and removes it with all of its files. One "
 			       "that is not there is "
 			       "fine.",
-			       OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT, name_params,
+			       OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE, name_params,
 			       sandbox_state },
 	[OPERATION_FILE_WRITE] = { "sandbox_file_write", "Write a file",
 				   "Writes a file in a named sandbox; directories above it are "
@@ -368,7 +369,7 @@ static const struct operation operations[] = {
 	[OPERATION_STOP] = { "sandbox_stop", "Stop a sandbox",
 			     "Stops a named sandbox; its files stay. One that is stopped already "
 			     "is fine.",
-			     OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT, name_params,
+			     OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE, name_params,
 			     sandbox_state },
 	[OPERATION_EXEC_START] = { "sandbox_exec_start", "Start a long command",
 				   "Starts a command in a named sandbox and returns at once with "
@@ -384,7 +385,7 @@ static const struct operation operations[] = {
 				    exec_output_params, exec_output_results },
 	[OPERATION_EXEC_KILL] = { "sandbox_exec_kill", "End a long command",
 				  "Sends a signal to a command started by sandbox_exec_start.",
-				  OPERATION_DESTROYS, exec_kill_params, done_results },
+				  OPERATION_DESTROYS | OPERATION_IS_CARE, exec_kill_params, done_results },
 	[OPERATION_FILE_LIST] = { "sandbox_file_list", "List files",
 				  "Lists a directory of a named sandbox.",
 				  OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT, file_list_params,
@@ -415,7 +416,7 @@ static const struct operation operations[] = {
 				      OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT,
 				      network_check_params, network_check_results },
 	[OPERATION_INFO] = { "sandbox_info", "Show a sandbox", "Shows one named sandbox.",
-			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_NO_TOOL,
+			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE | OPERATION_IS_NO_TOOL,
 			     info_params, object_results },
 	[OPERATION_FILE_REMOVE] = { "sandbox_file_remove", "Remove a file",
 				    "Removes a file of a named sandbox.",

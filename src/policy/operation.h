@@ -78,6 +78,7 @@ enum operation_hints {
 	OPERATION_IS_OPEN = 1 << 3,       /* talks to the world outside */
 	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command whose output is the caller's */
 	OPERATION_IS_NO_TOOL = 1 << 5,    /* for programs over HTTP; agents do without */
+	OPERATION_IS_CARE = 1 << 6,       /* looks at or ends something: a busy server does it too */
 };
 
 struct operation {

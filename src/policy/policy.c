@@ -251,14 +251,6 @@ static int read_mode(struct resolver *r, const struct policy_setting *s, struct 
 	return 0;
 }
 
-static int allow_domain(struct policy *p, const char *pattern, const char *origin, struct err *e)
-{
-	assert(strncmp(pattern, "*.", 2) == 0);
-	if (egress_add(&p->egress, EGRESS_ALLOW, pattern, EGRESS_PATTERNS, origin, e) < 0)
-		return -1;
-	return egress_add(&p->egress, EGRESS_ALLOW, pattern + 2, EGRESS_PATTERNS, origin, e);
-}
-
 static bool is_set(const struct policy *p, const char *name)
 {
 	size_t len = strlen(name);
@@ -278,7 +270,7 @@ static int finish_mode(struct resolver *r, struct err *e)
 
 	for (size_t i = 0; i < COUNT_OF(mode->domains) && mode->domains[i]; i++)
 		for (const char *const *d = mode->domains[i]; *d && p->has_network; d++)
-			if (allow_domain(p, *d, origin->text, e) < 0)
+			if (egress_allow_domain(&p->egress, *d + strlen("*."), origin->text, e) < 0)
 				return -1;
 	if (mode->domains[0] && p->has_network && policy_is_default(p, POLICY_ALLOW_HOST))
 		p->origin[POLICY_ALLOW_HOST] = *origin;

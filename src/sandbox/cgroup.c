@@ -37,7 +37,6 @@
 
 #define CGROUP_FS "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
-#define CPU_PERIOD_US 100000u
 #define TCP_SHARE 4 /* of memory, on top of it */
 #define SELF_MAX_BYTES 16384u
 #define VALUE_MAX_BYTES 128u
@@ -198,13 +197,13 @@ static int set_pids(const struct cgroup *c, const struct policy *p, struct err *
 
 static int set_cpu(const struct cgroup *c, const struct policy *p, struct err *e)
 {
-	uint64_t quota = p->cpus_milli * CPU_PERIOD_US / 1000;
+	uint64_t quota = p->cpus_milli * CGROUP_CPU_PERIOD_US / 1000;
 	char value[VALUE_MAX_BYTES];
 
 	if (!p->cpus_milli)
 		return 0;
 	if (c->kind == CGROUP_V2) {
-		(void)snprintf(value, sizeof(value), "%" PRIu64 " %u", quota, CPU_PERIOD_US);
+		(void)snprintf(value, sizeof(value), "%" PRIu64 " %u", quota, CGROUP_CPU_PERIOD_US);
 		return write_limit(c, CGROUP_CPU, "cpu.max", value, e);
 	}
 	(void)snprintf(value, sizeof(value), "%" PRIu64, quota);
@@ -446,6 +445,7 @@ int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, cons
 	if (r == 0)
 		r = is_v2 ? plan_v2(&c, needs, self) : plan_v1(&c, needs, wants, self);
 	c.wants = wants;
+	c.has_v1 = ret->has_v1 = !is_v2;
 	if (r < 0 && !is_absence(r)) {
 		cgroup_release(&c);
 		return err_sys(e, -r, "find the caller's cgroups");
@@ -463,8 +463,13 @@ int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, cons
 
 static int make_group(struct cgroup *c, unsigned i, struct err *e)
 {
-	if (mkdirat(c->parent_fd[i], c->name, 0755) < 0)
-		return err_sys(e, errno, "create a cgroup");
+	mode_t mask = umask(022); /* the sandbox sees its group, and its ids are others than ours */
+	int r = mkdirat(c->parent_fd[i], c->name, 0755);
+	int error = errno;
+
+	(void)umask(mask);
+	if (r < 0)
+		return err_sys(e, error, "create a cgroup");
 	c->dir_fd[i] = openat(c->parent_fd[i], c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dir_fd[i] < 0)
 		return err_sys(e, errno, "open the cgroup");
@@ -747,6 +752,29 @@ void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 	ret->has_pids = read_value(limit_fd(c, CGROUP_PIDS), "pids.current", "", &ret->pids_count);
 	ret->has_cpu = cgroup_get_cpu_us(c, &ret->cpu_us);
 	get_io(c, ret);
+}
+
+void cgroup_set_affinity(const struct cgroup *c, const cpu_set_t *set)
+{
+	const char *file = c->kind == CGROUP_V2 ? "cgroup.threads" : "tasks";
+	int dir_fd = -1;
+
+	for (unsigned i = 0; dir_fd < 0 && i < CGROUP_CONTROLLER_COUNT; i++)
+		dir_fd = c->dir_fd[i];
+	/* twice: a thread that was made in between has the affinity of one that had not changed */
+	for (unsigned round = 0; dir_fd >= 0 && round < 2; round++) {
+		cleanup_free char *tids = NULL;
+		char *rest, *line;
+		size_t len = 0;
+
+		if (file_read_at(dir_fd, file, PROCS_MAX_BYTES, &tids, &len) < 0)
+			return;
+		rest = tids;
+		while ((line = strsep(&rest, "\n")))
+			if (*line)
+				(void)sched_setaffinity((pid_t)strtol(line, NULL, 10), sizeof(*set),
+							set);
+	}
 }
 
 /* ---- freezing ---- */

@@ -11,6 +11,7 @@
  */
 #include "base/err.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,9 +31,11 @@ enum cgroup_controller {
 };
 
 #define CGROUP_NAME_MAX_BYTES 64
+#define CGROUP_CPU_PERIOD_US 100000u
 
 struct cgroup {
 	enum cgroup_kind kind;
+	bool has_v1;    /* this host has v1 hierarchies, whether or not we use them */
 	unsigned wants; /* controllers that are taken where they can be had, as bits */
 	char name[CGROUP_NAME_MAX_BYTES];
 	const char *disk_path; /* a directory more whose disk is limited; borrowed, may be NULL */
@@ -119,3 +122,6 @@ struct cgroup_usage {
 bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us);
 
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret);
+
+/* Lets all tasks of the group run on `set` alone; those that end meanwhile are left out. */
+void cgroup_set_affinity(const struct cgroup *c, const cpu_set_t *set);

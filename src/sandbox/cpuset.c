@@ -1,34 +1,40 @@
-/* cpuset - a cpu limit without a cgroup; see cpuset.h. */
+/* cpuset - on which cpus a sandbox runs; see cpuset.h. */
 #include "sandbox/cpuset.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
-#include <sched.h>
 #include <unistd.h>
 
-int cpuset_pin(unsigned count, struct err *e)
+/* The first cpu. Not always the same: sandboxes side by side should not share while others idle. */
+static unsigned choose_first(const cpu_set_t *allowed, unsigned flags)
 {
-	cpu_set_t allowed, chosen;
-	unsigned skip, left;
+	unsigned skip = (unsigned)(clock_now_us() % (unsigned)CPU_COUNT(allowed));
+	int near = flags & CPUSET_NEAR ? sched_getcpu() : -1;
+	unsigned cpu = 0;
+
+	if (near >= 0 && near < CPU_SETSIZE && CPU_ISSET(near, allowed))
+		return (unsigned)near;
+	while (!CPU_ISSET(cpu, allowed) || skip-- > 0)
+		cpu++;
+	return cpu;
+}
+
+int cpuset_choose(unsigned count, unsigned flags, cpu_set_t *ret, struct err *e)
+{
+	cpu_set_t allowed;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		return err_sys(e, errno, "read the cpu affinity");
+	*ret = allowed;
 	if ((unsigned)CPU_COUNT(&allowed) <= count)
 		return 0;
-	/* not always the first ones: sandboxes side by side should not share while others idle */
-	skip = (unsigned)getpid() % (unsigned)CPU_COUNT(&allowed);
-	left = count;
-	CPU_ZERO(&chosen);
-	for (unsigned i = 0; left > 0; i = (i + 1) % CPU_SETSIZE) {
+	CPU_ZERO(ret);
+	for (unsigned i = choose_first(&allowed, flags); count > 0; i = (i + 1) % CPU_SETSIZE) {
 		if (!CPU_ISSET(i, &allowed))
 			continue;
-		if (skip > 0) {
-			skip--;
-			continue;
-		}
-		CPU_SET(i, &chosen);
-		left--;
+		CPU_SET(i, ret);
+		count--;
 	}
-	if (sched_setaffinity(0, sizeof(chosen), &chosen) < 0)
-		return err_sys(e, errno, "set the cpu affinity");
 	return 0;
 }

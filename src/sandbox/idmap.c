@@ -173,12 +173,19 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 #define HOLDER_STACK_BYTES 4096
 
 /*
- * A process that does nothing but hold a new user namespace open until it is killed, by us or,
- * should we be killed first, by the kernel. It shares our memory, which saves copying it; the one
- * thing there that it could change is errno, and none of its calls fails.
+ * A process that does nothing but hold a new user namespace until we have opened it. It shares our
+ * memory, which saves copying it; the one thing there that it could change is errno, and none of its
+ * calls fails.
+ *
+ * A process that has ended and is not reaped still has its namespace, and root may still write its
+ * maps: for root it ends at once, which saves a wake-up and a signal at every run that shows a
+ * directory. To others the kernel shows the files of an ended process as root's; then it waits until
+ * it is killed, by us or, should we be killed first, by the kernel.
  */
 static int holder_main(void *parent)
 {
+	if (!parent)
+		_exit(0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (syscall(SYS_getppid) != *(const pid_t *)parent)
 		_exit(0);
@@ -195,7 +202,7 @@ static int holder_start(struct holder *h, struct err *e)
 {
 	h->parent = getpid();
 	h->pid = clone(holder_main, h->stack + sizeof(h->stack), CLONE_VM | CLONE_NEWUSER | SIGCHLD,
-		       &h->parent);
+		       geteuid() == 0 ? NULL : &h->parent);
 	return h->pid < 0 ? err_sys(e, errno, "create a user namespace for a mount") : 0;
 }
 
@@ -232,29 +239,31 @@ static int open_namespace(write_maps_fn *write_maps, const void *context, int *r
 	return 0;
 }
 
-/* One line each: ids from `inside_*` up are `outside_*` and up. */
-struct extent {
-	uint32_t inside_uid, inside_gid, outside_uid, outside_gid, count;
+/* The texts of both maps. */
+struct maps {
+	char uids[MAP_MAX_BYTES * 3], gids[MAP_MAX_BYTES * 3];
 };
 
-static int write_extent(const void *context, pid_t holder, struct err *e)
+static int write_file(pid_t holder, const char *name, const char *text, struct err *e)
 {
-	const struct extent *x = context;
 	char path[MAP_MAX_BYTES];
+	int r;
 
-	if (geteuid() != 0) { /* without privileges a group map needs this first */
-		int r;
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)holder, name);
+	r = file_write_at(AT_FDCWD, path, text);
+	return r < 0 ? err_sys(e, -r, "write %s", path) : 0;
+}
 
-		(void)snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)holder);
-		r = file_write_at(AT_FDCWD, path, "deny");
-		if (r < 0)
-			return err_sys(e, -r, "write %s", path);
-	}
-	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)holder);
-	if (write_map(path, x->inside_gid, x->outside_gid, x->count, e) < 0)
+static int write_texts(const void *context, pid_t holder, struct err *e)
+{
+	const struct maps *m = context;
+
+	/* without privileges a group map needs this first */
+	if (geteuid() != 0 && write_file(holder, "setgroups", "deny", e) < 0)
 		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)holder);
-	return write_map(path, x->inside_uid, x->outside_uid, x->count, e);
+	if (write_file(holder, "gid_map", m->gids, e) < 0)
+		return -1;
+	return write_file(holder, "uid_map", m->uids, e);
 }
 
 static int write_subids(const void *context, pid_t holder, struct err *e)
@@ -262,30 +271,62 @@ static int write_subids(const void *context, pid_t holder, struct err *e)
 	return subid_write_maps(context, IDMAP_MAPPED_COUNT - 1, holder, e);
 }
 
+/*
+ * On disk -> on the host: the owner is the sandbox's user `id`; the other ids of the sandbox have
+ * nobody's on disk. The owner is one of those where a sandbox has given the whole directory away:
+ * then it is the only one, since no id can stand on both sides twice.
+ */
+static void format_owner_map(char *out, size_t size, uint32_t owner, uint32_t host_first,
+			     uint32_t id)
+{
+	const uint32_t count = IDMAP_MAPPED_COUNT;
+	int n = snprintf(out, size, "%" PRIu32 " %" PRIu32 " 1\n", owner, host_first + id);
+
+	if (owner >= IDMAP_FOREIGN_ID && owner - IDMAP_FOREIGN_ID < count)
+		return;
+	if (id > 0)
+		n += snprintf(out + n, size - (size_t)n, "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
+			      IDMAP_FOREIGN_ID, host_first, id);
+	if (id < count - 1)
+		(void)snprintf(out + n, size - (size_t)n, "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
+			       IDMAP_FOREIGN_ID + id + 1, host_first + id + 1, count - 1 - id);
+}
+
 int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid, int *ret_fd,
 			struct err *e)
 {
-	const struct extent x = { owner_uid, owner_gid, m->host_uid + m->uid, m->host_gid + m->gid,
-				  1 };
+	struct maps maps;
 
-	return open_namespace(write_extent, &x, ret_fd, e);
+	format_owner_map(maps.uids, sizeof(maps.uids), owner_uid, m->host_uid, m->uid);
+	format_owner_map(maps.gids, sizeof(maps.gids), owner_gid, m->host_gid, m->gid);
+	return open_namespace(write_texts, &maps, ret_fd, e);
+}
+
+static void format_both(struct maps *out, uint32_t outside_uid, uint32_t outside_gid,
+			uint32_t count)
+{
+	(void)snprintf(out->uids, sizeof(out->uids), "0 %" PRIu32 " %" PRIu32 "\n", outside_uid,
+		       count);
+	(void)snprintf(out->gids, sizeof(out->gids), "0 %" PRIu32 " %" PRIu32 "\n", outside_gid,
+		       count);
 }
 
 int idmap_open_store_ns(int *ret_fd, struct err *e)
 {
-	const struct extent one = { 0, 0, geteuid(), getegid(), 1 };
-	const struct extent raw = { 0, 0, 0, 0, IDMAP_RANGE_COUNT };
 	const char *why = NULL;
 	struct subid subid;
+	struct maps maps;
 	bool has_ranges;
 
 	if (find_private_ranges(&has_ranges, e) < 0)
 		return -1;
-	if (has_ranges)
-		return open_namespace(write_extent, &raw, ret_fd, e);
-	if (subid_find(&subid, &why))
+	if (!has_ranges && subid_find(&subid, &why))
 		return open_namespace(write_subids, &subid, ret_fd, e);
-	return open_namespace(write_extent, &one, ret_fd, e);
+	if (has_ranges) /* as they are */
+		format_both(&maps, 0, 0, IDMAP_RANGE_COUNT);
+	else
+		format_both(&maps, geteuid(), getegid(), 1);
+	return open_namespace(write_texts, &maps, ret_fd, e);
 }
 
 static unsigned usable_count(const struct subid_range *r)

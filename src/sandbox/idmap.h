@@ -23,6 +23,12 @@
  */
 #define IDMAP_FIRST_ID 0x70000000u
 #define IDMAP_SLOT_COUNT 4094u
+/*
+ * 0x7ffe0000 to 0x7ffefffe, behind the last sandbox's: on disk, in a directory of the host that a
+ * root caller shows, the owners of files that a sandbox gave to others than its own user. They are
+ * the same for all sandboxes: what one has left there, another with that directory has too.
+ */
+#define IDMAP_FOREIGN_ID 0x7ffe0000u
 
 enum idmap_kind {
 	IDMAP_ONE,     /* one id, the caller's */
@@ -65,8 +71,9 @@ ERR_CHECKED int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e)
 ERR_CHECKED int idmap_become_inside_root(const struct idmap *m, struct err *e);
 
 /*
- * A user namespace in which files owned by owner_uid:owner_gid belong to the command's user;
- * for mount_set_idmap(). The descriptor is the caller's to close. IDMAP_PRIVATE only.
+ * A user namespace in which files owned by owner_uid:owner_gid belong to the command's user, and
+ * those of IDMAP_FOREIGN_ID and up to the sandbox's others; for mount_set_idmap(). The descriptor
+ * is the caller's to close. IDMAP_PRIVATE only.
  */
 ERR_CHECKED int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid,
 				    int *ret_fd, struct err *e);

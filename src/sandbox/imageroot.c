@@ -386,6 +386,7 @@ int imageroot_fill(int root_fd, const struct rootfs_options *o, struct err *e)
 	const struct policy *p = o->policy;
 
 	if (make_real_dir(root_fd, "proc", 0555, e) < 0 ||
+	    make_real_dir(root_fd, "sys", 0555, e) < 0 ||
 	    make_real_dir(root_fd, "dev", 0755, e) < 0)
 		return -1;
 	if (make_usual_dirs(root_fd, e) < 0)

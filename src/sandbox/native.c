@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/title.h"
 #include "base/wall.h"
+#include "sandbox/nsaccount.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/init.h"
 #include "sandbox/loopback.h"
@@ -30,10 +32,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INOTIFY_INSTANCES_MAX "64"
-#define INOTIFY_WATCHES_MAX UINT64_C(65536)
-#define INOTIFY_WATCHES_PART 4u   /* of what the account may have: so many sandboxes use it up */
-#define PENDING_SIGNALS_MAX 4096u /* of all sandboxes of one caller */
 #define EXIT_SETUP_FAILED 125
 #define PROC_PATH_MAX_BYTES 40
 #define STOP_AGAIN_MS 500 /* after which init is killed and thawed once more */
@@ -107,49 +105,6 @@ static int enter_cgroup(const struct native_plan *plan, struct err *e)
 	return 0;
 }
 
-static int set_share(const char *path, const char *text, struct err *e)
-{
-	int r = file_write_at(AT_FDCWD, path, text);
-
-	return r < 0 && r != -ENOENT ? err_sys(e, -r, "bound the sandbox's share of '%s'", path)
-				     : 0;
-}
-
-/* How many watches an account may have depends on the machine's memory: 8192 to a million. */
-static int format_watches(char *out, size_t size, struct err *e)
-{
-	char text[32];
-	uint64_t account = 0, share;
-	int r = file_read_line(AT_FDCWD, "/proc/sys/fs/inotify/max_user_watches", text,
-			       sizeof(text));
-
-	if (r < 0 && r != -ENOENT)
-		return err_sys(e, -r, "read how many inotify watches there may be");
-	if (r < 0 || parse_count(text, 0, UINT32_MAX, &account, e) < 0)
-		account = INOTIFY_WATCHES_MAX * INOTIFY_WATCHES_PART;
-	share = account / INOTIFY_WATCHES_PART;
-	(void)snprintf(out, size, "%" PRIu64,
-		       share < INOTIFY_WATCHES_MAX ? share : INOTIFY_WATCHES_MAX);
-	return 0;
-}
-
-/*
- * The kernel counts inotify instances (128 by default) and watches for the caller's whole account;
- * a user namespace may have a smaller share. Where there is no such setting there is no such count.
- */
-static int bound_shared_counts(struct err *e)
-{
-	char watches[24];
-
-	/* without a namespace of our own it would be the machine's setting */
-	if (!wall_stands(WALL_INOTIFY_SHARE) || !wall_stands(WALL_USER_NAMESPACE))
-		return 0;
-	if (format_watches(watches, sizeof(watches), e) < 0 ||
-	    set_share("/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX, e) < 0)
-		return -1;
-	return set_share("/proc/sys/user/max_inotify_watches", watches, e);
-}
-
 static int open_network(const struct native_plan *plan, int channel_fd, struct err *e)
 {
 	int sockets[FDPASS_MAX];
@@ -171,7 +126,8 @@ static int open_network(const struct native_plan *plan, int channel_fd, struct e
 }
 
 /* The root, with the trees that the parent has mapped for us, in the order of their numbers. */
-static int enter_root(const struct native_plan *plan, int channel_fd, struct err *e)
+static int enter_root(const struct native_plan *plan, int channel_fd, struct limitfiles *limits,
+		      struct err *e)
 {
 	struct rootfs_options rootfs = plan->rootfs;
 	struct imageroot image;
@@ -179,6 +135,9 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct err
 	unsigned count = 0, taken = 0;
 	int r;
 
+	rootfs.cgroup_kind = plan->cgroup->kind;
+	rootfs.figures = &plan->figures;
+	rootfs.limits = limits;
 	if (maps_trees(plan)) {
 		r = fdpass_receive(channel_fd, fds, &count);
 		if (r < 0)
@@ -219,21 +178,31 @@ static int set_host_name(const char *name, struct err *e)
 	return 0;
 }
 
-static int build_walls(const struct native_plan *plan, const struct links *l, struct err *e)
+static int pin(const struct native_plan *plan, struct err *e)
+{
+	const cpu_set_t *set = &plan->figures.usable;
+
+	if (plan->is_pinned && sched_setaffinity(0, sizeof(*set), set) < 0)
+		return err_sys(e, errno, "set the cpu affinity");
+	return 0;
+}
+
+static int build_walls(const struct native_plan *plan, const struct links *l,
+		       struct limitfiles *limits, struct err *e)
 {
 	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
 	if (take_identity(plan, l, e) < 0)
 		return -1;
-	if (bound_shared_counts(e) < 0)
+	if (nsaccount_bound_users(e) < 0)
 		return -1;
-	if (enter_cgroup(plan, e) < 0)
+	if (enter_cgroup(plan, e) < 0 || pin(plan, e) < 0)
 		return -1;
 	if (set_host_name(plan->rootfs.host_name, e) < 0)
 		return -1;
 	if (open_network(plan, l->channel[CHILD_END], e) < 0)
 		return -1;
-	if (enter_root(plan, l->channel[CHILD_END], e) < 0)
+	if (enter_root(plan, l->channel[CHILD_END], limits, e) < 0)
 		return -1;
 	if (plan->serves && hand_out_root(l->channel[CHILD_END], e) < 0)
 		return -1;
@@ -255,8 +224,10 @@ static void hint_at_doctor(struct err *e)
 static _Noreturn void child_main(const struct native_plan *plan, struct links *l)
 {
 	struct command command = plan->command;
+	struct limitfiles limits;
 	struct init_options init = {
 		.command = &command,
+		.limits = &limits,
 		.orders_fd = l->orders[CHILD_END],
 		.report_fd = l->report[WRITE_END],
 		.lifeline_fd = l->lifeline[READ_END],
@@ -266,10 +237,13 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 	struct err e = { 0 };
 	int slave_fd = -1;
 
+	/* first: what is inside can read the command line that we have of our caller */
+	title_set_init();
+	limitfiles_init(&limits);
 	/* our copy of the supervisor's end would keep the lifeline open for ever */
 	cleanup_closep(&l->lifeline[WRITE_END]);
 	cleanup_closep(&l->orders[PARENT_END]);
-	if (build_walls(plan, l, &e) < 0) {
+	if (build_walls(plan, l, &limits, &e) < 0) {
 		hint_at_doctor(&e);
 		goto out;
 	}
@@ -289,42 +263,6 @@ out:
 
 /* ---- the parent ---- */
 
-static int explain_clone(int error, struct err *e)
-{
-	if (error == EPERM || error == EACCES)
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"this user may not create user namespaces here ('agentkernel doctor' "
-			"shows what to change)");
-	if (error == ENOSYS)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "clone3 is not allowed here: this already is a sandbox or a "
-			       "container, and sandboxes do not nest in it");
-	if (error == ENOSPC)
-		return err_set(e, ERR_LIMIT,
-			       "the limit on user namespaces is reached (see "
-			       "/proc/sys/user/max_user_namespaces)");
-	return err_sys(e, error, "create the sandbox's namespaces");
-}
-
-/*
- * What the new namespace's users have queued together counts for the caller's account, up to this
- * process's limit at the time of its creation.
- */
-static void bound_pending(struct rlimit *ret_old)
-{
-	struct rlimit bound;
-
-	if (getrlimit(RLIMIT_SIGPENDING, ret_old) < 0) {
-		*ret_old = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
-		return;
-	}
-	bound = *ret_old;
-	if (bound.rlim_cur > PENDING_SIGNALS_MAX)
-		bound.rlim_cur = PENDING_SIGNALS_MAX;
-	(void)setrlimit(RLIMIT_SIGPENDING, &bound);
-}
-
 static uint64_t choose_namespaces(void)
 {
 	static const struct {
@@ -343,33 +281,17 @@ static uint64_t choose_namespaces(void)
 	return flags;
 }
 
-static int clone_child(const struct native_plan *plan, int *ret_pid_fd, pid_t *ret_pid,
-		       struct err *e)
+static int clone_child(const struct native_plan *plan, struct links *l, int *ret_pid_fd,
+		       pid_t *ret_pid, struct err *e)
 {
 	int cgroup_fd = cgroup_clone_fd(plan->cgroup);
-	int pid_fd = -1, error;
-	struct clone_args args = {
-		.flags = choose_namespaces() | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pid_fd,
-		.exit_signal = SIGCHLD,
-	};
-	struct rlimit pending;
-	long pid;
+	struct clone_args args = { .flags = choose_namespaces(), .exit_signal = SIGCHLD };
 
 	if (cgroup_fd >= 0 && wall_stands(WALL_CGROUP)) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
 	}
-	bound_pending(&pending);
-	pid = syscall(SYS_clone3, &args, sizeof(args));
-	error = errno;
-	if (pid != 0)
-		(void)setrlimit(RLIMIT_SIGPENDING, &pending);
-	if (pid < 0)
-		return explain_clone(error, e);
-	*ret_pid = (pid_t)pid;
-	*ret_pid_fd = pid_fd;
-	return 0;
+	return nsaccount_clone(plan->idmap, &args, l->lifeline, ret_pid, ret_pid_fd, e);
 }
 
 static int map_tree(const struct imageroot_dir *dir, int userns_fd, struct err *e)
@@ -416,7 +338,8 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 {
 	if (plan->idmap->kind == IDMAP_ONE)
 		return 0;
-	if (wall_stands(WALL_USER_NAMESPACE) && idmap_write_for(plan->idmap, pid, e) < 0)
+	if (plan->idmap->kind == IDMAP_PRIVATE && wall_stands(WALL_USER_NAMESPACE) &&
+	    idmap_write_for(plan->idmap, pid, e) < 0)
 		return -1;
 	if (maps_trees(plan) && hand_trees(plan, pid, channel_fd, e) < 0)
 		return -1;
@@ -477,7 +400,7 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 	native_init(&s);
 	if (links_open(&l, plan, e) < 0)
 		return -1;
-	if (clone_child(plan, &s.pid_fd, &s.pid, e) < 0)
+	if (clone_child(plan, &l, &s.pid_fd, &s.pid, e) < 0)
 		return -1;
 	if (s.pid == 0)
 		child_main(plan, &l);

@@ -12,6 +12,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/command.h"
 #include "sandbox/idmap.h"
+#include "sandbox/limitfiles.h"
 #include "sandbox/rootfs.h"
 #include "sandbox/watch.h"
 
@@ -30,7 +31,9 @@ struct native_plan {
 	struct cgroup *cgroup;
 	struct rootfs_options rootfs;
 	struct watch_limits watch;
-	native_network_fn *network; /* NULL: loopback and nothing else */
+	native_network_fn *network;        /* NULL: loopback and nothing else */
+	struct limitfiles_figures figures; /* with the cpus that it may run on */
+	bool is_pinned;                    /* and no others: it is made so */
 	bool serves; /* init waits for orders (sandbox/order.h) instead of one command */
 };
 

@@ -8,8 +8,10 @@
  * reading it is strict.
  */
 #include "base/buf.h"
+#include "base/frame.h"
 #include "base/err.h"
 #include "policy/policy.h"
+#include "sandbox/limitfiles.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -68,7 +70,8 @@ struct order_signal {
 };
 
 struct order_limits {
-	uint64_t memory_bytes, cpu_ms, pids_count;
+	uint64_t memory_bytes, cpu_ms, pids_count; /* to watch; 0: none */
+	struct limitfiles_figures shown;
 };
 
 struct order_event {
@@ -90,6 +93,14 @@ struct order_frozen {
 	uint32_t number;
 	uint32_t is_still; /* 0: a process does not stop */
 };
+
+FRAME_STRUCT(struct order_command, 304);
+FRAME_STRUCT(struct order_signal, 12);
+FRAME_STRUCT(struct order_limits, 184);
+FRAME_STRUCT(struct order_event, 16);
+FRAME_STRUCT(struct order_usage, 24);
+FRAME_STRUCT(struct order_freeze, 4);
+FRAME_STRUCT(struct order_frozen, 8);
 
 /* A command with its texts, read back; argv and envp end in NULL and borrow from `texts`. */
 struct order_texts {

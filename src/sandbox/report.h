@@ -7,6 +7,7 @@
  * below PIPE_BUF, so two never mix.
  */
 #include "base/err.h"
+#include "base/frame.h"
 
 enum report_kind {
 	REPORT_FAILED = 1, /* .error says what */
@@ -33,6 +34,8 @@ struct report {
 	enum report_limit limit;
 	struct err error;
 };
+
+FRAME_STRUCT(struct report, 536); /* init tells the end of a command to whoever asked for it */
 
 void report_failed(int report_fd, const struct err *e);
 void report_ended(int report_fd, int wait_status, unsigned flags);

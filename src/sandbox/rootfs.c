@@ -9,7 +9,7 @@
  *
  *   1. the base                                     written, bound, restricted
  *   2. for a read-only root, its writable places    binds of the root's own directories
- *   3. /dev, /proc, then what the policy shows      parents before children
+ *   3. /dev, /proc, /sys, then what the policy shows   parents before children
  *   4. masks and protected paths                    on top of all that
  *   5. for a read-only root, the root itself; pivot
  *
@@ -27,6 +27,7 @@
 #include "policy/policy.h"
 #include "sandbox/devices.h"
 #include "sandbox/hostroot.h"
+#include "sandbox/limitfiles.h"
 #include "sandbox/mask.h"
 #include "sandbox/mount.h"
 #include "sandbox/procfs.h"
@@ -132,7 +133,7 @@ static int find_path(int fd, char out[PATH_MAX])
  */
 static int check_target(int root_fd, const char *target, struct err *e)
 {
-	static const char *const kept[] = { "/proc", "/dev" };
+	static const char *const kept[] = { "/proc", "/sys", "/dev" };
 	cleanup_fd int target_fd = mount_open_in_root(root_fd, target, O_PATH);
 	char root[PATH_MAX], found[PATH_MAX];
 	int r = target_fd < 0 ? target_fd : find_path(root_fd, root);
@@ -507,8 +508,25 @@ static int keep_places_writable(int root_fd, const struct policy *p, struct err 
 	return p->home ? 0 : keep_writable(root_fd, p->home_dir, e);
 }
 
+/* What engine/limitcache has kept is attached below what shows its parts. */
+static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o, int limits_fd,
+		       struct err *e)
+{
+	cleanup_fd int dir_fd = -1;
+
+	if (limits_fd >= 0 && (mount_restrict(limits_fd, MOUNT_READ_ONLY, e) < 0 ||
+			       mount_attach_own(limits_fd, root_fd, "sys", e) < 0))
+		return -1;
+	dir_fd = openat(limits_fd >= 0 ? root_fd : tmpfs_fd, "sys",
+			O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return err_sys(e, errno, "open the files about limits");
+	return limitfiles_show(dir_fd, root_fd, o->cgroup_kind, e);
+}
+
 /* Everything above the base. */
-static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, struct err *e)
+static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, int limits_fd,
+		     struct err *e)
 {
 	const struct policy *p = o->policy;
 
@@ -519,6 +537,8 @@ static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, 
 	if (mask_begin(empty_fd, e) < 0)
 		return -1;
 	if (procfs_mount(root_fd, empty_fd, e) < 0)
+		return -1;
+	if (show_limits(root_fd, empty_fd, o, limits_fd, e) < 0)
 		return -1;
 	if (show_places(root_fd, empty_fd, o, e) < 0)
 		return -1;
@@ -583,8 +603,41 @@ static const char *find_stage(const struct rootfs_options *o)
 	return NULL;
 }
 
+/* In "sys" of the new tmpfs, where it is below the mount at /sys that shows them. */
+static int make_limits(int tmpfs_fd, const struct rootfs_options *o, struct err *e)
+{
+	cleanup_fd int dir_fd = openat(tmpfs_fd, "sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir_fd < 0)
+		return err_sys(e, errno, "open a directory for limits");
+	if (limitfiles_make(o->limits, dir_fd, o->figures, e) < 0)
+		return -1;
+	/* what is open for writing would keep a root without a disk from becoming read-only */
+	if (!o->image)
+		limitfiles_done(o->limits);
+	return 0;
+}
+
+/* Finds those that were kept, or makes new ones, before anything covers directories of the host. */
+static int prepare_limits(int tmpfs_fd, const struct rootfs_options *o, int *ret_fd, struct err *e)
+{
+	(void)umask(0); /* the command gets its own before it starts */
+	if (mkdirat(tmpfs_fd, "sys", 0755) < 0)
+		return err_sys(e, errno, "create /sys");
+	if (o->limits_tree_fd >= 0) {
+		*ret_fd = fcntl(o->limits_tree_fd, F_DUPFD_CLOEXEC, 0);
+		return *ret_fd < 0 ? err_sys(e, errno, "duplicate a mount") : 0;
+	}
+	if (o->limits_path && mount_open_tree(AT_FDCWD, o->limits_path, 0, ret_fd, e) == 0)
+		return 0;
+	if (o->limits_path && e->code != ERR_NOT_FOUND && e->sys != EACCES)
+		return -1;
+	return make_limits(tmpfs_fd, o, e);
+}
+
 int rootfs_enter(const struct rootfs_options *o, struct err *e)
 {
+	cleanup_fd int limits_fd = -1;
 	cleanup_fd int tmpfs_fd = -1;
 	cleanup_fd int overlay_fd = -1;
 	cleanup_fd int place_fd = -1;
@@ -598,13 +651,15 @@ int rootfs_enter(const struct rootfs_options *o, struct err *e)
 		return err_sys(e, errno, "open %s", place);
 	if (mount_new_tmpfs(o->policy->disk_bytes, "755", &tmpfs_fd, e) < 0)
 		return -1;
+	if (prepare_limits(tmpfs_fd, o, &limits_fd, e) < 0)
+		return -1;
 	if (mount_attach(tmpfs_fd, place_fd, place, e) < 0)
 		return -1;
 	if (o->image ? build_overlay(tmpfs_fd, o, &overlay_fd, e) < 0
 		     : build_host(tmpfs_fd, o, e) < 0)
 		return -1;
 	root_fd = o->image ? overlay_fd : tmpfs_fd;
-	if (fill_root(root_fd, tmpfs_fd, o, e) < 0)
+	if (fill_root(root_fd, tmpfs_fd, o, limits_fd, e) < 0)
 		return -1;
 	return mount_pivot(root_fd, e);
 }

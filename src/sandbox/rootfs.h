@@ -8,12 +8,15 @@
  * child, in its new namespaces, and ends with the pivot: after it the host's files have no name.
  */
 #include "base/err.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/imageroot.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+struct limitfiles;
+struct limitfiles_figures;
 struct policy;
 
 enum rootfs_kind {
@@ -62,6 +65,11 @@ struct rootfs_options {
 	const struct imageroot *image; /* NULL: the host's own programs, and nothing stays */
 	const char *host_name;         /* NULL: that of every sandbox without a name */
 	const char *machine_id;        /* NULL: none */
+	const struct limitfiles_figures *figures; /* what it is told about its limits */
+	const char *limits_path;      /* limitfiles_make() was there already; NULL: not */
+	int limits_tree_fd;           /* that, as a detached tree of a root caller; -1: by path */
+	struct limitfiles *limits;    /* filled in where they can be changed */
+	enum cgroup_kind cgroup_kind; /* what keeps them */
 };
 
 /* Writable also where the root is not; the home directory is one more. Ended by NULL. */

@@ -89,6 +89,30 @@ static const struct rule_step ioprio_set_steps[] = {
 	ELSE_ALLOW,
 };
 
+/*
+ * With a single id every other owner is EINVAL to the kernel, whatever the file: a chown to one
+ * never succeeds. It answers 0 and changes nothing, since what unpacks an archive as root (tar, cp
+ * -a, rsync, dpkg) takes the failure for its own, and none of it has a word for "there is one
+ * owner".
+ */
+#define IF_THERE(argument, next)                                                                   \
+	{ argument, ALL, ALL, STEP_GOTO, STEP_NEXT, .go_to = (next) },                             \
+	{                                                                                          \
+		argument, ALL, 0, STEP_NEXT, STEP_FAIL, .error = 0                                 \
+	}
+static const struct rule_step chown_steps[] = {
+	IF_THERE(1, 2),
+	ALLOW_IF(2, ALL),
+	ALLOW_IF(2, 0),
+	ELSE_FAIL(0),
+};
+static const struct rule_step fchownat_steps[] = {
+	IF_THERE(2, 2),
+	ALLOW_IF(3, ALL),
+	ALLOW_IF(3, 0),
+	ELSE_FAIL(0),
+};
+
 /* A set-id file in a directory of the host would be one outside too. */
 static const struct rule_step mode_in_1_steps[] = { ALLOW_IF_CLEAR(1, SET_ID_BITS) };
 static const struct rule_step mode_in_2_steps[] = { ALLOW_IF_CLEAR(2, SET_ID_BITS) };
@@ -201,6 +225,9 @@ const struct rule callfilter_rules[] = {
 
 	REFUSE_IN(SECCOMP_STRICT, "ptrace process_vm_readv process_vm_writev chroot"),
 	REFUSE_IN(SECCOMP_PINNED, "sched_setaffinity"),
+
+	CHECK_IN(SECCOMP_ONE_OWNER, "chown lchown fchown", chown_steps),
+	CHECK_IN(SECCOMP_ONE_OWNER, "fchownat", fchownat_steps),
 
 	REFUSE_IN(SECCOMP_NO_CUTTING, "truncate truncate64"),
 	CHECK_IN(SECCOMP_NO_CUTTING, "open", cutting_open_steps),

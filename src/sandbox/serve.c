@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/closeothers.h"
 #include "base/fdpass.h"
 #include "base/frame.h"
 #include "base/mem.h"
@@ -29,6 +30,7 @@
 #include "policy/policy.h"
 #include "sandbox/command.h"
 #include "sandbox/landlock.h"
+#include "sandbox/limitfiles.h"
 #include "sandbox/order.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
@@ -43,6 +45,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -77,6 +80,7 @@ struct server {
 	struct command template;
 	int orders_fd, lifeline_fd, report_fd, signal_fd, pts_fd, null_fd;
 	struct watch_limits watch;
+	struct limitfiles limits;
 	struct task *tasks;
 	unsigned count, capacity;
 	bool has_ended_children; /* that reap() has not come to yet */
@@ -398,6 +402,7 @@ static void on_limits(struct server *s, const struct frame *f)
 	s->watch.memory_bytes = limits.memory_bytes;
 	s->watch.cpu_ms = limits.cpu_ms;
 	s->watch.pids_count = limits.pids_count;
+	limitfiles_rewrite(&s->limits, &limits.shown);
 }
 
 static void on_usage(const struct server *s)
@@ -615,30 +620,31 @@ static void turn(struct server *s, struct pollfd *polled)
 	drop_ended(s);
 }
 
-/* Low numbers without gaps; all above is closed, the caller's streams among them. */
+#define KEPT_FIRST_FD 16 /* above all that a start has open at low numbers; ulimit -n may be 64 */
+#define KEPT_MAX (6 + POLICY_TMPFS_MAX + LIMITFILES_COUNT)
+
 static int keep_only(struct server *s, struct err *e)
 {
-	int *kept[] = {
-		&s->orders_fd, &s->lifeline_fd, &s->report_fd, &s->pts_fd, &s->null_fd, NULL
-	};
-	int count = 0, lock_fd = s->options->lock_fd;
+	int lock_fd = s->options->lock_fd; /* our ids stay ours for as long as we live */
+	int *wanted[KEPT_MAX] = { &s->orders_fd, &s->lifeline_fd, &s->report_fd,
+				  &s->pts_fd,    &s->null_fd,     &lock_fd };
+	int kept[KEPT_MAX];
+	unsigned wanted_count = 6, count = 0;
 
-	for (int **fd = kept; *fd; fd++, count++) {
-		int moved = fcntl(**fd, F_DUPFD_CLOEXEC, 64 + count);
-
-		if (moved < 0)
+	for (unsigned i = 0; i < s->watch.tmpfs_count; i++)
+		wanted[wanted_count++] = &s->watch.tmpfs_fd[i];
+	for (unsigned i = 0; i < LIMITFILES_COUNT; i++)
+		if (s->limits.fd[i] >= 0)
+			wanted[wanted_count++] = &s->limits.fd[i];
+	for (unsigned i = 0; i < wanted_count; i++) {
+		if (wanted[i] == &lock_fd && lock_fd < 0)
+			continue;
+		*wanted[i] = fcntl(*wanted[i], F_DUPFD_CLOEXEC, KEPT_FIRST_FD);
+		if (*wanted[i] < 0)
 			return err_sys(e, errno, "keep init's descriptors");
-		**fd = moved;
+		kept[count++] = *wanted[i];
 	}
-	/* our ids stay ours for as long as we live, also where nobody else holds their lock */
-	if (lock_fd >= 0 && fcntl(lock_fd, F_DUPFD_CLOEXEC, 64 + count) < 0)
-		return err_sys(e, errno, "keep init's descriptors");
-	for (unsigned i = 0; i < s->watch.tmpfs_count; i++) {
-		s->watch.tmpfs_fd[i] = fcntl(s->watch.tmpfs_fd[i], F_DUPFD_CLOEXEC, 80);
-		if (s->watch.tmpfs_fd[i] < 0)
-			return err_sys(e, errno, "keep init's descriptors");
-	}
-	if (syscall(SYS_close_range, 0u, 63u, 0) < 0 || syscall(SYS_close_range, 128u, ~0u, 0) < 0)
+	if (closeothers_but(kept, count) < 0)
 		return err_sys(e, errno, "close init's descriptors");
 	/* 0, 1 and 2 are nobody's: what a command is given must not land there by chance */
 	for (int stream = 0; stream < 3; stream++)
@@ -694,6 +700,7 @@ void serve_run(const struct init_options *o)
 		.pts_fd = -1,
 		.null_fd = -1,
 		.watch = o->watch,
+		.limits = *o->limits,
 	};
 	struct pollfd *polled = NULL;
 	unsigned capacity = 0;

@@ -194,13 +194,16 @@ read-only"
 	[[ "$output" == *"rule '*.example.org' (agentkernel.toml:1)"* ]]
 }
 
-@test "asking for more is refused with the line and the command to trust it" {
-	hint="; a project's file can only take away; read it, then allow it with 'agentkernel config trust', or leave it out with --no-config"
+@test "what a project's file asks for beyond the user's own is left out, with one warning that names the line" {
 	while IFS='|' read -r line words; do
 		write agentkernel.toml <<<"# a comment
 $line"
-		run ak run true
-		fails_with 125 "agentkernel: agentkernel.toml:2: $words$hint"
+		run --separate-stderr ak run echo ran
+		[ "$output" = ran ]
+		[ "${#stderr_lines[@]}" -eq 1 ]
+		[[ "$stderr" == "agentkernel: agentkernel.toml asks for more than you allow, and that is left out: agentkernel.toml:2: $words"*"agentkernel config trust"* ]] || { echo "$line: $stderr"; false; }
+		run -0 ak config check
+		[[ "${lines[1]}" == "  agentkernel.toml:2: $words"* ]]
 	done <<-END
 	security.mount_cwd = true|workspace = '$W/project' goes beyond 'none' (default)
 	security.mount_home = true|home = '$W/home (read-only, credentials masked)' goes beyond 'none' (default)
@@ -217,7 +220,34 @@ $line"
 	END
 	write agentkernel.toml <<<'sandbox.image = "registry.example.org/evil"'
 	run as env -u AGENTKERNEL_IMAGE HOME="$W/home" "$AK" run true
-	fails_with 125 "agentkernel: agentkernel.toml:1: image = 'registry.example.org/evil' goes beyond 'host' (default)$hint"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"agentkernel.toml:1: image = 'registry.example.org/evil' goes beyond 'host' (default)"* ]]
+}
+
+# What the policy is with the project's file must be what it is without, but for what takes away.
+@test "nothing of what is left out is in effect, and what takes away is" {
+	write agentkernel.toml <<-'END'
+	[security]
+	profile = "permissive"
+	unprotect = [".vscode"]
+	[resources]
+	memory = "64GiB"
+	pids = 64
+	[network]
+	block = ["ads.example.org"]
+	[[mounts]]
+	source = "/etc"
+	target = "/e"
+	END
+	run --separate-stderr ak run sh -c 'ls /e 2>&1; pwd; ulimit -a >/dev/null; echo "$HOME"'
+	[[ "$output" != *passwd* && "$output" != *"$W"* ]]
+	[[ "$(value memory)" == "2 GiB | "* ]]
+	[ "$(value pids)" = "64 | agentkernel.toml:6" ]
+	[[ "$(value workspace)" == "none | "* ]]
+	[[ "$(value home)" == "none | "* ]]
+	[[ "$(value environment)" == "clean | "* ]]
+	run ak network check ads.example.org
+	[ "$status" -eq 1 ]
 }
 
 @test "what the user allows is the ceiling, wherever it is said" {
@@ -229,30 +259,33 @@ $line"
 	END
 	ak run --workspace true
 	run ak run --workspace --network-policy deny --allow-host good.example.org true
-	fails_with 125 "agentkernel.toml:4: allow-host = 'evil.example.org' goes beyond 'good.example.org' (--allow-host)"
+	[[ "$output" == *"agentkernel.toml:4: allow-host = 'evil.example.org' goes beyond 'good.example.org' (--allow-host)"* ]]
+	run ak network check --network-policy deny --allow-host good.example.org evil.example.org
+	[ "$status" -eq 1 ]
 	run ak run -m claude true
-	fails_with 125 "agentkernel.toml:4: allow-host = 'evil.example.org' goes beyond "
+	[[ "$output" == *"agentkernel.toml:4: allow-host = 'evil.example.org' goes beyond "* ]]
 	write "$W/home/.config/agentkernel/config.toml" <<<'security.mount_cwd = true'
 	ak run true
 	write agentkernel.toml <<<'security.profile = "moderate"'
 	run ak run -p restrictive true # the later word is the command line's
 	[ "$status" -eq 0 ]
 	write "$W/home/.config/agentkernel/config.toml" <<<'security.profile = "restrictive"'
-	run ak run true
-	fails_with 125 "agentkernel.toml:1: user = '0:0' goes beyond '1000:1000' (~/.config/agentkernel/config.toml:1)"
+	run --separate-stderr ak run id -u
+	[ "$output" = 1000 ]
+	[[ "$stderr" == *"agentkernel.toml:1: user = '0:0' goes beyond '1000:1000' (~/.config/agentkernel/config.toml:1)"* ]]
 }
 
 @test "a mount that an option asks for is not taken for the project's" {
 	write agentkernel.toml <<<'mounts = [{ source = "/etc", target = "/e" }]'
-	run ak run --mount /usr:/u:ro true
-	fails_with 125 "agentkernel.toml:1: "
+	run --separate-stderr ak run --mount /usr:/u:ro sh -c 'ls -d /u /e 2>/dev/null'
+	[ "$output" = /u ]
+	[[ "$stderr" == *"agentkernel.toml:1: "* ]]
 }
 
 @test "trust is bound to the content, byte by byte, and to the place" {
 	write agentkernel.toml <<<'security.mount_cwd = true'
-	run ak config check
-	[ "$status" -eq 125 ]
-	[ "${lines[0]}" = "$W/project/agentkernel.toml: ok, not trusted" ]
+	run -0 ak config check
+	[[ "${lines[0]}" == "$W/project/agentkernel.toml: ok, not trusted"* ]]
 	[[ "${lines[1]}" == *"agentkernel.toml:1: workspace = "* ]]
 	run ak config trust
 	says "agentkernel: '$W/project/agentkernel.toml' is trusted until it changes ('agentkernel policy show' tells what it allows)"
@@ -264,8 +297,8 @@ $line"
 	ak run true
 	cp agentkernel.toml "$W/kept"
 	printf ' ' >>agentkernel.toml
-	run ak run true
-	[ "$status" -eq 125 ]
+	run --separate-stderr ak run pwd
+	[ "$output" != "$W/project" ]
 	cp "$W/kept" agentkernel.toml # as it was: trusted again
 	own .
 	ak run true
@@ -273,12 +306,12 @@ $line"
 	cp agentkernel.toml ../other
 	own ../other
 	cd ../other
-	run ak run true
-	[ "$status" -eq 125 ]
+	run --separate-stderr ak run pwd
+	[ "$output" != "$W/other" ]
 	cd ../project
 	ak config distrust
-	run ak run true
-	[ "$status" -eq 125 ]
+	run --separate-stderr ak run pwd
+	[ "$output" != "$W/project" ]
 	run ak config distrust
 	fails_with 125 "'$W/project/agentkernel.toml' was not trusted"
 	ak config trust agentkernel.toml # by name
@@ -314,15 +347,14 @@ $line"
 	run ak config check other.toml
 	says "$W/project/other.toml: ok"
 	run ak config check --json other.toml
-	says "{\"project\":\"$W/project/other.toml\",\"applies\":true}"
+	says "{\"project\":\"$W/project/other.toml\",\"applies\":true,\"left_out\":[]}"
 	rm other.toml
 	run ak config check
 	says "no configuration file counts here ('agentkernel init' writes one)"
 	write "$W/home/.config/agentkernel/config.toml" <<<'resources.pids = 7'
 	write agentkernel.toml <<<'resources.pids = 8'
-	run --separate-stderr ak config check --json
-	[ "$status" -eq 125 ]
-	says "{\"user\":\"$W/home/.config/agentkernel/config.toml\",\"project\":\"$W/project/agentkernel.toml\",\"trusted\":false,\"applies\":false}"
+	run --separate-stderr -0 ak config check --json
+	says "{\"user\":\"$W/home/.config/agentkernel/config.toml\",\"project\":\"$W/project/agentkernel.toml\",\"trusted\":false,\"applies\":false,\"left_out\":[\"agentkernel.toml:1: pids = '8' goes beyond '7' (~/.config/agentkernel/config.toml:1)\"]}"
 }
 
 # ---- init ----
@@ -334,7 +366,6 @@ $line"
 		own "$W/$name-project"
 		cd "$W/$name-project"
 		ak init 2>/dev/null
-		ak config trust 2>/dev/null
 		run ak config check
 		says "$PWD/agentkernel.toml: ok, trusted"
 		run grep '^image' agentkernel.toml
@@ -348,11 +379,10 @@ $line"
 	END
 	cd "$W/project"
 	run ak init
-	says "agentkernel: wrote agentkernel.toml; read it, then 'agentkernel config trust' puts all of it into effect"
+	says "agentkernel: wrote agentkernel.toml, which is in effect (after a change of yours, 'agentkernel config trust' puts that into effect too)"
 	run ! grep '^image' agentkernel.toml
 	for mode in claude codex gemini; do
 		ak init --force -m "$mode" 2>/dev/null
-		ak config trust 2>/dev/null
 		[[ "$(value compatibility-mode)" == "$mode | agentkernel.toml:"* ]]
 	done
 }
@@ -373,7 +403,6 @@ $line"
 	touch $'x\n[security]\nprofile = "permissive"\n#.tf' $'\xff.tf'
 	own .
 	ak init 2>/dev/null
-	ak config trust 2>/dev/null
 	[[ "$(value profile)" != permissive* ]]
 	run ak init -m evil
 	fails_with 125 "no mode 'evil' (use native, claude, codex or gemini)"
@@ -472,7 +501,7 @@ $W/project"
 	[ ! -e "$W/home/evil" ]
 	rm agentkernel.toml
 	run ak create
-	fails_with 125 "a name is missing: agentkernel sandbox create NAME [options]"
+	fails_with 125 "missing argument NAME: agentkernel sandbox create NAME [options]"
 	[ -z "$(ak list --all --quiet)" ]
 }
 
@@ -504,21 +533,29 @@ $W/project"
 	[ "$(value pids)" = "77 | agentkernel.toml:1" ]
 }
 
+# What the policy is, without who says so.
+values() {
+	ak policy show --json "$@" 2>/dev/null | python3 -c '
+import json, sys
+print(sorted((k, str(v.get("value"))) for k, v in json.load(sys.stdin).items() if isinstance(v, dict)))'
+}
+
 @test "an agentkernel.toml that an agent writes can only take away, also in the place of a trusted one" {
 	write "$W/home/.config/agentkernel/config.toml" <<<'security.mount_cwd = true'
 	before=$(ak policy show --json)
+	before_values=$(values)
 	for text in 'security.profile = "permissive"' 'security.mount_home = true' 'mounts = [{ source = "/etc", target = "/e" }]' 'resources.memory = "64GiB"'; do
 		ak run --no-config --workspace sh -c "echo '$text' >agentkernel.toml"
 		run ak run true
-		[ "$status" -eq 125 ]
-		[[ $output == *"a project's file can only take away"* ]] || { echo "$text: $output"; return 1; }
+		[[ $output == *"asks for more than you allow, and that is left out"* ]] || { echo "$text: $output"; return 1; }
+		[ "$(values)" = "$before_values" ] || { echo "$text: another policy"; return 1; }
 	done
 	write agentkernel.toml <<<'resources.memory = "3GiB"'
 	ak config trust >/dev/null
 	[ "$(value memory)" = "3 GiB | agentkernel.toml:1" ] # the control: what is trusted counts
 	ak run --workspace sh -c "echo 'resources.memory = \"4GiB\"' >agentkernel.toml"
 	run ak run true
-	[[ $output == *"a project's file can only take away"* ]]
+	[[ $output == *"asks for more than you allow, and that is left out"* ]]
 	rm agentkernel.toml
 	[ "$(ak policy show --json)" = "$before" ]
 }

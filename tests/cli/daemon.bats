@@ -243,7 +243,7 @@ own_processes() {
 	start_daemon
 	run own daemon start
 	[ "$status" -eq 125 ]
-	[[ $output == *"runs already"* ]]
+	[[ $output == *"is already running"* ]]
 	own daemon prewarm --memory 300M --count 2
 	for ((i = 0; i < 100; i++)); do
 		[ "$(status 'len(pools) > 1 and pools[1]["warm"]')" != 2 ] || break

@@ -1,5 +1,6 @@
 # Shared by the bats files. The whole suite runs twice: AS=root and AS=user (an id without an
 # account and without any privilege). Binaries are copied to a place that both can reach.
+. "$BATS_TEST_DIRNAME/../surroundings.bash"
 
 setup_file() {
 	load_shared
@@ -36,7 +37,7 @@ setup() {
 # Runs a command as the caller of this round. AS=self: as whoever runs the tests.
 as() {
 	if [ "${AS:-root}" != user ]; then
-		env -u SUDO_USER HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" "$@"
+		env HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" "$@"
 	else
 		setpriv --reuid 12345 --regid 12345 --clear-groups --no-new-privs env HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" "$@"
 	fi

@@ -12,7 +12,7 @@ world() {
 		pid=${group##*/agentkernel-}
 		[ -e "/proc/${pid%%-*}" ] || echo "$group"
 	done
-	pgrep -a -f "^$AK " || true
+	processes_of "$AK"
 	find /tmp /run /dev/shm -maxdepth 1 -regextype egrep -name '*agentkernel*' \
 		-not -regex '/tmp/agentkernel-(test|world|faults|valgrind|reports)[.-].*' 2>/dev/null
 }

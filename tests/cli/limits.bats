@@ -179,3 +179,127 @@ print(got, "all" if got == most else os.strerror(ctypes.get_errno()))' "$most"
 	run ak policy show --json
 	python3 -c 'import json,sys; r=json.loads(sys.argv[1]); assert r["memory"]["value"]=="2 GiB"' "$output"
 }
+
+# shows PATH TEXT [run's options]: what a file inside holds
+shows() {
+	local path=$1 wanted=$2
+	shift 2
+	run ak run "$@" cat "$path"
+	says "$wanted"
+}
+
+@test "what is shown: the sandbox's memory, processors and processes, as on cgroup v2" {
+	shows /sys/fs/cgroup/memory.max 268435456 --memory 256M
+	shows /sys/fs/cgroup/cpu.max "100000 100000" --cpus 1
+	shows /sys/fs/cgroup/pids.max 51 --pids 50
+	run ak run --memory 256M sh -c 'free -m' # by /proc/meminfo
+	[[ "$output" == *"Mem: "*" 256 "* ]]
+	# without a limit it is the machine's
+	total=$(sed -n 's/^MemTotal: *//p' /proc/meminfo)
+	run ak run -p permissive sed -n 's/^MemTotal: *//p' /proc/meminfo
+	says "$total"
+}
+
+@test "what is shown: a limit beyond this machine's memory is this machine's memory" {
+	total=$(sed -n 's/^MemTotal: *//p' /proc/meminfo)
+	run ak run --memory 1024G sed -n 's/^MemTotal: *//p' /proc/meminfo
+	says "$total"
+}
+
+@test "what is shown: as many processors as it may use" {
+	[ "$(nproc)" -gt 1 ] || skip "this machine has one processor"
+	run ak run --cpus 1 nproc
+	says 1
+	run ak run nproc
+	says "$(nproc)"
+	run ak run --cpus 1 grep -c ^processor /proc/cpuinfo
+	says 1
+	run ak run --cpus 1 sh -c 'getconf _NPROCESSORS_ONLN; cat /sys/devices/system/cpu/possible'
+	says "1
+$(cat /sys/devices/system/cpu/possible)"
+	# the number is that of the processor it runs on
+	run ak run --cpus 1 sh -c 'taskset -cp $$ | sed "s/.*: //"; cat /sys/devices/system/cpu/online; sed -n "s/^processor.*: //p" /proc/cpuinfo'
+	[ "${lines[0]}" = "${lines[1]}" ] && [ "${lines[1]}" = "${lines[2]}" ]
+}
+
+@test "what is shown: lscpu works" {
+	only_host
+	run ak run lscpu
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"On-line CPU(s) list:"* ]]
+}
+
+@test "what is shown: java sizes itself by it" {
+	only_host
+	command -v java >/dev/null || skip "no java here"
+	run ak run --memory 1G --cpus 1 java -XshowSettings:system -version
+	[[ "$output" == *"Effective CPU Count: 1"* ]]
+	[[ "$output" == *"Memory Limit: 1.00G"* ]]
+	run ak run --memory 1G java -XX:+PrintFlagsFinal -version
+	[[ "$output" =~ " MaxHeapSize "*"= 268435456 " ]]
+}
+
+@test "what is shown: node knows its limit" {
+	only_host
+	command -v node >/dev/null || skip "no node here"
+	run ak run --memory 1G node -p 'process.constrainedMemory ? process.constrainedMemory() : 1 << 30'
+	says 1073741824
+	run ak run --memory 1G node -p 'require("os").totalmem()'
+	says 1073741824
+	run ak run --cpus 1 node -p 'require("os").availableParallelism()'
+	says 1
+}
+
+@test "what is shown: Go starts as many threads as it may use" {
+	only_host
+	command -v go >/dev/null || skip "no go here"
+	cat >main.go <<-'E'
+		package main
+		import ("fmt"; "runtime")
+		func main() { fmt.Println(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
+	E
+	GOCACHE=$W/cache GOPATH=$W/path go build -o cpus main.go
+	run ak run --cpus 1 --mount "$W/cpus:/cpus:ro" /cpus
+	says "1 1"
+}
+
+@test "what is shown: nothing of it can be changed, nor anything else of /sys be seen" {
+	run ak run --memory 256M sh -c 'echo max >/sys/fs/cgroup/memory.max'
+	[ "$status" -ne 0 ] && [[ "$output" == *"Read-only file system"* ]]
+	run ak run --memory 256M sh -c 'echo >/proc/meminfo'
+	[ "$status" -ne 0 ] && [[ "$output" == *"Read-only file system"* ]]
+	run ak run sh -c 'ls -A /sys /sys/devices /sys/fs'
+	says "/sys:
+devices
+fs
+
+/sys/devices:
+system
+
+/sys/fs:
+cgroup"
+}
+
+@test "what is shown: files that were made once serve the next, and tell of nobody" {
+	runtime=$W/runtime
+	as mkdir -m 700 "$runtime"
+	if [ "${AS:-root}" = root ]; then
+		kept=/run/agentkernel/limits
+	else
+		kept=$runtime/agentkernel/limits
+	fi
+	for _ in 1 2; do
+		run as env XDG_RUNTIME_DIR="$runtime" "$AK" run --memory 123M cat /sys/fs/cgroup/memory.max
+		says 128974848
+	done
+	find "$kept" -maxdepth 1 -name '*-7b00000-*' | grep -q .
+	! find "$kept" -maxdepth 1 -name '.new*' | grep . || false
+	# a place where nothing can be kept is no reason to fail
+	if [ "${AS:-root}" = user ]; then
+		rm -rf "$kept" && touch "$kept"
+		run as env XDG_RUNTIME_DIR="$runtime" "$AK" run --memory 123M cat /sys/fs/cgroup/memory.max
+		says 128974848
+	fi
+	run ak run cat /proc/self/mountinfo
+	[[ "$output" != *"$SHARED"* ]]
+}

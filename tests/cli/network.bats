@@ -33,9 +33,9 @@ check() {
 	run ak network check
 	fails_with 125 "no host to check"
 	run ak network check a b c
-	fails_with 125 "one word too many: 'c'"
+	fails_with 125 "unexpected argument 'c'"
 	run ak network check a b
-	fails_with 125 "no sandbox 'a'"
+	fails_with 125 "no sandbox named 'a'"
 	run ak network check 'http://example.org'
 	fails_with 125 "leave out the scheme"
 }

@@ -538,13 +538,13 @@ mcp not" ]
 
 @test "plugin: words that are not right" {
 	run plugin install
-	fails_with 125 "a word is missing (usage: agentkernel plugin install claude|codex|gemini|opencode|mcp|all"
+	fails_with 125 "missing argument (usage: agentkernel plugin install claude|codex|gemini|opencode|mcp|all"
 	run plugin install clade
 	fails_with 125 "no client 'clade', did you mean 'claude'?"
 	run plugin install emacs
 	fails_with 125 "no client 'emacs' (use claude, codex, gemini, opencode, mcp or all)"
 	run plugin list claude
-	fails_with 125 "one word too many: 'claude'"
+	fails_with 125 "unexpected argument 'claude'"
 	run plugin isntall claude
 	fails_with 125 "did you mean 'plugin install'?"
 	[ -z "$(ls -A)" ]

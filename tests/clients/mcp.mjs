@@ -317,7 +317,7 @@ const tests = {
 		assert.match(await tool('sandbox_run', { command: ['a'], timeout_ms: -1 }), /between 1 and/);
 		assert.match(await tool('sandbox_run', { command: ['a'], profile: 'none' }), /restrictive, moderate, permissive/);
 		assert.match(await tool('sandbox_exec', { name: '../x', command: ['a'] }), /name/);
-		assert.match(await tool('sandbox_exec', { name: 'absent', command: ['a'] }), /no sandbox 'absent'/);
+		assert.match(await tool('sandbox_exec', { name: 'absent', command: ['a'] }), /no sandbox named 'absent'/);
 		assert.match(await tool('sandbox_file_read', { name: 'absent', path: 'relative' }), /not absolute|absent/);
 		const r = await params({ name: 'sandbox_run', arguments: { command: ['no-such-program'] } });
 		assert.deepEqual([r.result.isError, r.result.structuredContent.exit_code], [false, 127]);

@@ -34,6 +34,7 @@ EXCEPTIONS = (
 NO_CONTROL = {
     "FS07": "allowed by other profiles",
     "FS34": "walls",
+    "PR04c": "walls",  # it would be the machine's own limits
     "NS12b": "walls",  # it would run the machine's own pid 1 once more
     "NS30": "the kernel has been repaired (since 5.16.11)",
     "PR06": "what is no mount can be removed anywhere",

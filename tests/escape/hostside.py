@@ -57,7 +57,7 @@ def kill_gate(world, name):
     world.ak("exec", "-T", name, "/escape", "only=NW07b", *Place(world.caller).told(world))
     for pid in children(int(field(world, name, "supervisor"))):
         with open(f"/proc/{pid}/comm") as f:
-            if f.read().startswith("agentkernel-gat"):
+            if f.read().startswith("ak-gate"):
                 os.kill(pid, signal.SIGKILL)
                 until(lambda: is_gone(pid), "the end of a gate")
                 return True

@@ -135,10 +135,11 @@ static void read_log(void)
 
 static void read_sys(void)
 {
-	static const char *const dirs[] = { "/sys/firmware",       "/sys/kernel/debug",
-					    "/sys/kernel/tracing", "/sys/kernel/security",
-					    "/sys/fs/cgroup",      "/sys/class",
-					    "/sys/kernel/mm" };
+	static const char *const dirs[] = {
+		"/sys/firmware",           "/sys/kernel/debug", "/sys/kernel/tracing",
+		"/sys/kernel/security",    "/sys/class",        "/sys/kernel/mm",
+		"/sys/devices/system/node"
+	};
 	struct tally t = { 0 };
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
@@ -205,6 +206,36 @@ static void see_cgroup_paths(void)
 			say_escaped("our group is called %.60s", path);
 	}
 	say_denied_as("/");
+}
+
+static void write_limits(void)
+{
+	static const char *const places[] = {
+		"/sys/fs/cgroup/memory.max",     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+		"/sys/fs/cgroup/cpu.max",        "/sys/fs/cgroup/pids.max",
+		"/sys/fs/cgroup/cgroup.procs",   "/sys/fs/cgroup/cgroup.freeze",
+		"/sys/devices/system/cpu/online"
+	};
+	struct tally t = { 0 };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		tally_write_back(&t, places[i]);
+	tally_result(&t, mkdir("/sys/fs/cgroup/own", 0755), "making a group");
+	tally_result(&t, unlink("/sys/fs/cgroup/memory.max"), "removing a limit");
+	tally_say(&t);
+}
+
+/* "memory" is a name of v1 for what is in the directory above it. */
+static void see_other_groups(void)
+{
+	DIR *dir = opendir("/sys/fs/cgroup");
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+		    strcmp(entry->d_name, "memory") != 0)
+			say_escaped("there is a group '%s'", entry->d_name);
+	say_denied_as("none");
 }
 
 /* ---- other processes ---- */
@@ -305,8 +336,7 @@ static void count_processes(void)
 		name[n > 0 ? n - 1 : 0] = '\0';
 		if (fd >= 0)
 			(void)close(fd);
-		if (n > 0 && strcmp(name, "escape") != 0 && strncmp(name, "agentkernel", 11) != 0 &&
-		    !(strcmp(entry->d_name, "1") == 0 && strncmp(name, "ak:", 3) == 0))
+		if (n > 0 && strcmp(name, "escape") != 0 && strncmp(name, "ak-init", 7) != 0)
 			say_escaped("process %.20s is %s", entry->d_name, name);
 	}
 	say_denied_as("own processes only");
@@ -401,12 +431,16 @@ const struct escape_case cases_proc[] = {
 	  "user namespace", "ENOENT|EACCES|EPERM", read_root_only },
 	{ "PR03e", "read the kernel's log", "user namespace, own /dev", "ENOENT|EACCES|EPERM",
 	  read_log },
-	{ "PR03f", "read /sys: firmware, debug, tracing, cgroups", "no /sys", "ENOENT", read_sys },
+	{ "PR03f", "read /sys: firmware, debug, tracing, devices", "own /sys", "ENOENT", read_sys },
 	{ "PR03g", "read the frame numbers of our pages", "user namespace", "zeros|EACCES|EPERM",
 	  read_frame_numbers },
 	{ "PR04a", "set a release_agent, mount cgroups (CVE-2022-0492)",
-	  "no /sys; seccomp, capabilities", "ENOENT|EPERM", release_agent },
+	  "own /sys; seccomp, capabilities", "ENOENT|EPERM|EROFS|EACCES", release_agent },
 	{ "PR04b", "see where our cgroup lies", "cgroup namespace", "/", see_cgroup_paths },
+	{ "PR04c", "raise our limits, or forge what is told about them", "read-only /sys",
+	  "EROFS|EACCES|ENOENT", write_limits },
+	{ "PR04d", "see other groups below /sys/fs/cgroup", "own /sys, cgroup namespace", "none",
+	  see_other_groups },
 	{ "PR08a", "read memory, environment and program of pid 1", "hidden init, Landlock",
 	  "EACCES|EPERM|ENOENT", read_init },
 	{ "PR08b", "open descriptors, namespaces, root of pid 1", "hidden init, Landlock",

@@ -66,6 +66,7 @@ REMOVALS = (
     off("root-read-only", "landlock-files", cases="FS07", profile="restrictive", caller="user"),
     off("proc-read-only", cases="PR02f"),
     off("proc-masks", cases="PR03b PR03c"),
+    off("limit-files-read-only", cases="PR04c", caller="user"),
     off("credential-masks", cases="FS01c", profile="permissive", outside="the secret was told"),
     off("workspace-masks", cases="FS19", outside="the secret was told"),
     off("workspace-protection", cases="FS16a FS16b", outside=".git/hooks/pre-commit has changed"),

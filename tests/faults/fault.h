@@ -150,6 +150,9 @@ char *const *fault_environment(const char *path, char *const *environ_list);
 #define clone(...) (FAULT("clone") ? -1 : clone(__VA_ARGS__))
 #define execve(path, argv, environ_list)                                                           \
 	(FAULT("execve") ? -1 : execve(path, argv, fault_environment(path, environ_list)))
+#define fexecve(fd, argv, environ_list)                                                            \
+	(FAULT("fexecve") ? -1                                                                     \
+			  : fexecve(fd, argv, fault_environment("/proc/self/exe", environ_list)))
 #define fork() (FAULT("fork") ? -1 : fork())
 #define getgroups(...) (FAULT("getgroups") ? -1 : getgroups(__VA_ARGS__))
 #define getrandom(...) (FAULT("getrandom") ? -1 : getrandom(__VA_ARGS__))

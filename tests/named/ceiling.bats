@@ -58,7 +58,20 @@ needs_ids() {
 		# shellcheck disable=SC2059 # the text is the format
 		printf "$text\n" >agentkernel.toml
 		run as env -u AGENTKERNEL_IMAGE "$AK" run id -u
-		[[ $status -eq 125 || $output == 1000 ]] || { echo "$text: $output"; return 1; }
+		[[ $status -eq 125 || ${lines[-1]} == 1000 ]] || { echo "$text: $output"; return 1; }
 	done
 	rm "$SHARED/home/.config/agentkernel/config.toml"
+}
+
+# An image that is only detected is a default: without a registry the sandbox is the host's, and has to be usable.
+@test "an agent's task meets no refusal in an empty directory, a Node, a Python and a C project, without a registry" {
+	for file in "" package.json requirements.txt Makefile; do
+		rm -rf "$W/project" "$W/home"
+		mkdir "$W/project" "$W/home"
+		give "$W/project" "$W/home"
+		cd "$W/project"
+		[ -z "$file" ] || as touch "$file"
+		run as env -u AGENTKERNEL_IMAGE HOME="$W/home" AGENTKERNEL_HOME="$W/home/state" http_proxy=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1 python3 "$TOP/tests/named/agenttask.py" "$AK"
+		[ "$output" = "done" ] || { echo "$file: $output"; false; }
+	done
 }

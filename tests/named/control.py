@@ -9,7 +9,7 @@ import sys
 import time
 
 MAGIC = 0x6B666B61
-VERSION = 1
+VERSION = 2
 EXEC, SIGNAL, ATTACH, PS, STOP, PAUSE, RESUME, FREEZE, STATS, FILES, RELOAD, INFO = range(100, 112)
 OK, FAILED = 200, 201
 
@@ -67,7 +67,7 @@ def garbage(path):
         elif shape == 2:
             data = frame(kind, body, magic=r.randrange(2**32))
         elif shape == 3:
-            data = frame(kind, body, version=r.choice([0, 2, 65535]))
+            data = frame(kind, body, version=r.choice([0, 1, VERSION + 1, 65535]))
         elif shape == 4:
             data = frame(kind, body)[:r.randrange(1, 16)]
         else:

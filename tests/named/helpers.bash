@@ -3,12 +3,11 @@
 # ids in /etc/subuid. All tests of a file share a state directory, STATE, where image "bb" is, so a
 # sandbox is named after its test. What a file has made is removed at its end.
 bats_require_minimum_version 1.5.0
+. "$BATS_TEST_DIRNAME/../surroundings.bash"
 . "$BATS_TEST_DIRNAME/../image/rootfs.bash"
 
 setup_shared() {
-	# the system's own programs first: a wrapper of python3 costs more than most tests
-	export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
-	export TOP SHARED STATE AK PROBE CALLER_ID=0 ACCOUNT= PYTHONDONTWRITEBYTECODE=1
+	export TOP SHARED STATE AK PROBE CALLER_ID=0 ACCOUNT=
 	TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX) || return 1
 	chmod 755 "$SHARED"
@@ -55,7 +54,7 @@ remove_shared() {
 	for name in $(ak list --all --quiet 2>/dev/null); do
 		ak remove -f "$name" || true
 	done
-	for pid in $(pgrep -f "^$AK "); do # one that hangs has failed its test already
+	for pid in $(processes_of "$AK" | cut -d' ' -f1); do # one that hangs has failed its test already
 		kill -9 "$pid" 2>/dev/null || true
 	done
 	rm -rf "$SHARED"
@@ -80,8 +79,7 @@ setup() {
 
 # Runs a command as the caller of this round.
 as() {
-	local words=(env -u SUDO_USER -u XDG_CONFIG_HOME
-		AGENTKERNEL_IMAGE=host HOME="$SHARED/home" AGENTKERNEL_HOME="$STATE" "$@")
+	local words=(env AGENTKERNEL_IMAGE=host HOME="$SHARED/home" AGENTKERNEL_HOME="$STATE" "$@")
 	case ${AS:-root} in
 	user) setpriv --reuid "$CALLER_ID" --regid "$CALLER_ID" --clear-groups --no-new-privs "${words[@]}" ;;
 	subuser) setpriv --reuid "$CALLER_ID" --regid "$CALLER_ID" --clear-groups "${words[@]}" ;;
@@ -178,7 +176,7 @@ supervisor() {
 # What sandboxes of this file could leave outside: processes, mounts, sockets, half-made things.
 # Those that run are removed before.
 leftovers() {
-	pgrep -a -f "^$AK " || true
+	processes_of "$AK"
 	grep -F "$SHARED" /proc/self/mountinfo || true
 	(cd "$STATE" && find sandboxes/.making sandboxes/.trash layers -mindepth 1 -not -name lock 2>/dev/null
 		find . -maxdepth 4 \( -name '*.new' -o -name '.new-*' -o -name '.old-*' -o -name control.sock \)) || true

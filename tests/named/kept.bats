@@ -29,7 +29,7 @@ checkpoint() {
 	run ak run --name called true
 	fails_with 125 "there is a sandbox 'called' already"
 	run ak run --name BAD true
-	fails_with 125 "is no name for a sandbox"
+	fails_with 125 "invalid sandbox name"
 	[ "$(state called)" = running ] || ak start called
 	run ak exec called cat /tmp/file
 	says first
@@ -69,7 +69,7 @@ checkpoint() {
 	run ak stats --no-stream
 	[[ "$output" == *busy* ]]
 	run ak stats nosuch --no-stream
-	fails_with 125 "no sandbox 'nosuch'"
+	fails_with 125 "no sandbox named 'nosuch'"
 }
 
 @test "a checkpoint goes into one file and comes back with everything in it" {

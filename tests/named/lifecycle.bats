@@ -67,7 +67,7 @@ otter"
 	ak create several-3
 	run ak start several-1 several-2 several-3
 	[ "$status" -eq 125 ]
-	[[ "$output" == "agentkernel: no sandbox 'several-2' "* ]]
+	[[ "$output" == "agentkernel: no sandbox named 'several-2' "* ]]
 	is_state several-1 running
 	is_state several-3 running
 	run ak remove -f several-1 several-2 several-3
@@ -97,7 +97,7 @@ otter"
 	for name in A -a a- .a a. _a a_ a/b ../a a..b/ "a b" ä "$(printf 'x%.0s' $(seq 64))" "" . .. $'a\nb' "a;b" .making; do
 		run ak create -- "$name"
 		[ "$status" -eq 125 ]
-		[[ "$output" == *"is no name for a sandbox"* || "$output" == *"a name is missing"* ]] || { echo "$name: $output"; false; }
+		[[ "$output" == *"invalid sandbox name"* || "$output" == *"missing argument"* ]] || { echo "$name: $output"; false; }
 		run ak remove -f -- "$name"
 		[ "$status" -eq 125 ] || { echo "remove '$name': $status $output"; false; }
 	done
@@ -115,7 +115,7 @@ otter"
 		"checkpoint create nosuch" "update nosuch --memory 1G"; do
 		# shellcheck disable=SC2086
 		run ak $words
-		fails_with 125 "no sandbox 'nosuch' ('agentkernel list --all' shows what there is)"
+		fails_with 125 "no sandbox named 'nosuch' (agentkernel list --all shows those there are)"
 	done
 	ak remove -f nosuch # which is what it is to be
 	[ ! -e "$STATE/sandboxes/nosuch" ]
@@ -159,7 +159,7 @@ labels-2"
 	[[ "${lines[1]}" =~ ^labels-1\ +running\ +host\ .*project=web,tier=front$ ]]
 	for label in novalue =x; do
 		run ak create labels-3 --label "$label"
-		fails_with 125 "'$label' is no label"
+		fails_with 125 "invalid label '$label'"
 	done
 	[ -z "$(state labels-3)" ]
 }

@@ -87,14 +87,17 @@ eventually_usable() {
 	python3 - "$W/lines" "$CALLER_ID" <<-'PY'
 	import json, sys
 	lines = [json.loads(l) for l in open(sys.argv[1])]
-	own = [l for l in lines if l.get("sandbox") == "noted"]
+	own = [l for l in lines if l.get("sandbox") == "noted" and l["type"] != "end"]
+	ends = [l["what"].split(": ")[-1] for l in lines if l.get("sandbox") == "noted" and l["type"] == "end"]
+	assert sorted(ends) == ["sandbox", "sandbox", "true"], ends # two runs, and the detached command
 	types = [l["type"] for l in own]
 	wanted = ["create", "start", "exec", "exec", "pause", "resume", "update", "checkpoint", "fork", "stop", "restore",
 	    "restart", "remove", "remove", "checkpoint"]
 	assert types == wanted, types
 	for l in own:
 	    assert l["time"] and l["uid"] == int(sys.argv[2]) and l["pid"] and l["program"] and l["result"], l
-	assert [l["result"] for l in own].count("ok") == len(own) - 1, own
+	assert [l["result"] for l in own].count("ok") == len(own) - 2, own
+	assert own[2]["result"] == "exit status 3", own[2]
 	refused = own[wanted.index("remove")]
 	assert "cannot be removed" in refused["result"], refused
 	assert own[2]["argv"][-1] == 'new\nline "quote" \x1b[2J', own[2]
@@ -159,4 +162,39 @@ full_disk_checks() {
 	until_true umount "$W/tiny"
 	[ "$second" = fine ]
 	[ "$first" -eq 0 ] || [[ "$words" == "agentkernel: start sandbox 'start-full'"*"No space"* ]] || { echo "$words"; false; }
+}
+
+@test "update: what is shown inside changes with the limits" {
+	started shown --memory 256M --pids 50
+	run ak exec shown cat /sys/fs/cgroup/memory.max
+	says 268435456
+	ak update shown --memory 1G --pids 100
+	run ak exec shown sh -c 'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max; sed -n "s/^MemTotal: *//p" /proc/meminfo'
+	says "1073741824
+101
+1048576 kB"
+	ak stop shown && ak start shown
+	run ak exec shown cat /sys/fs/cgroup/memory.max
+	says 1073741824
+	run ak diff shown
+	says ""
+}
+
+@test "update: a sandbox that gets more processors runs on them, commands that are under way too" {
+	only_root # without a cgroup the affinity is the limit, and stays
+	[ "$(nproc)" -gt 1 ] || skip "this machine has one processor"
+	started more --cpus 1
+	ak exec -d more sleep 100 >/dev/null
+	run ak exec more nproc
+	says 1
+	ak update more --cpus 2
+	run ak exec more sh -c 'nproc; taskset -p "$(pidof sleep)" | sed "s/.*: //"; cat /sys/devices/system/cpu/online; grep -c ^processor /proc/cpuinfo'
+	says "2
+3
+0-1
+2"
+	ak update more --cpus 1
+	run ak exec more sh -c 'nproc; grep -c ^processor /proc/cpuinfo'
+	says "1
+1"
 }

@@ -60,6 +60,35 @@ silent() {
 	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
 }
 
+@test "stop -f and restart -f end a sandbox whose supervisor does not answer, in seconds" {
+	silent still
+	began=$SECONDS
+	as timeout -s KILL 60 "$AK" stop -f still 3>&-
+	[ $((SECONDS - began)) -le 8 ]
+	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
+	run ak info --json still
+	[[ "$output" == *'"reason":"killed, its supervisor did not answer"'* ]]
+	ak start still
+	ak exec still sh -c 'echo kept >~/file'
+	pid=$(supervisor still)
+	kill -STOP "$pid"
+	as timeout -s KILL 60 "$AK" restart -f still 3>&-
+	[ "$(ak exec still sh -c 'cat ~/file')" = kept ]
+}
+
+@test "stop -f ends a paused sandbox, and one whose supervisor has lost its socket" {
+	started lost
+	ak pause lost
+	as timeout -s KILL 60 "$AK" stop -f lost 3>&-
+	[ "$(ak info --json lost | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])')" = stopped ]
+	ak start lost
+	pid=$(supervisor lost)
+	rm "$STATE/sandboxes/lost/control.sock"
+	as timeout -s KILL 60 "$AK" stop -f lost 3>&-
+	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
+	ak remove lost
+}
+
 @test "exec that is interrupted while nobody answers ends" {
 	silent held
 	as "$AK" exec held sleep 60 >"$W/out" 2>&1 3>&- &

@@ -152,17 +152,17 @@ is_well() {
 
 @test "kill -9 of the supervisor ends everything inside; list says so; start works" {
 	started victim
-	ak exec -d victim sleep 79
+	ak exec -d victim sleep "79.$$"
 	mapfile -t groups < <(groups_of victim)
 	init=$(field victim init)
 	kill -9 "$(supervisor victim)"
 	until_true is_state victim "stopped (supervisor died)"
 	run ak list --all
 	[[ "$output" == *"stopped (supervisor died)"* ]]
-	dead() { [ ! -e "/proc/$init/exe" ] && ! pgrep -f '^sleep 79$'; }
+	dead() { [ ! -e "/proc/$init/exe" ] && ! pgrep -f "^sleep 79.$$\$"; }
 	until_true dead
 	run ak exec victim true
-	fails_with 125 "sandbox 'victim' does not run ('agentkernel start victim' starts it)"
+	fails_with 125 "sandbox 'victim' is not running (agentkernel start victim)"
 	run ak gc --json
 	[[ "$output" == *'"dead":1'* ]]
 	gone "${groups[@]}" "$STATE/sandboxes/victim/control.sock"
@@ -174,7 +174,7 @@ is_well() {
 @test "kill -9 of the supervisor of a paused sandbox leaves nothing frozen behind" {
 	for way in gc start remove; do
 		started frozen
-		ak exec -d frozen sleep 81
+		ak exec -d frozen sleep "81.$$"
 		mapfile -t groups < <(groups_of frozen)
 		init=$(field frozen init)
 		ak pause frozen
@@ -185,7 +185,7 @@ is_well() {
 		start) ak start frozen ;;
 		esac
 		[ "$way" = start ] || ak remove frozen
-		dead() { [ ! -e "/proc/$init/exe" ] && ! pgrep -f '^sleep 81$'; }
+		dead() { [ ! -e "/proc/$init/exe" ] && ! pgrep -f "^sleep 81.$$\$"; }
 		until_true dead
 		gone "${groups[@]}"
 		ak remove -f frozen

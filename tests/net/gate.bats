@@ -34,7 +34,7 @@ stop_shell() {
 }
 
 gate_pid() {
-	pgrep -P "$SUPERVISOR" -x agentkernel-gat
+	pgrep -P "$SUPERVISOR" '^ak-gate'
 }
 
 TALK="/usr/bin/python3 -I /world/talk.py"
@@ -273,7 +273,7 @@ with concurrent.futures.ThreadPoolExecutor(100) as pool: print(sorted(map(str, s
 	run inside $RULES -- true
 	[ "$status" -eq 125 ]
 	has "agentkernel-gate' is not there"
-	[ -z "$(pgrep -f "^$SHARED/apart/")" ]
+	[ -z "$(processes_of "$SHARED/apart/*")" ]
 }
 
 @test "a malformed hello is answered by an alert, in one piece and in two" {

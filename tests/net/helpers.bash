@@ -9,6 +9,7 @@ source "$BATS_TEST_DIRNAME/world.bash"
 
 net_setup_file() {
 	[ "$(id -u)" -eq 0 ] || { echo "these tests need root, to make network namespaces"; return 1; }
+	[ -e /proc/sys/net/ipv6 ] || skip "needs a kernel with IPv6"
 	export SHARED AK PROBE PUB
 	SHARED=$(mktemp -d /tmp/agentkernel-test.XXXXXX)
 	chmod 755 "$SHARED"

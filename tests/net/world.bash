@@ -20,6 +20,10 @@
 # canary listens on the addresses that must never be reached. What clients need (the CA, keys)
 # is in $WORLD/pub.
 #
+# A new namespace begins with some of the machine's own settings: with Docker's, it forwards. So the
+# world sets all that it relies on. WORLD_BEGINS="net/ipv4/ip_forward=1 ..." are settings that its
+# namespaces have before that, for a test of the world itself.
+#
 # Addresses. The documentation, private and test ranges are refused by the gate, so servers are
 # in ranges that look public; the host itself owns one such address too.
 
@@ -58,15 +62,17 @@ world_up() {
 
 	# shellcheck disable=SC2016 # for the holders
 	setsid unshare --net --mount bash -c '
+		. "$2" && world_settings &&
 		echo "0 2147483647" >/proc/sys/net/ipv4/ping_group_range &&
 		mount --bind "$1/etc/resolv.conf" /etc/resolv.conf && mount --bind "$1/etc/hosts" /etc/hosts &&
-		echo host >"$1/run/ready" && exec sleep infinity' holder "$WORLD" \
+		echo host >"$1/run/ready" && exec sleep infinity' holder "$WORLD" "$WORLD_TOP/world.bash" \
 		</dev/null >"$WORLD/log/holder-host" 2>&1 3>&- &
 	WORLD_HOST=$!
 	# shellcheck disable=SC2016
 	setsid unshare --net --mount --pid --fork --kill-child --mount-proc bash -c '
+		. "$2" && world_settings &&
 		mount --bind "$1/etc/passwd" /etc/passwd && echo net >"$1/run/ready" &&
-		while :; do sleep 1000 & wait; done' holder "$WORLD" \
+		while :; do sleep 1000 & wait; done' holder "$WORLD" "$WORLD_TOP/world.bash" \
 		</dev/null >"$WORLD/log/holder-net" 2>&1 3>&- &
 	WORLD_NET=$!
 	# shellcheck disable=SC2016
@@ -88,6 +94,26 @@ world_down() {
 	rm -rf "$WORLD" 2>/dev/null || { sleep 0.3; rm -rf "$WORLD"; }
 	unset WORLD
 	return 0
+}
+
+# set_net SETTING=VALUE...: of this network namespace; those that the kernel does not have are left out
+set_net() {
+	local setting
+	for setting; do
+		[ ! -e "/proc/sys/${setting%%=*}" ] || echo "${setting#*=}" >"/proc/sys/${setting%%=*}" || return 1
+	done
+}
+
+# Forwarding: an address that nobody has must stay silent (HOLE), where a router would answer.
+world_settings() {
+	local conf
+	# shellcheck disable=SC2086 # a list of words
+	set_net ${WORLD_BEGINS:-} && set_net net/ipv4/ip_forward=0 net/ipv4/tcp_rmem='4096 131072 6291456' \
+		net/ipv4/tcp_wmem='4096 16384 4194304' net/ipv6/conf/all/forwarding=0 || return 1
+	for conf in all default lo; do
+		set_net net/ipv4/conf/$conf/{rp_filter,accept_local,route_localnet,arp_ignore,arp_announce,arp_filter}=0 \
+			net/ipv6/conf/$conf/{disable_ipv6,accept_ra,use_tempaddr}=0 || return 1
+	done
 }
 
 # The pair between the two sides, and all addresses. The neighbours know each other from the start:

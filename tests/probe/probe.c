@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -516,6 +517,34 @@ static void ignore_signals(char **argv)
 	sleep((unsigned)number(argv, 0));
 }
 
+/* USERS SECONDS: as many users as may be, each with all the inotify instances it gets. */
+static void watch_as_users(char **argv)
+{
+	int pipe_fds[2], count = 0, got;
+	int users = number(argv, 0);
+
+	if (pipe(pipe_fds) < 0)
+		return;
+	for (int i = 0; i < users; i++) {
+		if (fork() != 0)
+			continue;
+		if (setuid((uid_t)(2000 + i)) < 0)
+			got = 0;
+		else
+			for (got = 0; got < 1000 && inotify_init1(0) >= 0; got++)
+				continue;
+		(void)!write(pipe_fds[1], &got, sizeof(got));
+		sleep((unsigned)number(argv, 1));
+		_exit(0);
+	}
+	for (int i = 0; i < users; i++)
+		if (read(pipe_fds[0], &got, sizeof(got)) == sizeof(got))
+			count += got;
+	printf("took %d\n", count);
+	fflush(stdout);
+	sleep((unsigned)number(argv, 1));
+}
+
 static void die(char **argv)
 {
 	raise(number(argv, 0));
@@ -559,6 +588,7 @@ static const struct {
 	{ "stop-all", stop_all },
 	{ "flood-init", flood_init },
 	{ "ignore-signals", ignore_signals },
+	{ "watch-as-users", watch_as_users },
 	{ "die", die },
 };
 

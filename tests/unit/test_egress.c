@@ -802,8 +802,7 @@ static void every_part_of_every_rule_survives_being_written_and_read(void **stat
 
 		(void)state;
 		set_rules(&g, (enum egress_action)fallback, all_kinds);
-		free(g.rules[3].origin);
-		g.rules[3].origin = mem_dup("a b/agentkernel.toml:7 [network] allow");
+		g.rules[3].origin = "a b/agentkernel.toml:7 [network] allow";
 		buf_init(&text, EGRESS_TEXT_MAX_BYTES);
 		egress_save(&g, &text);
 		if (egress_load(buf_text(&text), &back, &e) < 0)

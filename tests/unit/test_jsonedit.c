@@ -565,7 +565,7 @@ static void different_value_is_replaced_only_when_asked(void **state)
 			   "    \"z\": 1\n  }\n}\n";
 
 	(void)state;
-	expect_set_refused(text, JSONC, ERR_EXISTS, "3:5: a different 'ak' is there already");
+	expect_set_refused(text, JSONC, ERR_EXISTS, "3:5: a different 'ak' already exists");
 	expect_set(text, JSONC | JSONEDIT_REPLACE,
 		   "{\n  \"mcp\": {\n" ENTRY("    ") ", // c\n    \"z\": 1\n  }\n}\n");
 	expect_set("{\"mcp\": {\"ak\": null}}", JSONEDIT_REPLACE,
@@ -598,7 +598,7 @@ static void of_several_members_with_one_key_the_last_is_changed(void **state)
 	expect_set("{\"mcp\":{\"ak\":" VALUE ",\"ak\":2}}", JSONEDIT_REPLACE,
 		   "{\"mcp\":{\"ak\":" VALUE ",\"ak\":" VALUE "}}");
 	expect_set_refused("{\"mcp\":{\"ak\":" VALUE ",\"ak\":2}}", 0, ERR_EXISTS,
-			   "1:55: a different 'ak' is there already");
+			   "1:55: a different 'ak' already exists");
 }
 
 static void what_is_no_object_on_the_way_is_not_replaced(void **state)

@@ -207,9 +207,33 @@ static void an_unknown_mode_is_refused_by_name(void **state)
 	}
 }
 
+/* The lists are taken as they are, without the parser that reads what people type. */
+static void domains_are_in_normal_form(void **state)
+{
+	(void)state;
+	for (unsigned id = 0; id < MODE_COUNT; id++) {
+		const struct mode *mode = mode_get((enum mode_id)id);
+
+		for (size_t i = 0; i < COUNT_OF(mode->domains) && mode->domains[i]; i++)
+			for (const char *const *d = mode->domains[i]; *d; d++) {
+				struct egress g = { 0 };
+				struct err e = { 0 };
+
+				assert_int_equal(strncmp(*d, "*.", 2), 0);
+				assert_int_equal(egress_add(&g, EGRESS_ALLOW, *d, EGRESS_PATTERNS,
+							    "", &e),
+						 0);
+				assert_int_equal(g.rules[0].kind, EGRESS_WILDCARD);
+				assert_string_equal(g.rules[0].text, *d);
+				egress_done(&g);
+			}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(domains_are_in_normal_form),
 		cmocka_unit_test(every_agent_can_download_packages),
 		cmocka_unit_test(code_hosts_are_for_claude_and_gemini),
 		cmocka_unit_test(each_agent_reaches_its_own_service_and_not_the_others),

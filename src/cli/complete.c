@@ -1,0 +1,354 @@
+/*
+ * complete - what could stand at the end of a command line; see complete.h.
+ *
+ * Theory of operation. The command is found by its name; the words behind it are walked as the parser
+ * would: an option that takes a value takes the next word, the others are counted. So it is known
+ * whether an option's name, its value or the command's n-th argument is being typed, and two tables
+ * say what kind of thing that is.
+ */
+#include "cli/complete.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "engine/checkpoint.h"
+#include "engine/images.h"
+#include "engine/lifecycle.h"
+#include "engine/plugintable.h"
+#include "policy/agent.h"
+#include "policy/mode.h"
+#include "policy/profile.h"
+
+#include <string.h>
+
+enum kind {
+	KIND_NOTHING,
+	KIND_SANDBOX,
+	KIND_IMAGE,
+	KIND_CHECKPOINT,
+	KIND_PROFILE,
+	KIND_MODE,
+	KIND_AGENT,
+	KIND_PLUGIN,
+	KIND_FILE,
+	KIND_DIR,
+	KIND_COMMAND, /* a program, with its own arguments behind it */
+	KIND_OURS,    /* a command of agentkernel */
+	KIND_WORDS,   /* .words */
+};
+
+struct what {
+	const char *name; /* of an option, or of a command */
+	enum kind kinds[2]; /* of a command: its first argument, and all others */
+	const char *words;  /* KIND_WORDS, with blanks between */
+};
+
+static const struct what values[] = {
+	{ "profile", { KIND_PROFILE }, NULL },
+	{ "compatibility-mode", { KIND_MODE }, NULL },
+	{ "mode", { KIND_MODE }, NULL },
+	{ "image", { KIND_IMAGE }, NULL },
+	{ "from", { KIND_IMAGE }, NULL },
+	{ "pull", { KIND_WORDS }, "missing always never" },
+	{ "network-policy", { KIND_WORDS }, "allow deny" },
+	{ "protect-new", { KIND_WORDS }, "watch strict" },
+	{ "backend", { KIND_WORDS }, "native" },
+	{ "signal", { KIND_WORDS }, "TERM KILL INT HUP QUIT STOP CONT USR1 USR2" },
+	{ "config", { KIND_FILE }, NULL },
+	{ "env-file", { KIND_FILE }, NULL },
+	{ "api-key-file", { KIND_FILE }, NULL },
+	{ "tls-cert", { KIND_FILE }, NULL },
+	{ "tls-key", { KIND_FILE }, NULL },
+	{ "mount", { KIND_FILE }, NULL },
+	{ "workspace", { KIND_DIR }, NULL },
+	{ "sandbox", { KIND_SANDBOX }, NULL },
+};
+
+static const struct what arguments[] = {
+	{ "run", { KIND_COMMAND, KIND_COMMAND }, NULL },
+	{ "exec", { KIND_SANDBOX, KIND_COMMAND }, NULL },
+	{ "sandbox start", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "sandbox stop", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "sandbox restart", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "sandbox pause", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "sandbox resume", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "sandbox remove", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "sandbox info", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "sandbox update", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "sandbox fork", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "sandbox diff", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "attach", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "ps", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "logs", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "kill", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "stats", { KIND_SANDBOX, KIND_SANDBOX }, NULL },
+	{ "cp", { KIND_FILE, KIND_FILE }, NULL },
+	{ "checkpoint create", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "checkpoint list", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "checkpoint restore", { KIND_SANDBOX, KIND_CHECKPOINT }, NULL },
+	{ "checkpoint remove", { KIND_CHECKPOINT, KIND_CHECKPOINT }, NULL },
+	{ "checkpoint export", { KIND_CHECKPOINT, KIND_FILE }, NULL },
+	{ "checkpoint import", { KIND_FILE, KIND_NOTHING }, NULL },
+	{ "image inspect", { KIND_IMAGE, KIND_NOTHING }, NULL },
+	{ "image remove", { KIND_IMAGE, KIND_IMAGE }, NULL },
+	{ "image pull", { KIND_IMAGE, KIND_NOTHING }, NULL },
+	{ "image save", { KIND_IMAGE, KIND_FILE }, NULL },
+	{ "image load", { KIND_FILE, KIND_NOTHING }, NULL },
+	{ "image import", { KIND_NOTHING, KIND_FILE }, NULL },
+	{ "network show", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "network log", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "network check", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "network allow", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "network block", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "network reset", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "agent run", { KIND_AGENT, KIND_DIR }, NULL },
+	{ "plugin install", { KIND_PLUGIN, KIND_PLUGIN }, NULL },
+	{ "plugin remove", { KIND_PLUGIN, KIND_PLUGIN }, NULL },
+	{ "config check", { KIND_FILE, KIND_NOTHING }, NULL },
+	{ "config trust", { KIND_FILE, KIND_NOTHING }, NULL },
+	{ "config distrust", { KIND_FILE, KIND_NOTHING }, NULL },
+	{ "completion", { KIND_WORDS, KIND_NOTHING }, "bash zsh fish" },
+	{ "help", { KIND_OURS, KIND_NOTHING }, NULL },
+};
+
+static const struct what *find(const struct what *rows, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+/* ---- candidates ---- */
+
+/* What has been typed of the word, and what stands before it in the same word ("--image="). */
+struct typed {
+	const char *text, *before;
+	size_t before_len;
+};
+
+static void add(const struct typed *t, const char *word, size_t len, struct buf *out)
+{
+	size_t typed_len = strlen(t->text);
+
+	if (typed_len > len || strncmp(word, t->text, typed_len) != 0)
+		return;
+	buf_add(out, t->before, t->before_len);
+	buf_add(out, word, len);
+	buf_add_text(out, "\n");
+}
+
+static void add_words(const struct typed *t, const char *words, struct buf *out)
+{
+	while (*words) {
+		size_t len = strcspn(words, " ");
+
+		add(t, words, len, out);
+		words += len + strspn(words + len, " ");
+	}
+}
+
+static void add_sandboxes(const struct typed *t, char *const *environ_list, struct buf *out)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	struct err ignored;
+
+	if (lifecycle_list(environ_list, &list, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		add(t, list.entries[i].named.name, strlen(list.entries[i].named.name), out);
+}
+
+static void add_images(const struct typed *t, char *const *environ_list, struct buf *out)
+{
+	CLEANUP(images_list_done) struct images_list list = { 0 };
+	struct err ignored;
+
+	add(t, POLICY_HOST_IMAGE, strlen(POLICY_HOST_IMAGE), out);
+	if (images_list(environ_list, &list, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		add(t, list.entries[i].name, strlen(list.entries[i].name), out);
+}
+
+static void add_checkpoints(const struct typed *t, char *const *environ_list, struct buf *out)
+{
+	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+	struct err ignored;
+
+	if (checkpoint_list(environ_list, NULL, &list, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		add(t, list.entries[i].id, strlen(list.entries[i].id), out);
+}
+
+/* First words, and short forms: "start" for "sandbox start". */
+static void add_commands(const struct typed *t, struct buf *out)
+{
+	const char *last = "";
+
+	for (const struct cli_command *const *c = cli_commands; *c; c++) {
+		size_t len = strcspn((*c)->name, " ");
+
+		if (strncmp(last, (*c)->name, len + 1) != 0 && strncmp(last, (*c)->name, len) != 0)
+			add(t, (*c)->name, len, out);
+		last = (*c)->name;
+		if (cli_short_name(*c))
+			add(t, cli_short_name(*c), strlen(cli_short_name(*c)), out);
+	}
+}
+
+static void add_kind(enum kind kind, const char *words, const struct typed *t,
+		     char *const *environ_list, struct buf *out)
+{
+	switch (kind) {
+	case KIND_SANDBOX:
+		add_sandboxes(t, environ_list, out);
+		break;
+	case KIND_IMAGE:
+		add_images(t, environ_list, out);
+		break;
+	case KIND_CHECKPOINT:
+		add_checkpoints(t, environ_list, out);
+		break;
+	case KIND_PROFILE:
+		for (unsigned i = 0; i < PROFILE_COUNT; i++)
+			add_words(t, profile_get((enum profile_id)i)->name, out);
+		break;
+	case KIND_MODE:
+		for (unsigned i = 0; i < MODE_COUNT; i++)
+			add_words(t, mode_get((enum mode_id)i)->name, out);
+		break;
+	case KIND_AGENT:
+		for (size_t i = 0; i < agent_count; i++)
+			add_words(t, agent_all[i].name, out);
+		break;
+	case KIND_PLUGIN:
+		for (unsigned i = 0; i < PLUGINTABLE_CLIENT_COUNT; i++)
+			add_words(t, plugintable_clients[i].name, out);
+		add_words(t, "all", out);
+		break;
+	case KIND_FILE:
+		buf_add_text(out, COMPLETE_FILES "\n");
+		break;
+	case KIND_DIR:
+		buf_add_text(out, COMPLETE_DIRS "\n");
+		break;
+	case KIND_COMMAND:
+		buf_add_text(out, COMPLETE_COMMANDS "\n");
+		break;
+	case KIND_OURS:
+		add_commands(t, out);
+		break;
+	case KIND_WORDS:
+		add_words(t, words, out);
+		break;
+	case KIND_NOTHING:
+		break;
+	}
+}
+
+/* ---- where we are ---- */
+
+static const struct opt *find_option(const struct cli_command *c, const char *word, size_t len)
+{
+	for (size_t i = 0; c->options && i < c->options->count; i++) {
+		const struct opt *o = &c->options->rows[i];
+
+		if (len > 2 && strlen(o->name) == len - 2 && strncmp(o->name, word + 2, len - 2) == 0)
+			return o;
+		if (len == 2 && o->letter && o->letter == word[1])
+			return o;
+	}
+	return NULL;
+}
+
+static void add_options(const struct cli_command *c, const struct typed *t, struct buf *out)
+{
+	for (size_t i = 0; c->options && i < c->options->count; i++) {
+		cleanup_free char *name = mem_format("--%s", c->options->rows[i].name);
+
+		add(t, name, strlen(name), out);
+	}
+	add(t, "--help", 6, out);
+}
+
+static void add_value(const struct opt *o, const struct typed *t, char *const *environ_list,
+		      struct buf *out)
+{
+	const struct what *w = find(values, COUNT_OF(values), o->name);
+
+	if (w)
+		add_kind(w->kinds[0], w->words, t, environ_list, out);
+}
+
+/* The words behind a command's name; the last is being typed. */
+static void complete_arguments(const struct cli_command *c, char *const *environ_list, char **words,
+			       struct buf *out)
+{
+	const struct what *w = find(arguments, COUNT_OF(arguments), c->name);
+	unsigned count = 0; /* arguments before the one that is typed */
+	struct typed t = { .text = "", .before = "" };
+
+	for (; words[0] && words[1]; words++) {
+		const struct opt *o = words[0][0] == '-' ? find_option(c, words[0], strlen(words[0])) : NULL;
+		bool takes_next = o && o->value && o->kind != OPT_DIR_SETTING;
+
+		if (words[0][0] != '-') {
+			/* behind a program's name stand its own words */
+			if (w && w->kinds[count > 0] == KIND_COMMAND) {
+				buf_add_text(out, COMPLETE_FILES "\n");
+				return;
+			}
+			count++;
+		}
+		if (takes_next && !words[2]) { /* its value is being typed */
+			t.text = words[1];
+			add_value(o, &t, environ_list, out);
+			return;
+		}
+		if (takes_next)
+			words++;
+	}
+	if (!words[0])
+		return;
+	if (strncmp(words[0], "--", 2) == 0 && strchr(words[0], '=')) {
+		size_t len = strcspn(words[0], "=");
+		const struct opt *o = find_option(c, words[0], len);
+
+		t = (struct typed){ words[0] + len + 1, words[0], len + 1 };
+		if (o)
+			add_value(o, &t, environ_list, out);
+		return;
+	}
+	t.text = words[0];
+	if (words[0][0] == '-')
+		add_options(c, &t, out);
+	else if (w)
+		add_kind(w->kinds[count > 0], w->words, &t, environ_list, out);
+}
+
+/* Commands of two words whose first one is there. */
+static void complete_second(const char *first, const char *typed, struct buf *out)
+{
+	const struct typed t = { .text = typed, .before = "" };
+	size_t len = strlen(first);
+
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		if (strncmp((*c)->name, first, len) == 0 && (*c)->name[len] == ' ')
+			add(&t, (*c)->name + len + 1, strlen((*c)->name + len + 1), out);
+}
+
+void complete_words(char *const *environ_list, char **words, struct buf *out)
+{
+	const struct typed first = { .text = words[0] ? words[0] : "", .before = "" };
+	int used = 0;
+	const struct cli_command *c = words[0] && words[1] ? cli_find_command(words, &used) : NULL;
+
+	if (!words[0] || !words[1])
+		add_commands(&first, out);
+	else if (c && words[used])
+		complete_arguments(c, environ_list, words + used, out);
+	else if (!words[2])
+		complete_second(words[0], words[1], out);
+}

@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * complete - what could stand at the end of a command line: for the completion scripts of all shells.
+ *
+ * The scripts that `agentkernel completion` prints hand the words over and show what comes back, so
+ * what completes where is decided here once, from the tables of commands and options. Each line of
+ * the answer is a candidate, or one of COMPLETE_FILES, COMPLETE_DIRS and COMPLETE_COMMANDS, which
+ * shells complete by themselves.
+ */
+#include "base/buf.h"
+
+#define COMPLETE_FILES ":files"
+#define COMPLETE_DIRS ":dirs"
+#define COMPLETE_COMMANDS ":commands"
+
+/* `words` are those after "agentkernel", the last one is being typed and may be "". */
+void complete_words(char *const *environ_list, char **words, struct buf *out);
