@@ -169,6 +169,8 @@ int file_make_dirs(const char *path, mode_t mode)
 	if (len >= sizeof(partial))
 		return -ENAMETOOLONG;
 	memcpy(partial, path, len + 1);
+	if (mkdir(path, mode) == 0 || errno == EEXIST)
+		return 0;
 	for (char *p = partial + 1; p <= partial + len; p++) {
 		char kept = *p;
 

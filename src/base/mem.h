@@ -8,6 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/*
+ * Called once, before anything else is allocated. musl unmaps a group of blocks with its last block,
+ * and a run opens a directory now and then: each time an mmap and a munmap, which interrupts the
+ * other processors. One block of that size is held for good, so that its group stays.
+ */
+void mem_hold_group(void);
+
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull)); /* zeroed */
 void *mem_grow(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
 char *mem_dup(const char *text) __attribute__((malloc, returns_nonnull));

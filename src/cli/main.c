@@ -1,4 +1,5 @@
 /* main - the program agentkernel. */
+#include "base/mem.h"
 #include "base/title.h"
 #include "cli/cli.h"
 #include "cli/errand.h"
@@ -22,6 +23,7 @@ static void fill_streams(void)
 int main(int argc, char **argv)
 {
 	argv = title_init(argv);
+	mem_hold_group();
 	fill_streams();
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);

@@ -378,7 +378,7 @@ static int protect_users(struct protector *r, const char *named, struct err *e)
 int gitprotect_run(struct workspace *w, const struct policy *p, char *const *environ_list,
 		   struct err *e)
 {
-	cleanup_free char *real_path = hostpath_find_real(w->path);
+	cleanup_free char *real_path = hostpath_of(w->dir_fd);
 	struct protector r = {
 		.workspace = w,
 		.policy = p,

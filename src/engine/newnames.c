@@ -93,6 +93,14 @@ static int watch(struct newnames *n, int dir_fd, uint32_t more)
 	return wd;
 }
 
+/* Before the first look, so that no name can appear between the two. */
+static void begin_watching(struct newnames *n)
+{
+	if (!n->has_begun)
+		n->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	n->has_begun = true;
+}
+
 /* ---- names ---- */
 
 static int count_burst(struct newnames *n, const char *name, struct err *e)
@@ -332,6 +340,7 @@ static bool is_settings(const struct rootfs_guard *g)
 	       (strcmp(name, "config") == 0 || strcmp(name, ".gitmodules") == 0);
 }
 
+/* Git's settings are watched from the start: a refused change to them shows in events alone. */
 static void add_files(struct newnames *n)
 {
 	const struct workspace *w = n->workspace;
@@ -345,6 +354,7 @@ static void add_files(struct newnames *n)
 
 		if (!is_settings(g))
 			continue;
+		begin_watching(n);
 		f.path = mem_dup(g->name);
 		f.version = version_of(&f);
 		(void)read_file(&f, &(struct reading){ .file = &f });
@@ -435,6 +445,7 @@ int newnames_look(struct newnames *n, struct err *e)
 	if (!n->has_to_look || begin_ms < n->look_at_ms)
 		return 0;
 	n->has_to_look = false;
+	begin_watching(n);
 	r = look_at_files(n, e) < 0 ? -1 : look_at_all(n, e);
 	n->has_to_look = r < 0; /* the names behind the one that ended it were not looked at */
 	n->look_at_ms = clock_now_ms() + 4 * (clock_now_ms() - begin_ms);
@@ -452,10 +463,12 @@ int newnames_open(struct newnames *n, const struct policy *p, const struct works
 	n->workspace = w;
 	n->sandbox = sandbox;
 	quarantine_init(&n->quarantine, environ_list);
-	n->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	add_files(n);
-	/* what another sandbox made since the workspace was looked at */
-	return look_at_all(n, e);
+	if (n->has_begun) /* what another sandbox made since the workspace was looked at */
+		return look_at_all(n, e);
+	n->has_to_look = true;
+	n->look_at_ms = clock_now_ms() + NEWNAMES_BEGIN_MS;
+	return 0;
 }
 
 int newnames_poll_fd(const struct newnames *n)
@@ -489,7 +502,7 @@ static void take_words(struct newnames *n, char *text)
  */
 int newnames_inspect(struct newnames *n, struct err *e)
 {
-	struct gitinspect_words *words;
+	struct gitinspect_words words;
 	struct err last = { 0 };
 	int r, looked;
 
@@ -501,12 +514,12 @@ int newnames_inspect(struct newnames *n, struct err *e)
 	if ((r != 0 || n->has_to_look) && look_at_all(n, r < 0 || looked < 0 ? &last : e) < 0)
 		looked = -1;
 	n->has_to_look = false;
-	words = mem_alloc(sizeof(*words));
-	if (gitinspect_run(n->workspace, &n->quarantine, words, r < 0 || looked < 0 ? &last : e) <
+	words.text[0] = '\0';
+	words.len = 0;
+	if (gitinspect_run(n->workspace, &n->quarantine, &words, r < 0 || looked < 0 ? &last : e) <
 	    0)
 		r = -1;
-	take_words(n, words->text);
-	free(words);
+	take_words(n, words.text);
 	quarantine_settle(&n->quarantine);
 	for (unsigned i = 0; i < n->file_count; i++) {
 		tell_refusal(n, &n->files[i]);

@@ -418,7 +418,7 @@ static char *find_own_state(const struct workspace *w, char *const *environ_list
 	if (statedir_path(environ_list, ".", &state, &ignored) < 0)
 		return NULL;
 	real = hostpath_find_real(state);
-	top = hostpath_find_real(w->path);
+	top = hostpath_of(w->dir_fd);
 	if (!real || !top || !path_is_within(real, top) || strcmp(real, top) == 0)
 		return NULL;
 	return mem_dup(real + strlen(top) + 1);
