@@ -25,6 +25,7 @@
 	X(ROOT_READ_ONLY, "root-read-only")                                                        \
 	X(PROC_READ_ONLY, "proc-read-only")                                                        \
 	X(PROC_MASKS, "proc-masks")                                                                \
+	X(ETC_HIDDEN, "etc-hidden")                                                                \
 	X(LIMIT_FILES_READ_ONLY, "limit-files-read-only")                                          \
 	X(CREDENTIAL_MASKS, "credential-masks")                                                    \
 	X(WORKSPACE_MASKS, "workspace-masks")                                                      \

@@ -17,6 +17,8 @@ static const struct opt rows[] = {
 	  LIMIT(POLICY_MEMORY) },
 	{ NULL, "cpus", 0, "N", "processors: 1, 0.5", LIMIT(POLICY_CPUS) },
 	{ NULL, "pids", 0, "N", "processes and threads", LIMIT(POLICY_PIDS) },
+	{ NULL, "disk", 0, "SIZE", "what is written; it was created with one: 10G",
+	  LIMIT(POLICY_DISK) },
 	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", LIMIT(POLICY_IO_READ) },
 	{ NULL, "io-write", 0, "RATE", "writing to disks", LIMIT(POLICY_IO_WRITE) },
 	{ NULL, "bandwidth", 0, "RATE", "of the network, each way: 1MB/s",
@@ -34,14 +36,21 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		.usage = "sandbox update NAME [limits]", .options = &options, .min = 1, .max = 1
 	};
 	unsigned count = 0;
+	bool is_later = false;
 	char *words[2];
 
 	if (words_read(&rule, argv, NULL, &settings, words, &count, e) < 0)
 		return -1;
 	if (settings.count == 0)
 		return err_set(e, ERR_INVALID, "no limit to change (see --help)");
+	if (lifecycle_update(context->environ_list, words[0], settings.list, settings.count,
+			     &is_later, e) < 0)
+		return -1;
+	if (is_later)
+		cli_say("the disk of sandbox '%s' grows at its next start (agentkernel restart %s)",
+			words[0], words[0]);
 	*ret_status = 0;
-	return lifecycle_update(context->environ_list, words[0], settings.list, settings.count, e);
+	return 0;
 }
 
 const struct cli_command cmd_sandbox_update = {

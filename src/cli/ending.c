@@ -7,6 +7,8 @@
 #include "base/parse.h"
 #include "cli/cli.h"
 
+#include <inttypes.h>
+
 /* stdout and stderr hold at most 6 escaped characters a byte. */
 #define JSON_MAX_BYTES (13u * STREAMS_CAPTURE_MAX_BYTES)
 
@@ -22,6 +24,27 @@ void ending_tell_notices(char *const *notices)
 		cli_say_text(*notices);
 }
 
+/* The command ended by itself, perhaps because of one of these. */
+static void format_reached(const struct run_result *r, uint64_t memory_bytes, struct buf *out)
+{
+	char amount[PARSE_FORMAT_MAX_BYTES];
+
+	if (r->has_oom)
+		buf_addf(
+			out,
+			"a process inside was killed for lack of memory: the limit is %s (raise it "
+			"with --memory)",
+			limit_of(memory_bytes, amount));
+	else if (r->reached_pids)
+		buf_addf(out,
+			 "a process inside could not be started: the limit is %" PRIu64
+			 " processes and threads (raise it with --pids)",
+			 r->reached_pids);
+	else if (r->reached_disk_bytes)
+		buf_addf(out, "the disk inside is full: its limit is %s (raise it with --disk)",
+			 limit_of(r->reached_disk_bytes, amount));
+}
+
 void ending_format(const struct run_result *r, const struct policy *p, uint64_t timeout_ms,
 		   struct buf *out)
 {
@@ -31,29 +54,27 @@ void ending_format(const struct run_result *r, const struct policy *p, uint64_t 
 	switch (r->end) {
 	case RUN_TIMED_OUT:
 		buf_addf(out, "the command was ended after %s (--timeout)",
-			timeout_ms ? parse_format_duration(timeout_ms, amount) : "its time");
+			 timeout_ms ? parse_format_duration(timeout_ms, amount) : "its time");
 		break;
 	case RUN_OUT_OF_CPU:
-		buf_addf(out, "the command used up its processor time%s%s (--cpu-time)", p ? " of " : "",
-			p ? parse_format_duration(p->cpu_time_ms, amount) : "");
+		buf_addf(out, "the command used up its processor time%s%s (--cpu-time)",
+			 p ? " of " : "", p ? parse_format_duration(p->cpu_time_ms, amount) : "");
 		break;
 	case RUN_OUT_OF_MEMORY:
-		buf_addf(out, "the command ran out of memory: its limit is %s (raise it with --memory)",
-			limit_of(memory_bytes, amount));
+		buf_addf(out,
+			 "the command ran out of memory: its limit is %s (raise it with --memory)",
+			 limit_of(memory_bytes, amount));
 		break;
 	case RUN_OUT_OF_PIDS:
-		buf_addf(out, "the command had more processes than its limit (raise it with --pids)");
+		buf_addf(out,
+			 "the command had more processes than its limit (raise it with --pids)");
 		break;
 	case RUN_SANDBOX_ENDED:
 		buf_addf(out, "the sandbox has ended, and the command with it");
 		break;
 	case RUN_EXITED:
 	case RUN_SIGNALLED:
-		if (r->has_oom)
-			buf_addf(out, "a process inside was killed for lack of memory: the limit is %s "
-				"(raise "
-				"it with --memory)",
-				limit_of(memory_bytes, amount));
+		format_reached(r, memory_bytes, out);
 		break;
 	}
 }

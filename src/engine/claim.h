@@ -58,7 +58,7 @@ void claim_done(struct claim *c); /* may run twice */
 
 /* What `run` would know at the end; each denial follows as "HOST\0PORT\0REASON\0FIX\0". */
 struct claim_end {
-	uint64_t cpu_us, peak_memory_bytes, oom_kill_count;
+	uint64_t cpu_us, peak_memory_bytes, oom_kill_count, pids_refused_count;
 	uint32_t has_memory, limit, gate_deaths, denial_count;
 };
 

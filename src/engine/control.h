@@ -64,6 +64,7 @@ struct control_stats {
 	uint64_t memory_bytes, peak_memory_bytes, memory_limit_bytes;
 	uint64_t oom_kill_count;
 	uint64_t cpu_us, pids_count, pids_limit;
+	uint64_t pids_refused_count; /* since this connection began */
 	uint64_t read_bytes, written_bytes;
 	uint64_t sent_bytes, received_bytes;
 	uint64_t time_us; /* when it was measured, on a clock that does not jump */
@@ -76,7 +77,7 @@ struct control_info {
 
 FRAME_STRUCT(struct control_stop, 8);
 FRAME_STRUCT(struct control_task, 240);
-FRAME_STRUCT(struct control_stats, 112);
+FRAME_STRUCT(struct control_stats, 120);
 FRAME_STRUCT(struct control_info, 16);
 FRAME_STRUCT(struct err, 520); /* CONTROL_FAILED */
 

@@ -435,20 +435,28 @@ static void drain(struct execution *x)
 		pump_drain(&x->streams.pumps[i], end_fd, -1);
 }
 
-/* Was it the memory limit? Only asked when something was killed. */
-static bool was_out_of_memory(const struct execution *x, const struct supervise_outcome *outcome)
+/* Was a limit the reason? Only asked when the command has failed. */
+static void ask_limits(const struct execution *x, const struct supervise_outcome *outcome,
+		       struct run_result *ret)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
+	int status = outcome->wait_status;
 	struct control_stats stats;
 	struct err ignored;
 
-	if (x->control_fd < 0 || !outcome->has_status || WIFEXITED(outcome->wait_status) ||
-	    WTERMSIG(outcome->wait_status) != SIGKILL ||
-	    control_ask(x->control_fd, CONTROL_STATS, NULL, 0, &answer, &ignored) < 0 ||
+	if (x->control_fd < 0 || !outcome->has_status ||
+	    (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+		return;
+	if (outcome->is_disk_full && x->named.has_disk_limit)
+		ret->reached_disk_bytes = x->policy.disk_bytes;
+	if (control_ask(x->control_fd, CONTROL_STATS, NULL, 0, &answer, &ignored) < 0 ||
 	    answer.len != sizeof(stats))
-		return false;
+		return;
 	memcpy(&stats, answer.bytes, sizeof(stats));
-	return stats.oom_kill_count > 0;
+	ret->has_oom =
+		stats.oom_kill_count > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	if (stats.pids_refused_count > 0)
+		ret->reached_pids = stats.pids_limit;
 }
 
 /* What the supervisor noticed in the workspace since this connection began. */
@@ -478,7 +486,7 @@ static void finish(struct execution *x, const struct supervise_outcome *outcome,
 	*ret = (struct run_result){ 0 };
 	drain(x);
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;
-	ret->has_oom = was_out_of_memory(x, outcome);
+	ask_limits(x, outcome, ret);
 	ask_notices(x, ret);
 	run_judge(outcome, ret);
 	take_output(x, ret);
@@ -619,6 +627,7 @@ static void ask_end(struct execution *x, struct supervise_outcome *outcome, stru
 	ret->cpu_ms = end.cpu_us / 1000;
 	ret->peak_memory_bytes = end.peak_memory_bytes;
 	ret->has_oom = end.oom_kill_count > 0;
+	ret->reached_pids = end.pids_refused_count > 0 ? x->policy.pids_count : 0;
 	ret->gate_deaths = end.gate_deaths;
 	if (end.limit <= REPORT_LIMIT_PIDS)
 		outcome->limit = end.limit;

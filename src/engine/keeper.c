@@ -167,6 +167,7 @@ static void on_connection(struct kept *k)
 	k->clients = mem_grow(k->clients, k->client_count + 1, sizeof(*k->clients));
 	k->clients[k->client_count++] = (struct kept_client){
 		.fd = fd,
+		.pids_refused_count = cgroup_get_pids_refused(&k->session.cgroup),
 		.notice_count = (unsigned)keyrows_list_count(k->session.names.notices),
 	};
 }

@@ -308,6 +308,7 @@ void keptrequest_answer_stats(struct kept *k, struct kept_client *client,
 			      : usage    ? usage->pids_count
 					 : 0,
 		.pids_limit = p->pids_count,
+		.pids_refused_count = u.pids_refused_count - client->pids_refused_count,
 		.read_bytes = u.read_bytes,
 		.written_bytes = u.written_bytes,
 		.sent_bytes = k->session.gatekeeper.sent_bytes,

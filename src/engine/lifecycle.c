@@ -7,6 +7,8 @@
  */
 #include "engine/lifecycle.h"
 
+#include "engine/rootplan.h"
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -795,8 +797,27 @@ static int open_for_change(char *const *environ_list, const char *name, struct n
 	return named_load_policy(n, policy, e);
 }
 
+/* Another size of its disk: a quota changes at once, a file system in a file at the next start. */
+static int update_disk(char *const *environ_list, const struct named *n, uint64_t limit_bytes,
+		       bool *ret_is_later, struct err *e)
+{
+	int r;
+
+	if (!n->has_disk_limit)
+		return err_set(e, ERR_INVALID,
+			       "--disk: sandbox '%s' was created without it, so that its disk has no "
+			       "limit to change",
+			       n->name);
+	r = rootplan_change_disk(environ_list, n, limit_bytes, e);
+	if (r < 0)
+		return err_wrap(e, "--disk");
+	*ret_is_later = r == ROOTPLAN_AT_NEXT_START && named_is_locked(n);
+	return 0;
+}
+
 static int update(char *const *environ_list, const char *name,
-		  const struct policy_setting *settings, size_t count, struct err *e)
+		  const struct policy_setting *settings, size_t count, bool *ret_is_later,
+		  struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
@@ -805,6 +826,10 @@ static int update(char *const *environ_list, const char *name,
 	if (open_for_change(environ_list, name, &n, &policy, e) < 0 ||
 	    policy_change(&policy, settings, count, e) < 0)
 		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (settings[i].field == POLICY_DISK &&
+		    update_disk(environ_list, &n, policy.disk_bytes, ret_is_later, e) < 0)
+			return -1;
 	return save_change(&n, &policy, e);
 }
 
@@ -852,9 +877,10 @@ int lifecycle_change_network(char *const *environ_list, const char *name,
 }
 
 int lifecycle_update(char *const *environ_list, const char *name,
-		     const struct policy_setting *settings, size_t count, struct err *e)
+		     const struct policy_setting *settings, size_t count, bool *ret_is_later,
+		     struct err *e)
 {
-	return noted(update(environ_list, name, settings, count, e), environ_list, AUDITLINE_UPDATE,
+	return noted(update(environ_list, name, settings, count, ret_is_later, e), environ_list, AUDITLINE_UPDATE,
 		     name, e);
 }
 

@@ -40,8 +40,8 @@ ERR_CHECKED int lifecycle_start_locked(char *const *environ_list, struct named *
 
 enum lifecycle_flags {
 	/*
-	 * stop, restart: it ends at once, whether its supervisor answers or not. remove: so does one
-	 * that runs; one that is not there, or is damaged, is fine
+	 * stop, restart: it ends at once, whether its supervisor answers or not. remove: so does
+	 * one that runs; one that is not there, or is damaged, is fine
 	 */
 	LIFECYCLE_FORCE = 1 << 0,
 	LIFECYCLE_DRY = 1 << 1, /* only count */
@@ -73,9 +73,10 @@ ERR_CHECKED int lifecycle_extend(char *const *environ_list, const char *name, ui
 				 uint64_t *ret_expires_s, struct err *e);
 
 /* New values for some fields of its policy, at once where it runs. */
+/* *ret_is_later: it runs, and its disk has the new size from its next start on. */
 ERR_CHECKED int lifecycle_update(char *const *environ_list, const char *name,
 				 const struct policy_setting *settings, size_t count,
-				 struct err *e);
+				 bool *ret_is_later, struct err *e);
 
 /* New rules for where it may connect to, at once where it runs. */
 enum lifecycle_network { LIFECYCLE_ALLOW, LIFECYCLE_BLOCK, LIFECYCLE_RESET };

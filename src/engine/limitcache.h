@@ -2,8 +2,8 @@
 /*
  * limitcache - directories of sandbox/limitfiles that were made once and are bound by many runs.
  *
- * "limits" in the runtime directory (engine/statedir) has one for each set of limits, named after
- * them. Where there is no such directory each sandbox makes its own, which takes longer.
+ * engine/runtimecache has one for each set of limits, named after them. Where it has none, each
+ * sandbox makes its own, which takes longer.
  */
 #include "sandbox/limitfiles.h"
 

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "engine/images.h"
 #include "engine/layerstore.h"
 #include "engine/named.h"
@@ -71,8 +72,11 @@ static int limit_disk(struct rootplan *p, const struct named *n, uint64_t limit_
 
 	if (dir_fd < 0)
 		return err_sys(e, errno, "open '%s'", p->disk_path);
-	if (disk_has_file(dir_fd))
+	if (disk_has_file(dir_fd)) {
+		if (disk_grow_file(dir_fd, limit_bytes, e) < 0)
+			return -1;
 		return mount_disk(p, dir_fd, e);
+	}
 	switch (disk_find_way(dir_fd, &why)) {
 	case DISK_QUOTA:
 		return disk_set_quota(dir_fd, project_of(n), limit_bytes, e);
@@ -85,6 +89,48 @@ static int limit_disk(struct rootplan *p, const struct named *n, uint64_t limit_
 	}
 	return err_set(e, ERR_UNSUPPORTED, "%s (leave it out, or use run, whose disk is memory)",
 		       why);
+}
+
+static char *find_disk(char *const *environ_list, const struct named *n, struct err *e)
+{
+	char disk[NAMED_DISK_NAME_MAX_BYTES];
+	cleanup_free char *all = NULL;
+
+	named_format_disk(n->disk_number, disk);
+	if (statedir_path(environ_list, NAMED_DIR, &all, e) < 0)
+		return NULL;
+	return mem_format("%s/%s/%s", all, n->name, disk);
+}
+
+int rootplan_change_disk(char *const *environ_list, const struct named *n, uint64_t limit_bytes,
+			 struct err *e)
+{
+	cleanup_free char *path = find_disk(environ_list, n, e);
+	cleanup_fd int dir_fd = -1;
+	uint64_t bytes = 0;
+
+	if (!path)
+		return -1;
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	if (!disk_has_file(dir_fd)) {
+		const char *why = NULL;
+
+		/* before its first start there is none yet */
+		return disk_find_way(dir_fd, &why) == DISK_QUOTA
+			       ? disk_set_quota(dir_fd, project_of(n), limit_bytes, e)
+			       : ROOTPLAN_AT_NEXT_START;
+	}
+	if (disk_get_file_bytes(dir_fd, &bytes, e) < 0)
+		return -1;
+	if (limit_bytes < bytes) {
+		char amount[PARSE_FORMAT_MAX_BYTES];
+
+		return err_set(e, ERR_INVALID, "a disk can grow, not shrink: it has %s",
+			       parse_format_bytes(bytes, amount));
+	}
+	return ROOTPLAN_AT_NEXT_START;
 }
 
 static void name_checkpoints(struct rootplan *p, char *const *layers)
@@ -101,14 +147,9 @@ static void name_checkpoints(struct rootplan *p, char *const *layers)
 int rootplan_open(struct rootplan *p, char *const *environ_list, const struct named *n,
 		  const struct policy *policy, const struct images *image, struct err *e)
 {
-	char disk[NAMED_DISK_NAME_MAX_BYTES];
-	cleanup_free char *all = NULL;
-
-	named_format_disk(n->disk_number, disk);
-	if (statedir_path(environ_list, NAMED_DIR, &all, e) < 0 ||
-	    statedir_path(environ_list, LAYERSTORE_DIR, &p->layers_path, e) < 0)
+	p->disk_path = find_disk(environ_list, n, e);
+	if (!p->disk_path || statedir_path(environ_list, LAYERSTORE_DIR, &p->layers_path, e) < 0)
 		return -1;
-	p->disk_path = mem_format("%s/%s/%s", all, n->name, disk);
 	if (describe(&p->root.dirs[IMAGEROOT_DISK], p->disk_path, e) < 0)
 		return -1;
 	p->disk_fd = open(p->disk_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -20,6 +20,14 @@ struct rootplan {
 
 void rootplan_init(struct rootplan *p);
 void rootplan_done(struct rootplan *p); /* may run twice */
+/*
+ * Another limit for a disk that has one: 0 when it holds at once, ROOTPLAN_AT_NEXT_START when
+ * rootplan_open() will make it hold.
+ */
+#define ROOTPLAN_AT_NEXT_START 1
+ERR_CHECKED int rootplan_change_disk(char *const *environ_list, const struct named *n,
+				     uint64_t limit_bytes, struct err *e);
+
 ERR_CHECKED int rootplan_open(struct rootplan *p, char *const *environ_list, const struct named *n,
 			      const struct policy *policy, const struct images *image,
 			      struct err *e);

@@ -174,6 +174,8 @@ static void finish(struct running *r, const struct supervise_outcome *outcome,
 	ret->peak_memory_bytes =
 		usage.has_memory ? usage.peak_memory_bytes : s->sandbox.peak_process_bytes;
 	ret->has_oom = usage.oom_kill_count > 0;
+	ret->reached_pids = usage.pids_refused_count > 0 ? s->options.policy->pids_count : 0;
+	ret->reached_disk_bytes = outcome->is_disk_full ? s->options.policy->disk_bytes : 0;
 	run_judge(outcome, ret);
 	take_network(&s->gatekeeper, ret);
 	for (int i = 0; i < 2; i++) {

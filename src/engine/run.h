@@ -41,6 +41,8 @@ struct run_result {
 	int signal_number; /* 0 when it exited */
 	bool was_warm;     /* it ran in a sandbox that waited ready */
 	bool has_oom; /* something inside was killed at the memory limit, perhaps not the command */
+	uint64_t reached_pids;       /* the limit on processes, if it was; or 0 */
+	uint64_t reached_disk_bytes; /* the limit on the disk, if it was and the command failed; or 0 */
 	uint64_t duration_ms;
 	uint64_t cpu_ms;
 	uint64_t peak_memory_bytes;

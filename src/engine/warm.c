@@ -79,6 +79,7 @@ static void tell_end(struct warm *w)
 		.peak_memory_bytes = usage.has_memory ? usage.peak_memory_bytes
 						      : w->session.sandbox.peak_process_bytes,
 		.oom_kill_count = usage.oom_kill_count,
+		.pids_refused_count = usage.pids_refused_count,
 		.has_memory = usage.has_memory,
 		.limit = w->limit,
 		.gate_deaths = w->session.gatekeeper.deaths,

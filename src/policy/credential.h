@@ -2,11 +2,15 @@
 /*
  * credential - paths that need care when a directory of the host is shown to a sandbox.
  *
- * In a home directory: where programs keep keys, tokens, cookies and histories; they are
+ * In /etc: what any user of this machine may read and a sandbox has no business to know. In a home
+ * directory: where programs keep keys, tokens, cookies and histories; they are
  * masked. In a workspace: what a program outside would run or obey later; read-only inside.
  */
 #include <stdbool.h>
 #include <stddef.h>
+
+extern const char *const credential_etc[]; /* relative to /etc */
+extern const size_t credential_etc_count;
 
 extern const char *const credential_home[]; /* relative to the home directory */
 extern const size_t credential_home_count;

@@ -589,6 +589,7 @@ static bool can_change(enum policy_field field)
 	static const enum policy_field limits[] = {
 		POLICY_MEMORY,   POLICY_CPUS,      POLICY_PIDS,    POLICY_IO_READ,
 		POLICY_IO_WRITE, POLICY_BANDWIDTH, POLICY_TIMEOUT, POLICY_CPU_TIME,
+		POLICY_DISK,
 	};
 
 	for (size_t i = 0; i < COUNT_OF(limits); i++)

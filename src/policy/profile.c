@@ -12,7 +12,7 @@ static const struct profile profiles[] = {
 		.is_read_only = true,
 		.memory_bytes = 512 * MIB,
 		.cpus_milli = 1000,
-		.pids_count = 128,
+		.pids_count = 512,
 	},
 	[PROFILE_MODERATE] = {
 		.name = "moderate",

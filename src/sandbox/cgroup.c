@@ -735,6 +735,14 @@ static void get_io(const struct cgroup *c, struct cgroup_usage *u)
 		add_io(line, is_v2, u);
 }
 
+uint64_t cgroup_get_pids_refused(const struct cgroup *c)
+{
+	uint64_t count = 0;
+
+	(void)read_value(limit_fd(c, CGROUP_PIDS), "pids.events", "max", &count);
+	return count;
+}
+
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 {
 	bool is_v2 = c->kind == CGROUP_V2;
@@ -750,6 +758,7 @@ void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret)
 	(void)read_value(memory_fd, is_v2 ? "memory.events" : "memory.oom_control", "oom_kill",
 			 &ret->oom_kill_count);
 	ret->has_pids = read_value(limit_fd(c, CGROUP_PIDS), "pids.current", "", &ret->pids_count);
+	ret->pids_refused_count = cgroup_get_pids_refused(c);
 	ret->has_cpu = cgroup_get_cpu_us(c, &ret->cpu_us);
 	get_io(c, ret);
 }

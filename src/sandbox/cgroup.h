@@ -114,6 +114,7 @@ struct cgroup_usage {
 	uint64_t peak_memory_bytes;
 	uint64_t oom_kill_count;
 	uint64_t pids_count;
+	uint64_t pids_refused_count; /* processes and threads that the limit did not allow */
 	uint64_t cpu_us;
 	uint64_t read_bytes, written_bytes;
 };
@@ -122,6 +123,8 @@ struct cgroup_usage {
 bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us);
 
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret);
+/* One figure of it: .pids_refused_count. */
+uint64_t cgroup_get_pids_refused(const struct cgroup *c);
 
 /* Lets all tasks of the group run on `set` alone; those that end meanwhile are left out. */
 void cgroup_set_affinity(const struct cgroup *c, const cpu_set_t *set);

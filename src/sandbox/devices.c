@@ -45,6 +45,20 @@ static int mount_terminals(int dev_fd, struct err *e)
 	return mount_attach_own(pts_fd, dev_fd, "pts", e);
 }
 
+/* The queues of the sandbox's own ipc namespace. Landlock needs to see where they lie. */
+static int mount_queues(int dev_fd, struct err *e)
+{
+	cleanup_fd int queues_fd = -1;
+
+	if (!wall_stands(WALL_IPC_NAMESPACE))
+		return 0; /* the host's, which may not be mounted here */
+	if (mount_new("mqueue", NULL, MOUNT_NO_EXEC, &queues_fd, e) < 0)
+		return e->sys == ENODEV ? 0 : err_wrap(e, "/dev/mqueue"); /* a kernel without */
+	if (mkdirat(dev_fd, "mqueue", 0755) < 0)
+		return err_sys(e, errno, "create /dev/mqueue");
+	return mount_attach_own(queues_fd, dev_fd, "mqueue", e);
+}
+
 /* What a sandbox without a /dev of its own would see; for tests. */
 static int show_all(int root_fd, struct err *e)
 {
@@ -70,5 +84,5 @@ int devices_fill(int root_fd, struct err *e)
 	for (size_t i = 0; i < COUNT_OF(links); i++)
 		if (symlinkat(links[i].text, dev_fd, links[i].name) < 0)
 			return err_sys(e, errno, "create /dev/%s", links[i].name);
-	return mount_terminals(dev_fd, e);
+	return mount_terminals(dev_fd, e) < 0 ? -1 : mount_queues(dev_fd, e);
 }

@@ -28,6 +28,9 @@
 #define BYTES_A_FILE 4096u /* of the limit, for the number of files */
 #define FILES_MIN 1024u
 #define LOOP_TRIES 64
+#define TOOL_PATH_BYTES 32
+#define GROWING_NAME DISK_FILE_NAME ".grows"
+#define E2FSCK_CORRECTED 1        /* its highest exit status that means "all is well now" */
 #define FILE_MIN_BYTES (8u << 20) /* what mke2fs makes sense of */
 #define MOUNT_ATTRIBUTES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
@@ -99,41 +102,54 @@ bool disk_has_file(int dir_fd)
 	return faccessat(dir_fd, DISK_FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Its words are not for our caller's terminal; the status is enough. */
-static int run_mke2fs(const char *path, struct err *e)
+/*
+ * A program of e2fsprogs, from where these are; argv[0] is its name. Its words are not for our
+ * caller's terminal: the status is enough. -1: it could not be started, or was killed.
+ */
+static int run_tool(const char *const *argv)
 {
-	char *const argv[] = {
-		(char *)"mke2fs",
-		(char *)"-q",
-		(char *)"-F",
-		(char *)"-t",
-		(char *)"ext4",
-		(char *)"-m",
-		(char *)"0",
-		(char *)"-E",
-		(char *)"lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
-		(char *)path,
-		NULL
-	};
 	char *const no_environment[] = { NULL };
+	char paths[2][32];
 	int status = 0;
-	pid_t pid = vfork();
+	pid_t pid;
 
+	(void)snprintf(paths[0], sizeof(paths[0]), "/sbin/%s", argv[0]);
+	(void)snprintf(paths[1], sizeof(paths[1]), "/usr/sbin/%s", argv[0]);
+	pid = vfork();
 	if (pid == 0) {
 		int null_fd = open("/dev/null", O_RDWR);
 
 		for (int stream = 0; stream < 3; stream++)
 			(void)dup2(null_fd, stream);
-		(void)execve("/sbin/mke2fs", argv, no_environment);
-		(void)execve("/usr/sbin/mke2fs", argv, no_environment);
+		(void)execve(paths[0], (char *const *)argv, no_environment);
+		(void)execve(paths[1], (char *const *)argv, no_environment);
 		_exit(127);
 	}
-	if (pid < 0)
-		return err_sys(e, errno, "start mke2fs");
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int make_file_system(const char *path, struct err *e)
+{
+	const char *const argv[] = {
+		"mke2fs", "-q",   "-F",
+		"-t",     "ext4", "-m",
+		"0",      "-E",   "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
+		path,     NULL
+	};
+
+	if (run_tool(argv) != 0)
 		return err_set(e, ERR_SYSTEM, "mke2fs could not make a file system of that size");
+	return 0;
+}
+
+/* Not closed by exec: a tool finds it by this name. */
+static int name_for_tools(int fd, char ret_path[TOOL_PATH_BYTES], struct err *e)
+{
+	if (fcntl(fd, F_SETFD, 0) < 0)
+		return err_sys(e, errno, "open a disk for e2fsprogs");
+	(void)snprintf(ret_path, TOOL_PATH_BYTES, "/proc/self/fd/%d", fd);
 	return 0;
 }
 
@@ -141,7 +157,7 @@ static int run_mke2fs(const char *path, struct err *e)
 int disk_make_file(int dir_fd, uint64_t size_bytes, struct err *e)
 {
 	cleanup_fd int fd = -1;
-	char path[64];
+	char path[TOOL_PATH_BYTES];
 
 	if (disk_has_file(dir_fd))
 		return 0;
@@ -151,14 +167,58 @@ int disk_make_file(int dir_fd, uint64_t size_bytes, struct err *e)
 		    O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size_bytes) < 0)
 		return err_sys(e, errno, "make a disk");
-	/* not closed by exec: mke2fs finds it by this name */
-	if (fcntl(fd, F_SETFD, 0) < 0)
-		return err_sys(e, errno, "make a disk");
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (run_mke2fs(path, e) < 0)
+	if (name_for_tools(fd, path, e) < 0 || make_file_system(path, e) < 0)
 		return -1;
 	if (renameat(dir_fd, DISK_FILE_NAME ".new", dir_fd, DISK_FILE_NAME) < 0)
 		return err_sys(e, errno, "keep the disk");
+	return 0;
+}
+
+int disk_get_file_bytes(int dir_fd, uint64_t *ret, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, DISK_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, errno, "look at the sandbox's disk");
+	*ret = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* A note in the directory stays until the file system is as large as the file. */
+static int begin_growing(int dir_fd, int fd, uint64_t size_bytes, struct err *e)
+{
+	cleanup_fd int note_fd =
+		openat(dir_fd, GROWING_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (note_fd < 0 || ftruncate(fd, (off_t)size_bytes) < 0)
+		return err_sys(e, errno, "enlarge the sandbox's disk");
+	return 0;
+}
+
+int disk_grow_file(int dir_fd, uint64_t size_bytes, struct err *e)
+{
+	cleanup_fd int fd = openat(dir_fd, DISK_FILE_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	char path[TOOL_PATH_BYTES];
+	const char *const check[] = { "e2fsck", "-f", "-p", path, NULL };
+	const char *const resize[] = { "resize2fs", path, NULL };
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "open the sandbox's disk");
+	if ((uint64_t)st.st_size > size_bytes)
+		size_bytes = (uint64_t)st.st_size;
+	if ((uint64_t)st.st_size == size_bytes && faccessat(dir_fd, GROWING_NAME, F_OK, 0) < 0)
+		return 0;
+	if (name_for_tools(fd, path, e) < 0)
+		return -1;
+	if (run_tool(check) > E2FSCK_CORRECTED)
+		return err_set(e, ERR_CORRUPT, "e2fsck found the sandbox's disk damaged");
+	if (begin_growing(dir_fd, fd, size_bytes, e) < 0)
+		return -1;
+	if (run_tool(resize) != 0)
+		return err_set(e, ERR_SYSTEM, "resize2fs could not enlarge the sandbox's disk");
+	if (unlinkat(dir_fd, GROWING_NAME, 0) < 0)
+		return err_sys(e, errno, "end enlarging the sandbox's disk");
 	return 0;
 }
 

@@ -24,6 +24,10 @@ ERR_CHECKED int disk_set_quota(int dir_fd, uint32_t project, uint64_t limit_byte
 /* Makes the file where it is missing. */
 ERR_CHECKED int disk_make_file(int dir_fd, uint64_t size_bytes, struct err *e);
 bool disk_has_file(int dir_fd);
+ERR_CHECKED int disk_get_file_bytes(int dir_fd, uint64_t *ret, struct err *e);
+
+/* Where it is smaller, makes it so large. While it is not mounted. */
+ERR_CHECKED int disk_grow_file(int dir_fd, uint64_t size_bytes, struct err *e);
 
 /*
  * Its file system, as two detached mounts: one for the sandbox, whose owners will be mapped, one

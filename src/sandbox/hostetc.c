@@ -4,113 +4,130 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/wall.h"
+#include "policy/credential.h"
 #include "policy/policy.h"
 #include "sandbox/mount.h"
 #include "sandbox/rootfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-/*
- * Bound when they exist. Nothing here may hold a secret on an ordinary machine. Each row costs
- * about ten microseconds of every start, so only what programs fail without is here.
- */
-static const struct {
-	const char *name;
-	const char *parent; /* made first; NULL: /etc itself */
-	mode_t type;
-} shared[] = {
-	{ "ld.so.cache", NULL, S_IFREG },
-	{ "alternatives", NULL, S_IFDIR }, /* Debian: awk, editor, java, ... are links into it */
-	{ "ssl/certs", "ssl", S_IFDIR },
-	{ "ssl/openssl.cnf", "ssl", S_IFREG },
-	{ "pki", NULL, S_IFDIR }, /* Fedora's certificates; its private keys are root's alone */
-	{ "ca-certificates", NULL, S_IFDIR },
-	{ "services", NULL, S_IFREG },
-	{ "fonts", NULL, S_IFDIR },
-	{ "java-17-openjdk", NULL, S_IFDIR },
-	{ "java-21-openjdk", NULL, S_IFDIR },
+/* Names that the sandbox has files of its own for, whether it gets one or not. */
+static const char *const own_names[] = {
+	"passwd",     "group",         "hosts", "hostname",
+	"machine-id", "nsswitch.conf", "mtab",  "resolv.conf",
 };
 
-/* Symbolic links are made anew with the same text. */
-static const char *const shared_link[] = { "localtime", "os-release", "mtab" };
-
-/* One call either way: mknod makes a plain file without opening it. */
-static int make_place(int etc_fd, size_t row, struct err *e)
+static bool is_own_name(const char *name)
 {
-	const char *name = shared[row].name;
-	int r = 0;
-
-	if (shared[row].parent && mkdirat(etc_fd, shared[row].parent, 0755) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "create /etc/%s", shared[row].parent);
-	r = shared[row].type == S_IFDIR ? mkdirat(etc_fd, name, 0755)
-					: mknodat(etc_fd, name, S_IFREG | 0644, 0);
-	if (r < 0)
-		return err_sys(e, errno, "create /etc/%s", name);
-	return 0;
+	for (size_t i = 0; i < COUNT_OF(own_names); i++)
+		if (strcmp(name, own_names[i]) == 0)
+			return true;
+	return false;
 }
 
-/* Over a place that the sandbox may have changed since it was made. */
-static int bind_over(int tree_fd, int etc_fd, const char *name, struct err *e)
-{
-	cleanup_fd int place_fd = mount_open_plain(etc_fd, name, O_PATH | O_NOFOLLOW);
-
-	/* removed or made into something else: the sandbox's own affair, in its own /etc */
-	if (place_fd == -ENOENT || place_fd == -ENOTDIR || place_fd == -ELOOP)
-		return 0;
-	if (place_fd < 0)
-		return err_sys(e, -place_fd, "open /etc/%s", name);
-	if (mount_attach(tree_fd, place_fd, name, e) < 0)
-		return e->sys == ENOTDIR || e->sys == EINVAL ? 0 : -1; /* of another kind now */
-	return 0;
-}
+/* ---- hiding ---- */
 
 /*
- * A place alone: nothing is cloned to find out whether there is something to bind, for throwing a
- * clone away waits for the whole machine (a grace period of the kernel's, 0.3 ms and more).
+ * A whiteout in layer_fd for /etc/name, whether that exists or may come later. Directories above it
+ * are made, to be merged with those below; where one of them is none, there is nothing to hide.
  */
-static int write_entry(int host_etc_fd, int etc_fd, size_t row, struct err *e)
+static int hide(int host_etc_fd, int layer_fd, const char *name, struct err *e)
 {
-	if (faccessat(host_etc_fd, shared[row].name, F_OK, 0) == 0)
-		return make_place(etc_fd, row, e);
-	if (file_is_absence(-errno))
-		return 0;
-	return err_sys(e, errno, "look for /etc/%s", shared[row].name);
-}
+	char part[PATH_MAX];
+	struct stat st;
 
-static int fill_entry(int host_etc_fd, int etc_fd, size_t row, unsigned steps, struct err *e)
-{
-	const char *name = shared[row].name;
-	cleanup_fd int tree_fd = -1;
-
-	if (steps == HOSTETC_WRITE)
-		return write_entry(host_etc_fd, etc_fd, row, e);
-	if (mount_open_tree(host_etc_fd, name, MOUNT_RECURSIVE, &tree_fd, e) < 0)
-		return e->code == ERR_NOT_FOUND || e->sys == EACCES ? 0 : -1;
-	if (steps == HOSTETC_BIND)
-		return bind_over(tree_fd, etc_fd, name, e);
-	if (make_place(etc_fd, row, e) < 0)
-		return -1;
-	return mount_attach_own(tree_fd, etc_fd, name, e);
-}
-
-static int copy_links(int host_etc_fd, int etc_fd, struct err *e)
-{
-	char text[256];
-
-	for (size_t i = 0; i < COUNT_OF(shared_link); i++) {
-		ssize_t n = readlinkat(host_etc_fd, shared_link[i], text, sizeof(text) - 1);
-
-		if (n < 0)
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		if ((size_t)snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name) >=
+		    sizeof(part))
+			return err_set(e, ERR_LIMIT, "a name in /etc is too long");
+		if (fstatat(host_etc_fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISDIR(st.st_mode))
+			return 0;
+		if (mkdirat(layer_fd, part, 0755) == 0 || errno == EEXIST)
 			continue;
-		text[n] = '\0';
-		if (symlinkat(text, etc_fd, shared_link[i]) < 0)
-			return err_sys(e, errno, "create /etc/%s", shared_link[i]);
+		return errno == ENOTDIR ? 0 : err_sys(e, errno, "hide /etc/%s", name);
 	}
+	/* EEXIST: hidden already; ENOTDIR: what is above it is hidden */
+	if (mknodat(layer_fd, name, S_IFCHR, makedev(0, 0)) == 0 || errno == EEXIST ||
+	    errno == ENOTDIR)
+		return 0;
+	return err_sys(e, errno, "hide /etc/%s", name);
+}
+
+static int open_host_etc(int *ret_fd, struct err *e)
+{
+	int fd = openat(AT_FDCWD, "/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, errno, "open /etc");
+	*ret_fd = fd;
+	return 0;
+}
+
+int hostetc_make_layer(int layer_fd, char *const *etc_private, struct err *e)
+{
+	cleanup_fd int host_etc_fd = -1;
+
+	if (!wall_stands(WALL_ETC_HIDDEN))
+		return 0;
+	if (open_host_etc(&host_etc_fd, e) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT_OF(own_names); i++)
+		if (hide(host_etc_fd, layer_fd, own_names[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < credential_etc_count; i++)
+		if (hide(host_etc_fd, layer_fd, credential_etc[i], e) < 0)
+			return -1;
+	for (char *const *name = etc_private; name && *name; name++)
+		if (hide(host_etc_fd, layer_fd, *name, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* At parent_fd/name: one that engine/etclayer has kept, or a new one. */
+static int place_layer(int parent_fd, const char *name, const struct rootfs_options *o,
+		       struct err *e)
+{
+	cleanup_fd int layer_fd = -1, own_fd = -1;
+	int tree_fd = o->etc_tree_fd;
+
+	if (mkdirat(parent_fd, name, 0755) < 0)
+		return err_sys(e, errno, "create a directory for /etc");
+	if (tree_fd < 0 && o->etc_layer_path &&
+	    mount_open_tree(AT_FDCWD, o->etc_layer_path, 0, &own_fd, e) == 0)
+		tree_fd = own_fd;
+	if (tree_fd >= 0)
+		return mount_attach_own(tree_fd, parent_fd, name, e);
+	layer_fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (layer_fd < 0)
+		return err_sys(e, errno, "open a directory for /etc");
+	return hostetc_make_layer(layer_fd, o->etc_private, e);
+}
+
+/* ---- the sandbox's own files ---- */
+
+/* mtab is a link everywhere; where /etc is an overlay the others are there already. */
+static int copy_link(int host_etc_fd, int etc_fd, const char *name, struct err *e)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(host_etc_fd, name, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return 0;
+	text[n] = '\0';
+	if (symlinkat(text, etc_fd, name) < 0)
+		return err_sys(e, errno, "create /etc/%s", name);
 	return 0;
 }
 
@@ -123,7 +140,10 @@ static int write_file(int etc_fd, const char *name, const char *text, struct err
 	return 0;
 }
 
-/* The accounts that policy.c knows by name; "user" takes whatever id the command runs as. */
+/*
+ * The accounts that policy.c knows by name; "user" takes whatever id the command runs as. "*":
+ * there is no shadow file to look into, and su asks for one where it finds an "x".
+ */
 static int write_accounts(int etc_fd, const struct policy *p, struct err *e)
 {
 	uint32_t uid = p->uid ? p->uid : POLICY_USER_ID;
@@ -131,9 +151,9 @@ static int write_accounts(int etc_fd, const struct policy *p, struct err *e)
 	cleanup_free char *passwd = NULL;
 	cleanup_free char *group = NULL;
 
-	passwd = mem_format("root:x:0:0:root:%s:/bin/sh\n"
-			    "user:x:%" PRIu32 ":%" PRIu32 ":user:%s:/bin/sh\n"
-			    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+	passwd = mem_format("root:*:0:0:root:%s:/bin/sh\n"
+			    "user:*:%" PRIu32 ":%" PRIu32 ":user:%s:/bin/sh\n"
+			    "nobody:*:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 			    p->uid == 0 ? p->home_dir : "/root", uid, gid,
 			    p->uid == 0 ? "/home/user" : p->home_dir);
 	group = mem_format("root:x:0:\nuser:x:%" PRIu32 ":\ntty:x:5:\nnogroup:x:65534:\n", gid);
@@ -174,23 +194,189 @@ static int write_files(int host_etc_fd, int etc_fd, const struct rootfs_options 
 {
 	if (write_accounts(etc_fd, o->policy, e) < 0 || write_names(etc_fd, o, e) < 0)
 		return -1;
-	return copy_links(host_etc_fd, etc_fd, e);
+	return copy_link(host_etc_fd, etc_fd, "mtab", e);
 }
 
-int hostetc_fill(int root_fd, const struct rootfs_options *o, unsigned steps, struct err *e)
+/* parent_fd/name, new and empty. */
+static int make_dir(int parent_fd, const char *name, int *ret_fd, struct err *e)
 {
-	cleanup_fd int host_etc_fd = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd;
+
+	if (mkdirat(parent_fd, name, 0755) < 0)
+		return err_sys(e, errno, "create a directory for /etc");
+	fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "open a directory for /etc");
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ---- a fresh sandbox ---- */
+
+#define UPPER_DIR "sys/etc-upper"
+#define WORK_DIR "sys/etc-work"
+#define LAYER_DIR "sys/etc-layer"
+
+static int mount_overlay(int root_fd, const struct policy *p, struct err *e)
+{
+	unsigned long flags = MS_NOSUID | MS_NODEV | (p->is_read_only ? MS_RDONLY : 0);
+
+	if (fchdir(root_fd) < 0)
+		return err_sys(e, errno, "enter the new root");
+	if (mount("overlay", "etc", "overlay", flags,
+		  "index=off,userxattr,lowerdir=" LAYER_DIR ":/etc,upperdir=" UPPER_DIR
+		  ",workdir=" WORK_DIR) < 0)
+		return err_sys(e, errno, "mount /etc");
+	return 0;
+}
+
+/* Where the kernel mounts no overlay for a user namespace: what programs do not even start without.
+ */
+static const struct {
+	const char *name;
+	mode_t type;
+} bound[] = {
+	{ "ld.so.cache", S_IFREG },     { "alternatives", S_IFDIR }, { "ssl", S_IFDIR },
+	{ "ca-certificates", S_IFDIR }, { "services", S_IFREG },     { "protocols", S_IFREG },
+	{ "localtime", S_IFREG },       { "os-release", S_IFREG },
+};
+
+static int bind_entry(int host_etc_fd, int etc_fd, size_t row, struct err *e)
+{
+	const char *name = bound[row].name;
+	cleanup_fd int tree_fd = -1;
+	int r;
+
+	if (mount_open_tree(host_etc_fd, name, 0, &tree_fd, e) < 0)
+		return e->code == ERR_NOT_FOUND || e->sys == EACCES ? 0 : -1;
+	r = bound[row].type == S_IFDIR ? mkdirat(etc_fd, name, 0755)
+				       : mknodat(etc_fd, name, S_IFREG | 0644, 0);
+	if (r < 0)
+		return err_sys(e, errno, "create /etc/%s", name);
+	if (mount_restrict(tree_fd, MOUNT_READ_ONLY, e) < 0)
+		return -1;
+	return mount_attach_own(tree_fd, etc_fd, name, e);
+}
+
+static int bind_some(int host_etc_fd, int root_fd, const struct rootfs_options *o, struct err *e)
+{
 	cleanup_fd int etc_fd =
 		openat(root_fd, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (etc_fd < 0 && steps == HOSTETC_BIND && file_is_absence(-errno))
-		return err_sys(e, errno, "the sandbox has replaced its '/etc'");
-	if (host_etc_fd < 0 || etc_fd < 0)
+	if (etc_fd < 0)
 		return err_sys(e, errno, "open /etc");
-	if (steps & HOSTETC_WRITE && write_files(host_etc_fd, etc_fd, o, e) < 0)
+	if (write_files(host_etc_fd, etc_fd, o, e) < 0)
 		return -1;
-	for (size_t row = 0; row < COUNT_OF(shared); row++)
-		if (fill_entry(host_etc_fd, etc_fd, row, steps, e) < 0)
+	for (size_t row = 0; row < COUNT_OF(bound); row++)
+		if (bind_entry(host_etc_fd, etc_fd, row, e) < 0)
 			return -1;
 	return 0;
+}
+
+int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e)
+{
+	cleanup_fd int host_etc_fd = -1, upper_fd = -1;
+
+	if (open_host_etc(&host_etc_fd, e) < 0 || make_dir(root_fd, UPPER_DIR, &upper_fd, e) < 0)
+		return -1;
+	if (mkdirat(root_fd, WORK_DIR, 0700) < 0)
+		return err_sys(e, errno, "create a directory for /etc");
+	if (write_files(host_etc_fd, upper_fd, o, e) < 0 ||
+	    place_layer(root_fd, LAYER_DIR, o, e) < 0)
+		return -1;
+	if (mount_overlay(root_fd, o->policy, e) == 0)
+		return 0;
+	if (e->sys != EPERM && e->sys != EINVAL && e->sys != ENODEV)
+		return -1;
+	return bind_some(host_etc_fd, root_fd, o, e);
+}
+
+/* ---- a named one ---- */
+
+static bool is_hidden(const char *name, const struct rootfs_options *o)
+{
+	for (size_t i = 0; i < credential_etc_count; i++)
+		if (strcmp(name, credential_etc[i]) == 0)
+			return true;
+	for (char *const *hidden = o->etc_private; hidden && *hidden; hidden++)
+		if (strcmp(name, *hidden) == 0)
+			return true;
+	return is_own_name(name);
+}
+
+static int link_entry(int host_etc_fd, int etc_fd, const struct dirent *entry, struct err *e)
+{
+	char text[sizeof("../" HOSTETC_SIDE "/") + NAME_MAX];
+
+	if (entry->d_type == DT_LNK)
+		return copy_link(host_etc_fd, etc_fd, entry->d_name, e);
+	(void)snprintf(text, sizeof(text), "../" HOSTETC_SIDE "/%s", entry->d_name);
+	if (symlinkat(text, etc_fd, entry->d_name) < 0)
+		return err_sys(e, errno, "create /etc/%s", entry->d_name);
+	return 0;
+}
+
+static int link_entries(int host_etc_fd, int etc_fd, const struct rootfs_options *o, struct err *e)
+{
+	int dir_fd = openat(host_etc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = dir_fd < 0 ? NULL : fdopendir(dir_fd);
+	const struct dirent *entry;
+	unsigned count = 0;
+	int r = 0;
+
+	if (!dir) {
+		(void)err_sys(e, errno, "read /etc");
+		cleanup_closep(&dir_fd);
+		return -1;
+	}
+	while (r == 0 && count < HOSTETC_ENTRIES_MAX && (entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    is_hidden(entry->d_name, o))
+			continue;
+		r = link_entry(host_etc_fd, etc_fd, entry, e);
+		count++;
+	}
+	(void)closedir(dir);
+	return r;
+}
+
+int hostetc_write(int base_fd, const struct rootfs_options *o, struct err *e)
+{
+	cleanup_fd int host_etc_fd = -1, etc_fd = -1;
+
+	if (mkdirat(base_fd, HOSTETC_SIDE, 0755) < 0)
+		return err_sys(e, errno, "create /" HOSTETC_SIDE);
+	etc_fd = openat(base_fd, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (etc_fd < 0)
+		return err_sys(e, errno, "open /etc");
+	if (open_host_etc(&host_etc_fd, e) < 0 || write_files(host_etc_fd, etc_fd, o, e) < 0)
+		return -1;
+	return link_entries(host_etc_fd, etc_fd, o, e);
+}
+
+#define SIDE_DIR "side"
+#define SIDE_LAYER_DIR "etc-layer"
+
+int hostetc_mount_side(int root_fd, int staging_fd, const struct rootfs_options *o, struct err *e)
+{
+	cleanup_fd int side_fd = -1, tree_fd = -1;
+	cleanup_fd int place_fd =
+		mount_open_plain(root_fd, HOSTETC_SIDE, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+
+	/* removed or made into something else by the sandbox: then its links lead nowhere */
+	if (place_fd == -ENOENT || place_fd == -ENOTDIR || place_fd == -ELOOP)
+		return 0;
+	if (place_fd < 0)
+		return err_sys(e, -place_fd, "open /" HOSTETC_SIDE);
+	if (place_layer(staging_fd, SIDE_LAYER_DIR, o, e) < 0 ||
+	    make_dir(staging_fd, SIDE_DIR, &side_fd, e) < 0)
+		return -1;
+	if (fchdir(staging_fd) < 0)
+		return err_sys(e, errno, "enter the staging area");
+	if (mount("overlay", SIDE_DIR, "overlay", MS_NOSUID | MS_NODEV | MS_RDONLY,
+		  "index=off,userxattr,lowerdir=" SIDE_LAYER_DIR ":/etc") < 0)
+		return err_sys(e, errno, "mount /" HOSTETC_SIDE);
+	if (mount_open_tree(staging_fd, SIDE_DIR, 0, &tree_fd, e) < 0)
+		return -1;
+	return mount_attach(tree_fd, place_fd, HOSTETC_SIDE, e);
 }

@@ -100,9 +100,9 @@ int hostroot_fill(int root_fd, const struct rootfs_options *o, struct err *e)
 			       mount_attach_own(tree_fd, root_fd, program_dir[i], e) < 0))
 			return -1;
 	}
-	if (hostetc_fill(root_fd, o, HOSTETC_WRITE | HOSTETC_BIND, e) < 0)
+	if (close_binds(root_fd, e) < 0)
 		return -1;
-	return close_binds(root_fd, e);
+	return hostetc_mount(root_fd, o, e);
 }
 
 int hostroot_make(int base_fd, const struct rootfs_options *o, struct err *e)
@@ -114,7 +114,7 @@ int hostroot_make(int base_fd, const struct rootfs_options *o, struct err *e)
 	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
 		if (make_program_place(base_fd, program_dir[i], &ignored, e) < 0)
 			return -1;
-	return hostetc_fill(base_fd, o, HOSTETC_WRITE, e);
+	return hostetc_write(base_fd, o, e);
 }
 
 /* A plain directory at the top, as hostroot_make() left it. */
@@ -138,14 +138,14 @@ static int bind_over(int root_fd, const char *name, struct err *e)
 	return mount_attach(tree_fd, place_fd, name, e);
 }
 
-int hostroot_bind(int root_fd, struct err *e)
+int hostroot_bind(int root_fd, int staging_fd, const struct rootfs_options *o, struct err *e)
 {
 	if (chdir("/") < 0)
 		return err_sys(e, errno, "enter /");
 	for (size_t i = 0; i < COUNT_OF(program_dir); i++)
 		if (bind_over(root_fd, program_dir[i], e) < 0)
 			return -1;
-	if (hostetc_fill(root_fd, NULL, HOSTETC_BIND, e) < 0)
+	if (hostetc_mount_side(root_fd, staging_fd, o, e) < 0)
 		return -1;
 	return close_binds(root_fd, e);
 }

@@ -21,4 +21,5 @@ ERR_CHECKED int hostroot_make(int base_fd, const struct rootfs_options *o, struc
  * The second, over a root whose lowest layer was made by the first. What lies on top of that is
  * foreign: a place that is something else now is an error, never followed.
  */
-ERR_CHECKED int hostroot_bind(int root_fd, struct err *e);
+ERR_CHECKED int hostroot_bind(int root_fd, int staging_fd, const struct rootfs_options *o,
+			      struct err *e);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/wall.h"
+#include "policy/policy.h"
 #include "sandbox/mask.h"
 #include "sandbox/mount.h"
 
@@ -14,12 +15,33 @@
  */
 static const char *const masked[] = { "proc/keys", "proc/key-users", "proc/kallsyms" };
 
-int procfs_mount(int root_fd, int empty_fd, struct err *e)
+/* Where the rest of /proc may be written. */
+static const char *const read_only[] = { "proc/sys", "proc/pressure" };
+
+static int close_knobs(int root_fd, struct err *e)
 {
-	unsigned flags = wall_stands(WALL_PROC_READ_ONLY) ? MOUNT_READ_ONLY : 0;
+	for (size_t i = 0; i < COUNT_OF(read_only); i++) {
+		cleanup_fd int tree_fd = -1;
+
+		if (mount_open_tree(root_fd, read_only[i], 0, &tree_fd, e) < 0) {
+			if (e->code == ERR_NOT_FOUND)
+				continue; /* a kernel without it */
+			return -1;
+		}
+		if (mount_restrict(tree_fd, MOUNT_READ_ONLY | MOUNT_NO_EXEC, e) < 0 ||
+		    mount_attach_own(tree_fd, root_fd, read_only[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int procfs_mount(int root_fd, int empty_fd, const struct policy *p, struct err *e)
+{
+	bool has_wall = wall_stands(WALL_PROC_READ_ONLY);
+	unsigned flags = MOUNT_NO_EXEC | (has_wall && !p->may_trace ? MOUNT_READ_ONLY : 0);
 	cleanup_fd int proc_fd = -1;
 
-	if (mount_new("proc", NULL, flags | MOUNT_NO_EXEC, &proc_fd, e) < 0) {
+	if (mount_new("proc", NULL, flags, &proc_fd, e) < 0) {
 		/*
 		 * The kernel lets a user namespace mount proc only where the whole of it was
 		 * visible before; a container runtime's masks make that false.
@@ -31,6 +53,8 @@ int procfs_mount(int root_fd, int empty_fd, struct err *e)
 		return err_wrap(e, "/proc");
 	}
 	if (mount_attach_own(proc_fd, root_fd, "proc", e) < 0)
+		return -1;
+	if (has_wall && p->may_trace && close_knobs(root_fd, e) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT_OF(masked) && wall_stands(WALL_PROC_MASKS); i++)
 		if (mask_own_file(empty_fd, root_fd, masked[i], e) < 0)

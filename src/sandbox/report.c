@@ -4,6 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static_assert(sizeof(struct report) <= PIPE_BUF, "two reports could mix");
@@ -21,11 +25,33 @@ void report_failed(int report_fd, const struct err *e)
 	send_report(report_fd, &r);
 }
 
+/*
+ * Whoever met the end has seldom used up the very last block, and ext4 keeps some back: a hundredth
+ * counts as nothing, or FULL_BYTES of a small disk.
+ */
+#define FULL_BYTES (512u << 10)
+#define FULL_PART 100u
+static bool is_disk_full(void)
+{
+	struct statfs st;
+	uint64_t least;
+
+	if (statfs("/", &st) < 0 || st.f_bsize <= 0)
+		return false;
+	least = st.f_blocks / FULL_PART;
+	if (least < FULL_BYTES / (uint64_t)st.f_bsize)
+		least = FULL_BYTES / (uint64_t)st.f_bsize;
+	return st.f_bavail <= least || (st.f_files > 0 && st.f_ffree == 0);
+}
+
 void report_ended(int report_fd, int wait_status, unsigned flags)
 {
-	const struct report r = { .kind = REPORT_ENDED,
-				  .wait_status = wait_status,
-				  .flags = flags };
+	bool has_failed = !WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0;
+	const struct report r = {
+		.kind = REPORT_ENDED,
+		.wait_status = wait_status,
+		.flags = flags | (has_failed && is_disk_full() ? REPORT_DISK_FULL : 0),
+	};
 
 	send_report(report_fd, &r);
 }

@@ -18,6 +18,7 @@ enum report_kind {
 
 enum report_flags {
 	REPORT_TIMED_OUT = 1 << 0, /* its deadline passed first */
+	REPORT_DISK_FULL = 1 << 1, /* when it ended the root had no room left */
 };
 
 enum report_limit {
@@ -38,6 +39,7 @@ struct report {
 FRAME_STRUCT(struct report, 536); /* init tells the end of a command to whoever asked for it */
 
 void report_failed(int report_fd, const struct err *e);
+/* Inside, after the pivot: looks at the root's disk where the command has failed. */
 void report_ended(int report_fd, int wait_status, unsigned flags);
 void report_started(int report_fd);
 void report_limit_reached(int report_fd, enum report_limit limit);

@@ -50,9 +50,10 @@ int rlimits_apply(const struct policy *p, unsigned flags, struct err *e)
 {
 	const uint64_t none = RLIM_INFINITY;
 	uint64_t file_size = p->file_size_bytes ? p->file_size_bytes : none;
-	uint64_t processes = p->pids_count ? p->pids_count + RLIMITS_INIT_COUNT : none;
+	uint64_t spare = flags & RLIMITS_WITHOUT_CGROUP ? 0 : RLIMITS_SPARE_COUNT;
+	uint64_t processes = p->pids_count ? p->pids_count + RLIMITS_INIT_COUNT + spare : none;
 	uint64_t cpu_s = p->cpu_time_ms ? (p->cpu_time_ms + 999) / 1000 : none;
-	uint64_t data = p->memory_bytes && flags & RLIMITS_MEMORY ? p->memory_bytes : none;
+	uint64_t data = p->memory_bytes && flags & RLIMITS_WITHOUT_CGROUP ? p->memory_bytes : none;
 	const struct {
 		int resource;
 		const char *name;

@@ -12,9 +12,11 @@
 struct policy;
 
 #define RLIMITS_INIT_COUNT 1u /* our own pid 1 counts as a process of the sandbox */
+/* More than the cgroup allows: the cgroup is to refuse first, since it counts its refusals. */
+#define RLIMITS_SPARE_COUNT 8u
 
 enum rlimits_flags {
-	RLIMITS_MEMORY = 1 << 0, /* no memory cgroup: limit each process's data as well */
+	RLIMITS_WITHOUT_CGROUP = 1 << 0, /* limit each process's data as well */
 };
 
 ERR_CHECKED int rlimits_apply(const struct policy *p, unsigned flags, struct err *e);

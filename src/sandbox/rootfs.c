@@ -536,7 +536,7 @@ static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, 
 		return -1;
 	if (mask_begin(empty_fd, e) < 0)
 		return -1;
-	if (procfs_mount(root_fd, empty_fd, e) < 0)
+	if (procfs_mount(root_fd, empty_fd, p, e) < 0)
 		return -1;
 	if (show_limits(root_fd, empty_fd, o, limits_fd, e) < 0)
 		return -1;
@@ -557,11 +557,12 @@ static int build_host(int root_fd, const struct rootfs_options *o, struct err *e
 }
 
 /* An image brings its own programs; a named sandbox of the host image shows this machine's. */
-static int fill_overlay(int root_fd, const struct rootfs_options *o, struct err *e)
+static int fill_overlay(int root_fd, int staging_fd, const struct rootfs_options *o,
+			struct err *e)
 {
 	if (imageroot_fill(root_fd, o, e) < 0)
 		return err_wrap(e, "prepare the image");
-	return o->image->layers ? 0 : hostroot_bind(root_fd, e);
+	return o->image->layers ? 0 : hostroot_bind(root_fd, staging_fd, o, e);
 }
 
 static int build_overlay(int staging_fd, const struct rootfs_options *o, int *ret_root_fd,
@@ -571,7 +572,7 @@ static int build_overlay(int staging_fd, const struct rootfs_options *o, int *re
 
 	if (imageroot_mount(staging_fd, o, &root_fd, e) < 0)
 		return -1;
-	if (fill_overlay(root_fd, o, e) < 0)
+	if (fill_overlay(root_fd, staging_fd, o, e) < 0)
 		return -1;
 	if (devices_fill(staging_fd, e) < 0 || imageroot_cover_dev(staging_fd, root_fd, e) < 0)
 		return -1;

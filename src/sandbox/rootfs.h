@@ -61,6 +61,9 @@ struct rootfs_options {
 	unsigned place_count;
 	const struct rootfs_guard *guards; /* parents before children */
 	unsigned guard_count;
+	char *const *etc_private;      /* names in /etc that are not for all; or NULL */
+	const char *etc_layer_path;    /* a layer that hides them, kept; NULL: none */
+	int etc_tree_fd;               /* that, as a detached tree of a root caller; -1: by path */
 	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
 	const struct imageroot *image; /* NULL: the host's own programs, and nothing stays */
 	const char *host_name;         /* NULL: that of every sandbox without a name */

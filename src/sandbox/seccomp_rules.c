@@ -59,7 +59,8 @@ static const struct rule_step socket_steps[] = {
 	/* 8 */ ALLOW_IF(2, IPPROTO_UDP),
 	/* 9 */ ELSE_FAIL(EPROTONOSUPPORT),
 	/* 10 */ ALLOW_IF(2, NETLINK_ROUTE),
-	/* 11 */ ELSE_FAIL(EPROTONOSUPPORT),
+	/* 11 */ ALLOW_IF(2, NETLINK_SOCK_DIAG), /* ss: sockets of this network namespace */
+	/* 12 */ ELSE_FAIL(EPROTONOSUPPORT),
 };
 
 static const struct rule_step socketpair_steps[] = {
@@ -75,7 +76,6 @@ static const struct rule_step personality_steps[] = {
 };
 
 /* Our pid 1 has the same user inside: its limits and priority must not be theirs to set. */
-static const struct rule_step own_limits_steps[] = { ALLOW_IF(0, 0), ELSE_FAIL(EPERM) };
 static const struct rule_step not_init_steps[] = { REFUSE_IF(0, 1), ELSE_ALLOW };
 /* "All processes of a user" includes pid 1 too; its group is its own and has its number. */
 static const struct rule_step setpriority_steps[] = {
@@ -207,8 +207,8 @@ const struct rule callfilter_rules[] = {
 	CHECK("socket", socket_steps),
 	CHECK("socketpair", socketpair_steps),
 	CHECK("personality", personality_steps),
-	CHECK("prlimit64", own_limits_steps),
-	CHECK("sched_setaffinity sched_setparam sched_setscheduler sched_setattr", not_init_steps),
+	CHECK("prlimit64 sched_setaffinity sched_setparam sched_setscheduler sched_setattr",
+	      not_init_steps),
 	CHECK("setpriority", setpriority_steps),
 	CHECK("ioprio_set", ioprio_set_steps),
 

@@ -51,6 +51,8 @@ static void read_shadow(void)
 	tally_read(&t, "/etc/shadow");
 	tally_read(&t, "/etc/gshadow");
 	tally_read(&t, "/etc/sudoers");
+	tally_read(&t, "/etc/subuid");
+	tally_read(&t, "/etc/fstab");
 	tally_say(&t);
 }
 
@@ -465,7 +467,7 @@ static void open_devices(void)
 static void list_devices(void)
 {
 	static const char known[] =
-		" . .. fd full null ptmx pts random shm stderr stdin stdout tty "
+		" . .. fd full mqueue null ptmx pts random shm stderr stdin stdout tty "
 		"urandom zero ";
 	DIR *dev = opendir("/dev");
 	struct dirent *entry;

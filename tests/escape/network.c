@@ -253,7 +253,7 @@ static void nf_tables(void)
 static void other_netlink(void)
 {
 	static const int protocols[] = { NETLINK_XFRM,    NETLINK_AUDIT,  NETLINK_KOBJECT_UEVENT,
-					 NETLINK_GENERIC, NETLINK_CRYPTO, NETLINK_SOCK_DIAG };
+					 NETLINK_GENERIC, NETLINK_CRYPTO };
 	struct tally t = { 0 };
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)

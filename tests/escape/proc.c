@@ -90,11 +90,14 @@ static void write_own_namespaces_knobs(void)
 		"/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/msgmax", NULL });
 }
 
-static void write_own_oom_score(void)
+static void lower_own_oom_score(void)
 {
-	write_back_all((const char *const[]){ "/proc/self/oom_score_adj", "/proc/self/comm",
-					      "/proc/self/coredump_filter",
-					      "/proc/self/timerslack_ns", NULL });
+	struct tally t = { 0 };
+
+	tally_write(&t, "/proc/self/oom_score_adj", "-500");
+	tally_write(&t, "/proc/1/oom_score_adj", "500");
+	tally_write(&t, "/proc/1/comm", "other");
+	tally_say(&t);
 }
 
 static void write_pressure(void)
@@ -419,8 +422,8 @@ const struct escape_case cases_proc[] = {
 	  "EROFS|EACCES|ENOENT|EIO", write_irq },
 	{ "PR02e", "write knobs that belong to our own namespaces", "read-only /proc",
 	  "EROFS|EACCES|ENOENT", write_own_namespaces_knobs },
-	{ "PR02f", "write our own oom_score_adj and its like", "read-only /proc", "EROFS",
-	  write_own_oom_score },
+	{ "PR02f", "lower our own oom_score_adj, write pid 1's", "user namespace",
+	  "EROFS|EACCES|EPERM", lower_own_oom_score },
 	{ "PR02g", "register pressure triggers", "read-only /proc",
 	  "EROFS|EACCES|ENOENT|EOPNOTSUPP", write_pressure },
 	{ "PR03a", "read kcore, /dev/mem, page counts", "user namespace, own /dev",

@@ -198,3 +198,27 @@ full_disk_checks() {
 	says "1
 1"
 }
+
+@test "a disk that is full is told, and update --disk makes it larger" {
+	only_root
+	started disk --disk 16M
+	run ak exec disk dd if=/dev/zero of=/file bs=1M count=40 status=none
+	[[ "$output" == *"the disk inside is full: its limit is 16 MiB (raise it with --disk)"* ]]
+	run ak update disk --disk 8M
+	[[ "$output" == *"a disk can grow, not shrink: it has 16 MiB"* ]]
+	run ak update disk --disk 96M
+	[[ "$output" == *"the disk of sandbox 'disk' grows at its next start"* ]]
+	# resizing that was cut short goes on: the file has grown, its file system has not
+	ak stop disk
+	truncate -s 96M "$(echo "$STATE"/sandboxes/disk/*/image)" && touch "$(echo "$STATE"/sandboxes/disk/*/image)".grows
+	ak start disk
+	ak exec disk dd if=/dev/zero of=/more bs=1M count=60 status=none
+	[ "$(ak exec disk stat -c %s /more)" -eq $((60 << 20)) ]
+	ak info disk | grep -q '^disk  *96 MiB'
+}
+
+@test "a sandbox without --disk has no limit to change" {
+	ak create unlimited
+	run ak update unlimited --disk 1G
+	fails_with 125 "sandbox 'unlimited' was created without it"
+}

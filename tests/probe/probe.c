@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -370,6 +371,21 @@ static void eat_shared(char **argv)
 	eat(argv, MAP_SHARED);
 }
 
+/* A message through a queue of our own, which the file system of queues shows. */
+static void use_queue(char **argv)
+{
+	char text[8192] = "";
+	mqd_t queue = mq_open("/probe", O_CREAT | O_RDWR, 0600, NULL);
+	struct stat st;
+
+	(void)argv;
+	if (queue < 0 || mq_send(queue, "hello", 6, 0) < 0 ||
+	    mq_receive(queue, text, sizeof(text), NULL) != 6 || strcmp(text, "hello") != 0)
+		answer(-1);
+	else
+		answer(stat("/dev/mqueue/probe", &st) < 0 ? -1 : mq_unlink("/probe"));
+}
+
 /* Many processes, each with a little. */
 static void eat_memory_in_pieces(char **argv)
 {
@@ -577,6 +593,7 @@ static const struct {
 	{ "udp", try_udp },
 	{ "unix", try_unix },
 	{ "local-server", try_local_server },
+	{ "queue", use_queue },
 	{ "eat", eat_memory },
 	{ "eat-pieces", eat_memory_in_pieces },
 	{ "eat-shared", eat_shared },

@@ -92,7 +92,7 @@ struct expected {
 
 static const struct expected presets[] = {
 	{ "restrictive", .is_read_only = true, .memory_bytes = 512 * MIB, .cpus_milli = 1000,
-	  .pids_count = 128, .profile = "restrictive", .mode = "native" },
+	  .pids_count = 512, .profile = "restrictive", .mode = "native" },
 	{ "moderate", .has_network = true, .is_root = true, .memory_bytes = 2048 * MIB,
 	  .pids_count = 1024, .profile = "moderate", .mode = "native" },
 	{ "permissive", .has_network = true, .has_workspace = true, .has_home = true,
@@ -105,7 +105,7 @@ static const struct expected presets[] = {
 	  .reaches = { true, false, false, true, true, false }, .key = "ANTHROPIC_API_KEY",
 	  .profile = "moderate", .mode = "claude" },
 	{ "codex", .has_network = true, .is_denied = true, .has_workspace = true,
-	  .is_read_only = true, .memory_bytes = 512 * MIB, .cpus_milli = 1000, .pids_count = 128,
+	  .is_read_only = true, .memory_bytes = 512 * MIB, .cpus_milli = 1000, .pids_count = 512,
 	  .reaches = { false, true, false, true, false, false }, .key = "OPENAI_API_KEY",
 	  .profile = "restrictive", .mode = "codex" },
 	{ "gemini", .has_network = true, .is_denied = true, .has_workspace = true, .is_root = true,

@@ -57,7 +57,7 @@ static void a_profile_comes_before_single_values_wherever_it_stands(void **state
 	assert_int_equal(p.memory_bytes, 1ull << 30);
 	assert_int_equal(p.uid, 7);
 	assert_int_equal(p.gid, 8);
-	assert_int_equal(p.pids_count, 128);
+	assert_int_equal(p.pids_count, 512);
 	assert_true(p.is_read_only);
 	assert_false(p.has_capabilities);
 	assert_string_equal(p.home_dir, "/home/user");

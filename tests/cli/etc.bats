@@ -1,0 +1,114 @@
+#!/usr/bin/env bats
+# What a sandbox of the host image sees of /etc: what any user of this machine may read, and no secret.
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+	only_host
+	W=$(mktemp -d "$SHARED/work/XXXXXX")
+	[ "${AS:-root}" != user ] || chown 12345:12345 "$W"
+	cd "$W" || return 1
+}
+
+# in_other_etc COMMAND...: with an /etc that is this machine's and what plant() puts into it; nobody else sees that
+in_other_etc() {
+	mkdir -p "$W/etc" "$W/upper" "$W/work-dir"
+	export -f plant as ak 2>/dev/null || true
+	unshare --mount --propagation private bash -c '
+		mount -t overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work-dir" none /etc && cd /etc && plant && cd "$1" && shift && "$@"' \
+		- "$W" "$@"
+}
+
+SUSPECTS="shadow shadow- gshadow passwd- subuid sudoers sudoers.d/me ssh/ssh_host_ed25519_key ssl/private/key.pem letsencrypt/live/key.pem
+	krb5.keytab crypttab wireguard/wg0.conf openvpn/client.conf ipsec.secrets ppp/chap-secrets NetworkManager/system-connections/home
+	netplan/01.yaml wpa_supplicant/wpa.conf fstab samba/smb.conf cloud/cloud.cfg boto.cfg docker/daemon.json kubernetes/admin.conf
+	rancher/k3s/k3s.yaml vault.d/vault.hcl environment default/app systemd/system/app.service cron.d/app mysql/debian.cnf
+	postgresql/pg_service.conf redis/redis.conf sssd/sssd.conf postfix/sasl_passwd msmtprc apt/auth.conf.d/private netrc passwd-s3fs
+	security/opasswd machine-info"
+
+@test "secrets and identity of the host do not show, even where everybody may read them" {
+	plant() {
+		for name in $SUSPECTS; do
+			mkdir -p "$(dirname "$name")" && echo canary-of-the-host >"$name" && chmod 644 "$name" || return 1
+		done
+		chmod -R a+rX . 2>/dev/null
+		for name in hosts hostname machine-id passwd group resolv.conf; do echo canary-of-the-host >"$name" || return 1; done
+	}
+	export SUSPECTS
+	run in_other_etc as sh -c "cat /etc/shadow; '$AK' run grep -rs canary-of-the-host /etc; '$AK' run sh -c 'ls -d $(printf '/etc/%s ' $SUSPECTS)' 2>/dev/null"
+	says canary-of-the-host # which the caller could read
+	in_other_etc as sh -c "'$AK' create kept && '$AK' start kept"
+	run in_other_etc ak exec kept grep -rs canary-of-the-host /etc /.etc
+	ak remove -f kept
+	says ""
+}
+
+@test "what any user may read shows, and is the host's" {
+	plant() {
+		mkdir -p someprogram/conf.d && echo setting >someprogram/conf.d/a.conf && ln -s ../usr/lib/os-release linked
+	}
+	run in_other_etc ak run sh -c 'cat /etc/someprogram/conf.d/a.conf; grep -c . /etc/linked; getent protocols tcp; echo changed >/etc/someprogram/conf.d/a.conf'
+	[[ "$output" == "setting"*"tcp "*"6"* ]]
+	[ "$(cat "$W/upper/someprogram/conf.d/a.conf")" = setting ]
+}
+
+@test "what only the caller may read does not show" {
+	plant() {
+		echo own-secret >own && echo own-secret >team && mkdir -p -m 750 closed && echo own-secret >closed/file &&
+			chown 12345:12345 own closed && chmod 600 own && chown 0:12345 team && chmod 640 team && chmod 644 closed/file
+	}
+	run in_other_etc as sh -c "cat /etc/own; '$AK' run sh -c 'cat /etc/own /etc/team /etc/closed/file'"
+	# the caller could: user by its id and group, root by being root
+	[[ "$output" == "own-secret"* ]]
+	[ "$(grep -c own-secret <<<"$output")" -eq 1 ]
+	in_other_etc as sh -c "'$AK' create kept && '$AK' start kept"
+	run in_other_etc ak exec kept sh -c 'cat /etc/own /.etc/own /.etc/team /.etc/closed/file'
+	ak remove -f kept
+	! grep -q own-secret <<<"$output"
+}
+
+@test "a socket or fifo in /etc leads nowhere" {
+	plant() {
+		mkfifo -m 666 pipe && mkdir -m 755 talk &&
+			python3 -c 'import os, socket; s = socket.socket(socket.AF_UNIX); s.bind("/etc/talk/socket"); os.chmod("/etc/talk/socket", 0o666); s.listen(); os.fork() or (s.accept(), os._exit(0))' 3>&- &
+		until [ -S talk/socket ]; do sleep 0.05; done
+		# the host can connect, once: that ends the listener
+		trap 'python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\"/etc/talk/socket\")"' EXIT
+	}
+	run in_other_etc ak run python3 -c '
+import os, socket
+try:
+    socket.socket(socket.AF_UNIX).connect("/etc/talk/socket")
+    print("connected")
+except OSError as e:
+    print(type(e).__name__)
+print(os.path.exists("/etc/pipe") and open("/etc/pipe", "rb", opener=lambda p, f: os.open(p, f | os.O_NONBLOCK)).read())'
+	[[ "$output" != *connected* ]]
+}
+
+@test "/etc is the sandbox's to write, unless the root is read-only" {
+	run ak run sh -c 'echo mine >/etc/new && rm /etc/services && mkdir /etc/dir && cat /etc/new && ls /etc/services'
+	[[ "$output" == mine*"No such file"* ]]
+	[ -e /etc/services ]
+	run ak run -p restrictive sh -c 'echo mine >/etc/new'
+	[[ "$output" == *"Read-only file system"* ]]
+}
+
+@test "a named sandbox keeps its own files in /etc and sees the host's" {
+	ak create stays
+	ak start stays
+	ak exec stays sh -c 'echo mine >/etc/new; rm /etc/services; cat /etc/protocols' >"$W/out"
+	cmp /etc/protocols "$W/out"
+	ak restart stays
+	run ak exec stays sh -c 'cat /etc/new; ls /etc/services; wc -l </etc/protocols'
+	ak remove -f stays
+	[[ "$output" == mine*"No such file"*"$(wc -l </etc/protocols)" ]]
+}
+
+@test "su works inside" {
+	only_root
+	run ak run su -c id
+	[[ "$output" == "uid=0(root)"* ]]
+	run ak run su user -c 'id -un'
+	says user
+}
