@@ -14,6 +14,10 @@
  * tracking, so getsockname() is the address that was asked for. Rejecting happens in output
  * because only there does the sender learn of it within its own call.
  *
+ * Multicast has no route ("throw", and no other table has one): sending to a group fails with
+ * ENETUNREACH and joining one with ENODEV, as on a machine without a network. A join that
+ * succeeded would leave the program waiting for packets that nobody can send.
+ *
  * Were the rules gone, the routes would still end at loopback: every connection would be refused.
  */
 #include "net/netns.h"
@@ -48,6 +52,10 @@
 #define TCP_SYN 0x02
 #define V4_DESTINATION_OFFSET 16
 #define V6_DESTINATION_OFFSET 24
+#define MULTICAST_V4_FIRST_BYTE 0xe0 /* 224.0.0.0/4 */
+#define MULTICAST_V4_PREFIX_BITS 4
+#define MULTICAST_V6_FIRST_BYTE 0xff /* ff00::/8 */
+#define MULTICAST_V6_PREFIX_BITS 8
 
 static const uint8_t own_v6[16] = PLAN_OWN_V6;
 
@@ -210,6 +218,23 @@ static void route_everything_here(struct batch *b, uint8_t family, const void *o
 	end(b);
 }
 
+/* Makes a range unreachable whose prefix lies within its first byte. */
+static void leave_unrouted(struct batch *b, uint8_t family, uint8_t first_byte, uint8_t prefix_bits)
+{
+	const struct rtmsg head = {
+		.rtm_family = family,
+		.rtm_dst_len = prefix_bits,
+		.rtm_table = RT_TABLE_LOCAL,
+		.rtm_protocol = RTPROT_STATIC,
+		.rtm_type = RTN_THROW,
+	};
+	const uint8_t prefix[16] = { first_byte };
+
+	begin(b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
+	put(b, RTA_DST, prefix, family == AF_INET ? 4 : 16);
+	end(b);
+}
+
 static int make_routes(bool has_v6, struct err *e)
 {
 	const uint32_t own_v4 = htonl(PLAN_OWN_V4);
@@ -218,9 +243,11 @@ static int make_routes(bool has_v6, struct err *e)
 	bring_up_loopback(&b);
 	add_own_address(&b, AF_INET, &own_v4, sizeof(own_v4));
 	route_everything_here(&b, AF_INET, &own_v4, sizeof(own_v4));
+	leave_unrouted(&b, AF_INET, MULTICAST_V4_FIRST_BYTE, MULTICAST_V4_PREFIX_BITS);
 	if (has_v6) {
 		add_own_address(&b, AF_INET6, own_v6, sizeof(own_v6));
 		route_everything_here(&b, AF_INET6, own_v6, sizeof(own_v6));
+		leave_unrouted(&b, AF_INET6, MULTICAST_V6_FIRST_BYTE, MULTICAST_V6_PREFIX_BITS);
 	}
 	return commit(&b, NETLINK_ROUTE, "set up the sandbox's routes", e);
 }

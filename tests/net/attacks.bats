@@ -68,6 +68,27 @@ setup() {
 	seen tcp "udp $WWW 443"
 }
 
+@test "NW02 multicast fails at once: mDNS, SSDP and a name server that is a group; nobody can join one" {
+	for action in "udp 224.0.0.251 5353" "udp 239.255.255.250 1900" "udp 224.0.0.251 53"; do
+		run try $OPEN -- $action
+		says ENETUNREACH
+	done
+	run try $OPEN -- udp ff02::fb 5353
+	[[ "$output" == ENETUNREACH || "$output" == EINVAL ]] # a link-local group needs an interface to be named
+	for group in 224.0.0.251 239.255.255.250 ff02::fb ff05::c; do
+		run try $OPEN -- join "$group"
+		says ENODEV
+	done
+	unseen wire
+	for group in 224.0.0.251 ff02::fb; do # control
+		run talk_outside join "$group"
+		says ok
+	done
+	run talk_outside udp 224.0.0.251 5353
+	says timeout
+	seen wire "udp 224.0.0.251 5353"
+}
+
 @test "NW03 a denied name never leaves, whoever is asked and however" {
 	run try $WEB -- resolve denied.test
 	says nxdomain

@@ -12,6 +12,7 @@ came back, or the name of what went wrong: an errno, "closed", "timeout", "nxdom
   half HOST PORT BYTES         sends, closes its side, prints the answer
   get HOST PORT                counts what comes until the end
   udp HOST PORT                a datagram, and its answer
+  join GROUP                   joins a multicast group at whatever interface leads to it
   tls HOST PORT [NAME]         a handshake with NAME as server name (- is none)
   hello HOST PORT NAME SIZE    the same, the first message in segments of SIZE bytes
   resolve NAME                 getaddrinfo
@@ -134,6 +135,16 @@ def udp(host, port):
     s.settimeout(1)
     s.send(b"hello")
     return "ok " + line(s.recv(2048))
+
+
+def join(group):
+    if ":" in group:
+        s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(socket.AF_INET6, group) + bytes(4))
+    else:
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4))
+    return "ok"
 
 
 def tls(host, port, name=None):
@@ -308,7 +319,7 @@ def bind(host, port):
     return "ok " + line(c.recv(10))
 
 
-ACTIONS = {"tcp": tcp, "each": each, "hold": hold, "garbage": garbage, "send": send, "half": half, "get": get, "udp": udp, "tls": tls, "resume": resume, "hello": hello,
+ACTIONS = {"tcp": tcp, "each": each, "hold": hold, "garbage": garbage, "send": send, "half": half, "get": get, "udp": udp, "join": join, "tls": tls, "resume": resume, "hello": hello,
            "resolve": resolve, "flood": flood, "drown": drown, "dns": dns, "icmp": icmp, "socket": any_socket, "bind": bind}
 
 
