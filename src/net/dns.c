@@ -6,6 +6,7 @@
  */
 #include "net/dns.h"
 
+#include "net/dnsrecord.h"
 #include "net/dnswire.h"
 
 #include <string.h>
@@ -20,6 +21,14 @@
 #define FLAG_RECURSION_AVAILABLE 0x0080u
 #define POINTER_TO_QUESTION 0xc00cu
 #define EXTRA_RECORDS_MAX 4u
+#define QUESTION_MAX_BYTES (DNSWIRE_NAME_MAX_BYTES + 4u)
+#define RECORD_HEAD_BYTES 12u
+#define EDNS_BYTES 11u
+
+_Static_assert(HEADER_BYTES + QUESTION_MAX_BYTES + DNSRECORD_COUNT_MAX * RECORD_HEAD_BYTES +
+			       DNSRECORD_BYTES_MAX + EDNS_BYTES <=
+		       DNS_STREAM_MAX_BYTES,
+	       "every set of records fits an answer over TCP");
 
 static bool read_question(struct dnswire_reader *r, struct dns_query *q)
 {
@@ -99,6 +108,17 @@ static void write_record(struct dnswire_writer *w, unsigned type, uint32_t ttl_s
 	dnswire_write_u16(w, (unsigned)data_len);
 }
 
+static void write_records(struct dnswire_writer *w, const struct dnsrecord_set *set, uint32_t ttl_s)
+{
+	size_t start = 0;
+
+	for (unsigned i = 0; i < set->count; i++) {
+		write_record(w, set->type, ttl_s, set->end[i] - start);
+		dnswire_write(w, set->bytes + start, set->end[i] - start);
+		start = set->end[i];
+	}
+}
+
 static void write_answer(struct dnswire_writer *w, const struct dns_answer *a)
 {
 	if (a->kind == DNS_ADDRESS) {
@@ -110,6 +130,13 @@ static void write_answer(struct dnswire_writer *w, const struct dns_answer *a)
 		write_record(w, DNS_TYPE_PTR, a->ttl_s, strlen(a->pointer) + 2);
 		dnswire_write_name(w, a->pointer);
 	}
+	if (a->kind == DNS_RECORDS)
+		write_records(w, a->records, a->ttl_s);
+}
+
+static unsigned count_records(const struct dns_answer *a)
+{
+	return a->kind == DNS_RECORDS ? a->records->count : a->kind != DNS_EMPTY;
 }
 
 static void write_edns(struct dnswire_writer *w)
@@ -136,15 +163,15 @@ static void write_header(struct dnswire_writer *w, const struct dns_query *q, un
 }
 
 size_t dns_answer(const uint8_t *query, const struct dns_query *q, const struct dns_answer *a,
-		  size_t max_bytes, uint8_t out[DNS_MESSAGE_MAX_BYTES])
+		  size_t max_bytes, uint8_t out[DNS_STREAM_MAX_BYTES])
 {
 	struct dnswire_writer w = { .bytes = out,
-				    .max = max_bytes < DNS_MESSAGE_MAX_BYTES
+				    .max = max_bytes < DNS_STREAM_MAX_BYTES
 						   ? max_bytes
-						   : DNS_MESSAGE_MAX_BYTES };
+						   : DNS_STREAM_MAX_BYTES };
 	unsigned flags = FLAG_RESPONSE | (unsigned)q->opcode << 11 | FLAG_RECURSION_AVAILABLE |
 			 (q->is_recursion_desired ? FLAG_RECURSION_DESIRED : 0) | a->rcode;
-	unsigned counts[3] = { q->question_len != 0, a->kind != DNS_EMPTY, q->has_edns };
+	unsigned counts[3] = { q->question_len != 0, count_records(a), q->has_edns };
 
 	write_header(&w, q, flags, counts);
 	dnswire_write(&w, query + HEADER_BYTES, q->question_len);

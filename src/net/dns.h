@@ -13,13 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DNS_MESSAGE_MAX_BYTES 1232u /* of ours; fits every path without fragments */
+struct dnsrecord_set;
+
+#define DNS_MESSAGE_MAX_BYTES 1232u /* a packet of ours; fits every path without fragments */
+#define DNS_STREAM_MAX_BYTES 10240u /* an answer over TCP; holds every set of records */
 #define DNS_QUERY_MAX_BYTES 4096u   /* longer ones are not queries */
 
 enum dns_type {
 	DNS_TYPE_A = 1,
 	DNS_TYPE_PTR = 12,
+	DNS_TYPE_MX = 15,
+	DNS_TYPE_TXT = 16,
 	DNS_TYPE_AAAA = 28,
+	DNS_TYPE_SRV = 33,
 };
 
 enum dns_rcode {
@@ -52,19 +58,24 @@ enum dns_verdict {
 enum dns_verdict dns_parse(const uint8_t *bytes, size_t len, struct dns_query *ret,
 			   enum dns_rcode *ret_rcode);
 
-enum dns_answer_kind { DNS_EMPTY, DNS_ADDRESS, DNS_POINTER };
+enum dns_answer_kind { DNS_EMPTY, DNS_ADDRESS, DNS_POINTER, DNS_RECORDS };
 
 struct dns_answer {
 	enum dns_rcode rcode;
 	enum dns_answer_kind kind;
 	struct address address; /* DNS_ADDRESS */
 	const char *pointer;    /* DNS_POINTER: a name in normal form */
+	const struct dnsrecord_set *records;
 	uint32_t ttl_s;
 };
 
-/* `query` are the bytes that q was parsed from; its question is echoed letter for letter. */
+/*
+ * `query` are the bytes that q was parsed from; its question is echoed letter for letter. An answer
+ * of more than max_bytes has no records and says that it is truncated: its asker comes back over
+ * TCP.
+ */
 size_t dns_answer(const uint8_t *query, const struct dns_query *q, const struct dns_answer *a,
-		  size_t max_bytes, uint8_t out[DNS_MESSAGE_MAX_BYTES]);
+		  size_t max_bytes, uint8_t out[DNS_STREAM_MAX_BYTES]);
 
 /* "4.3.2.1.in-addr.arpa" -> 1.2.3.4 */
 bool dns_parse_reverse(const char *name, struct address *ret);

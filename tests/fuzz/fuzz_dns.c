@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "net/dns.h"
+#include "net/dnsrecord.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static size_t check_record(const uint8_t *bytes, size_t at, size_t len)
 static void check_answer(const uint8_t *query, const struct dns_query *q,
 			 const struct dns_answer *a, size_t max)
 {
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 	size_t len = dns_answer(query, q, a, max, out);
 	size_t at = HEADER_BYTES + q->question_len;
 	struct dns_query ignored;
@@ -86,6 +87,9 @@ static void check_answers(const uint8_t *bytes, const struct dns_query *q, enum 
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa."
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa."
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	static const struct dnsrecord_set text = {
+		.type = DNS_TYPE_TXT, .count = 1, .end = { 6 }, .bytes = "\5hello"
+	};
 	const struct dns_answer answers[] = {
 		{ .rcode = rcode },
 		{ .rcode = DNS_NAME_ERROR },
@@ -93,6 +97,7 @@ static void check_answers(const uint8_t *bytes, const struct dns_query *q, enum 
 		{ .kind = DNS_ADDRESS, .address = { 128, { [15] = 1 } } },
 		{ .kind = DNS_POINTER, .pointer = "a.example" },
 		{ .kind = DNS_POINTER, .pointer = longest },
+		{ .kind = DNS_RECORDS, .records = &text },
 	};
 
 	_Static_assert(sizeof(longest) == DOMAIN_MAX_BYTES + 1, "the longest name");

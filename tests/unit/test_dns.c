@@ -381,7 +381,7 @@ static void an_address_answers_the_question(void **state)
 {
 	static const uint8_t record[] = { 0xc0, 12, 0, 1, 0, 1, 1, 2, 3, 4, 0, 4, 198, 18, 1, 2 };
 	struct packet p = question("a.example", DNS_TYPE_A);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	assert_int_equal(answer(&p, &an_address, 512, out), p.len + sizeof(record));
@@ -396,7 +396,7 @@ static void an_ipv6_address_has_its_own_type(void **state)
 {
 	const struct dns_answer a = { .kind = DNS_ADDRESS, .address = { 128, { 0xfd, [15] = 1 } } };
 	struct packet p = question("a.example", DNS_TYPE_AAAA);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	assert_int_equal(answer(&p, &a, 512, out), p.len + 28);
@@ -409,7 +409,7 @@ static void an_ipv6_address_has_its_own_type(void **state)
 static void the_question_is_echoed_letter_for_letter(void **state)
 {
 	struct packet p = question("wWw.ExAmPlE.cOm", DNS_TYPE_A);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	(void)answer(&p, &an_address, 512, out);
@@ -420,7 +420,7 @@ static void an_empty_answer_has_its_code_and_the_question(void **state)
 {
 	static const enum dns_rcode codes[] = { DNS_NO_ERROR, DNS_SERVER_FAILURE, DNS_NAME_ERROR };
 	struct packet p = question("a.example", DNS_TYPE_A);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(codes); i++) {
@@ -436,7 +436,7 @@ static void a_question_that_could_not_be_read_is_not_echoed(void **state)
 {
 	const struct dns_answer a = { .rcode = DNS_FORMAT_ERROR };
 	struct packet p = question("a.example", DNS_TYPE_A);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	p.len--;
@@ -448,7 +448,7 @@ static void edns_is_answered_with_edns(void **state)
 {
 	static const uint8_t record[EDNS_BYTES] = { 0, 0, 41, 1232 >> 8, 1232 & 0xff };
 	struct packet p = { .len = 0 };
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 	size_t question_end, len;
 
 	(void)state;
@@ -466,7 +466,7 @@ static void a_pointer_answer_names_the_host(void **state)
 {
 	const struct dns_answer a = { .kind = DNS_POINTER, .pointer = "a.example", .ttl_s = 1 };
 	struct packet p = question("2.1.18.198.in-addr.arpa", DNS_TYPE_PTR);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	assert_int_equal(answer(&p, &a, 512, out), p.len + 12 + 11);
@@ -478,7 +478,7 @@ static void a_pointer_answer_names_the_host(void **state)
 static void an_answer_that_is_too_long_is_cut_and_says_so(void **state)
 {
 	struct packet p = { .len = 0 };
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 	char name[DOMAIN_MAX_BYTES + 1];
 	struct dns_answer a = { .kind = DNS_POINTER, .pointer = name };
 
@@ -502,7 +502,7 @@ static void an_answer_that_is_too_long_is_cut_and_says_so(void **state)
 static void no_answer_is_longer_than_we_ever_send(void **state)
 {
 	struct packet p = question("a.example", DNS_TYPE_A);
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
+	uint8_t out[DNS_STREAM_MAX_BYTES];
 
 	(void)state;
 	assert_int_equal(answer(&p, &an_address, 65535, out), p.len + 16);
