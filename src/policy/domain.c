@@ -356,3 +356,24 @@ bool domain_normalize(const char *text, size_t len, enum domain_source source, c
 	memcpy(out, n.out, n.len + 1);
 	return true;
 }
+
+/* The length of the service label that `name` starts with; 0: it starts with none. */
+static size_t service_label_len(const char *name)
+{
+	size_t len;
+
+	if (name[0] != '_')
+		return 0;
+	len = 1 + strspn(name + 1, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	return len > 1 && len <= DOMAIN_SERVICE_LABEL_MAX_BYTES && name[len] == '.' ? len : 0;
+}
+
+const char *domain_service_host(const char *name)
+{
+	const char *host = name;
+	size_t len;
+
+	for (unsigned i = 0; i < DOMAIN_SERVICE_LABELS_MAX && (len = service_label_len(host)); i++)
+		host += len + 1;
+	return host[0] == '_' ? name : host; /* more labels than services have */
+}

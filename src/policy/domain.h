@@ -12,6 +12,9 @@
 
 #define DOMAIN_MAX_BYTES 253u
 #define DOMAIN_LABEL_MAX_BYTES 63u
+#define DOMAIN_SERVICE_LABELS_MAX 2u
+#define DOMAIN_SERVICE_LABEL_MAX_BYTES                                                             \
+	16u /* '_' and the 15 characters of a service name, RFC 6335 */
 
 enum domain_source {
 	DOMAIN_TYPED, /* by a user: other scripts are turned into their xn-- form */
@@ -26,3 +29,10 @@ struct domain_problem {
 /* `out` has DOMAIN_MAX_BYTES + 1 bytes and is filled only on success. */
 bool domain_normalize(const char *text, size_t len, enum domain_source source, char *out,
 		      struct domain_problem *ret_problem);
+
+/*
+ * The host of a service's name: "a.example" of "_mongodb._tcp.a.example" and "_dmarc.a.example".
+ * Service labels are the first one or two, of '_' and letters, digits and '-', and short. Borrowed
+ * from `name` (normal form), which is returned where it has no such labels.
+ */
+const char *domain_service_host(const char *name);

@@ -538,6 +538,33 @@ bool egress_can_allow(const struct egress *g, const char *name)
 	return false;
 }
 
+static bool is_special_name(const char *name)
+{
+	return egress_is_host_name(name) ||
+	       is_one_of(name, metadata_names, COUNT_OF(metadata_names));
+}
+
+const char *egress_records_name(const struct egress *g, const char *name)
+{
+	const char *host = domain_service_host(name);
+	size_t host_len = strlen(host);
+	bool has_host_rule = false;
+
+	if (host == name || is_special_name(host))
+		return host;
+	for (unsigned i = 0; i < g->count; i++) {
+		const struct egress_rule *r = &g->rules[i];
+
+		/* "_x.host", "*.host" and longer ones say more about the name than "host" does */
+		if ((r->kind == EGRESS_HOST || r->kind == EGRESS_WILDCARD) &&
+		    strlen(r->name) >= host_len && matches_name(r, name))
+			return name;
+		has_host_rule = has_host_rule ||
+				(r->kind == EGRESS_HOST && strcmp(r->name, host) == 0);
+	}
+	return has_host_rule ? host : name;
+}
+
 static int by_rank(const void *left, const void *right)
 {
 	const struct egress_rule *a = *(const struct egress_rule *const *)left;

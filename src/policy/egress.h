@@ -111,6 +111,15 @@ void egress_decide_resolved(const struct egress *g, const struct address *a, uin
 /* Is there a port at which `name` could be allowed? If not, it need not even be looked up. */
 bool egress_can_allow(const struct egress *g, const char *name);
 
+/*
+ * Which name's rules say whether TXT, MX and SRV records of `name` may be looked up. The labels of a
+ * service (policy/domain.h) belong to the host that follows them: where a rule is for exactly that
+ * host, or the host has a meaning of its own (this machine, metadata), it is the host; where a rule
+ * names the service itself or all names below the host, and everywhere else, it is `name`. Borrowed
+ * from `name`.
+ */
+const char *egress_records_name(const struct egress *g, const char *name);
+
 /* The rules, the one that is looked at first first; `order` has room for g->count. */
 void egress_order(const struct egress *g, const struct egress_rule **order);
 

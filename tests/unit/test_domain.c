@@ -265,6 +265,34 @@ static void a_name_has_253_bytes_at_most(void **state)
 	expect_both_refused(text, strlen(text), 253, "the name is longer than 253 bytes");
 }
 
+static void a_service_belongs_to_the_host_that_it_prefixes(void **state)
+{
+	static const struct pair cases[] = {
+		{ "_mongodb._tcp.a.example", "a.example" },
+		{ "_dmarc.a.example", "a.example" },
+		{ "_acme-challenge.a.example", "a.example" },
+		{ "_25._tcp.mail", "mail" },
+		{ "_abcdefghijklmno.a.example", "a.example" },
+		/* none, too many, too long, and what only looks like one */
+		{ "a.example", "a.example" },
+		{ "a._tcp.example", "a._tcp.example" },
+		{ "a_b.example", "a_b.example" },
+		{ "_abcdefghijklmnop.a.example", "_abcdefghijklmnop.a.example" },
+		{ "_a._b._c.example", "_a._b._c.example" },
+		{ "_a._abcdefghijklmnop.example", "_a._abcdefghijklmnop.example" },
+		{ "_a_b.example", "_a_b.example" },
+		{ "_.example", "_.example" },
+		{ "__a.example", "__a.example" },
+		{ "_tcp", "_tcp" },
+		{ "_a._tcp", "_a._tcp" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		assert_string_equal(domain_service_host(cases[i].text), cases[i].expected);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +307,7 @@ int main(void)
 		cmocka_unit_test(names_that_a_resolver_reads_as_a_number_are_refused),
 		cmocka_unit_test(a_label_has_63_bytes_at_most),
 		cmocka_unit_test(a_name_has_253_bytes_at_most),
+		cmocka_unit_test(a_service_belongs_to_the_host_that_it_prefixes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

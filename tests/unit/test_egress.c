@@ -1110,6 +1110,49 @@ static void rules_may_be_let_go_twice(void **state)
 	assert_int_equal(g.count, 0);
 }
 
+static void records_of_a_service_follow_the_rules_of_its_host(void **state)
+{
+	static const struct {
+		enum egress_action fallback;
+		const char *rules, *name;
+		bool expected;
+	} cases[] = {
+		{ EGRESS_BLOCK, "allow a.example", "a.example", true },
+		{ EGRESS_BLOCK, "allow a.example", "_mongodb._tcp.a.example", true },
+		{ EGRESS_BLOCK, "allow a.example:27017", "_mongodb._tcp.a.example", true },
+		{ EGRESS_BLOCK, "allow a.example", "b.a.example", false },
+		{ EGRESS_BLOCK, "allow a.example", "_x.b.a.example", false },
+		{ EGRESS_BLOCK, "allow a.example", "_x._y._z.a.example", false },
+		{ EGRESS_BLOCK, "allow a.example", "_averyveryverylongword.a.example", false },
+		{ EGRESS_BLOCK, "allow a.example", "_tcp.example", false },
+		{ EGRESS_BLOCK, "allow *.example", "_x._tcp.a.example", true },
+		{ EGRESS_BLOCK, "allow *.a.example", "_x._tcp.a.example", true },
+		{ EGRESS_BLOCK, "allow _x._tcp.a.example", "_x._tcp.a.example", true },
+		{ EGRESS_BLOCK, "allow _x._tcp.a.example", "_y._tcp.a.example", false },
+		{ EGRESS_BLOCK, "allow *", "_x._tcp.a.example", true },
+		/* the more specific rule wins, as for connections */
+		{ EGRESS_ALLOW, "block a.example", "_x._tcp.a.example", false },
+		{ EGRESS_BLOCK, "allow *.example, block a.example", "_x._tcp.a.example", false },
+		{ EGRESS_BLOCK, "block *.example, allow a.example", "_x._tcp.a.example", true },
+		{ EGRESS_BLOCK, "allow a.example, block *.a.example", "_x._tcp.a.example", false },
+		{ EGRESS_BLOCK, "allow a.example, block _x._tcp.a.example", "_x._tcp.a.example", false },
+		{ EGRESS_BLOCK, "block a.example, allow _x._tcp.a.example", "_x._tcp.a.example", true },
+		/* what no rule with a name in it opens */
+		{ EGRESS_ALLOW, "", "_x._tcp.metadata.google.internal", false },
+		{ EGRESS_ALLOW, "allow *.google.internal", "_x.metadata.google.internal", false },
+		{ EGRESS_ALLOW, "", "_x._tcp.host.agentkernel.internal", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		CLEANUP(egress_done) struct egress g = { 0 };
+
+		set_rules(&g, cases[i].fallback, cases[i].rules);
+		if (egress_can_allow(&g, egress_records_name(&g, cases[i].name)) != cases[i].expected)
+			fail_msg("'%s' with '%s'", cases[i].name, cases[i].rules);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1157,6 +1200,7 @@ int main(void)
 		cmocka_unit_test(no_option_is_named_where_none_would_help),
 		cmocka_unit_test(the_reason_is_told_in_words),
 		cmocka_unit_test(rules_may_be_let_go_twice),
+		cmocka_unit_test(records_of_a_service_follow_the_rules_of_its_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
