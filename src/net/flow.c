@@ -232,7 +232,7 @@ static void begin_name(struct flow *c)
 	else if (egress_is_host_name(c->name))
 		begin_host(c);
 	else
-		resolve_ask(g->resolve, c->name, on_resolved, c, &c->waiter);
+		resolve_ask(g->resolve, c->name, RESOLVE_ADDRESSES, on_resolved, c, &c->waiter);
 }
 
 static void decide_address(struct flow *c)

@@ -5,16 +5,22 @@
  * answer must come) or on a TCP stream (with its length before it). decide() answers at once or
  * starts a lookup; then the query is kept as a struct pending until the lookup has ended.
  *
+ * A question for records of a service ("_mongodb._tcp.a.example") may be governed by the rules of its
+ * host (egress_records_name). Other questions for such a name, if the name itself is not allowed, are
+ * answered with "no data" and not asked outside: NXDOMAIN would hold for its records too.
+ *
  * The processor time of all this is bounded (net/effort.h): above the budget nothing is read for a
  * while, and the kernel drops packets.
  *
- * Hostile input: every query. dns_parse() checks them; a stream that sends rubbish is closed.
+ * Hostile input: every query. dns_parse() checks them; a stream that sends rubbish is closed. The
+ * replies of name servers do not get here: net/resolve hands over what they mean.
  */
 #include "net/nameserver.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "net/dns.h"
+#include "net/dnsrecord.h"
 #include "net/effort.h"
 #include "net/gate.h"
 #include "net/journal.h"
@@ -26,6 +32,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -130,10 +137,10 @@ static void close_stream(struct stream *s)
 	free(s);
 }
 
-/* Answers are small; a reader too slow for them loses its stream. */
+/* Answers fit an empty send buffer; a reader too slow for them loses its stream. */
 static void send_stream(struct stream *s, const uint8_t *bytes, size_t len)
 {
-	uint8_t framed[LENGTH_BYTES + DNS_MESSAGE_MAX_BYTES];
+	uint8_t framed[LENGTH_BYTES + DNS_STREAM_MAX_BYTES];
 
 	if (s->is_closed)
 		return;
@@ -148,8 +155,10 @@ static void send_stream(struct stream *s, const uint8_t *bytes, size_t len)
 static void reply(const struct asker *a, const uint8_t *query, const struct dns_query *q,
 		  const struct dns_answer *answer)
 {
-	uint8_t out[DNS_MESSAGE_MAX_BYTES];
-	size_t max = a->stream ? DNS_MESSAGE_MAX_BYTES : q->udp_max_bytes;
+	uint8_t out[DNS_STREAM_MAX_BYTES];
+	size_t packet_max =
+		q->udp_max_bytes < DNS_MESSAGE_MAX_BYTES ? q->udp_max_bytes : DNS_MESSAGE_MAX_BYTES;
+	size_t max = a->stream ? DNS_STREAM_MAX_BYTES : packet_max;
 	size_t len = dns_answer(query, q, answer, max, out);
 
 	if (a->stream)
@@ -192,18 +201,57 @@ static void set_pointer(struct gate *g, const struct dns_query *q, struct dns_an
 		a->rcode = DNS_NAME_ERROR;
 }
 
-static void note_denied(struct gate *g, const char *name)
+/* What is asked for: a type of records, or RESOLVE_ADDRESSES, which also tell whether a name exists. */
+static uint16_t asked_type(const struct dns_query *q)
 {
+	return dnsrecord_type_word(q->type) ? q->type : RESOLVE_ADDRESSES;
+}
+
+/* The name whose rules decide about a question. */
+static const char *judged_name(const struct gate *g, const struct dns_query *q)
+{
+	return asked_type(q) == RESOLVE_ADDRESSES ? q->name
+						  : egress_records_name(&g->egress, q->name);
+}
+
+static bool may_ask(const struct gate *g, const struct dns_query *q)
+{
+	return egress_can_allow(&g->egress, judged_name(g, q));
+}
+
+/* Who asks for a service's records wants its host allowed, not a name that nobody connects to. */
+static void note_denied(struct gate *g, const struct dns_query *q)
+{
+	bool is_address = asked_type(q) == RESOLVE_ADDRESSES;
 	cleanup_buf struct buf reason;
 	cleanup_buf struct buf fix;
 	struct egress_decision d;
 
 	buf_init(&reason, BUF_TEXT_MAX_BYTES);
 	buf_init(&fix, BUF_TEXT_MAX_BYTES);
-	egress_decide_name(&g->egress, name, 0, &d);
+	egress_decide_name(&g->egress, judged_name(g, q), 0, &d);
 	egress_format_reason(&g->egress, &d, &reason);
-	egress_format_fix(&d, name, NULL, 0, &fix);
-	(void)journal_add(g->journal, JOURNAL_DENIED, name, 0, buf_text(&reason), buf_text(&fix));
+	egress_format_fix(&d, is_address ? q->name : domain_service_host(q->name), NULL, 0, &fix);
+	(void)journal_add(g->journal, JOURNAL_DENIED, q->name, 0, buf_text(&reason), buf_text(&fix));
+}
+
+static void note_lookup(struct gate *g, const struct dns_query *q)
+{
+	const char *type = dnsrecord_type_word(q->type);
+	char reason[32] = "asked outside";
+
+	if (resolve_is_known(g->resolve, q->name, asked_type(q)))
+		return;
+	if (type)
+		(void)snprintf(reason, sizeof(reason), "asked outside (%s)", type);
+	(void)journal_add(g->journal, JOURNAL_LOOKUP, q->name, 0, reason, "");
+}
+
+static void set_records(const struct resolve_answer *found, struct dns_answer *a)
+{
+	a->kind = DNS_RECORDS;
+	a->records = found->records;
+	a->ttl_s = found->ttl_s;
 }
 
 static void finish_lookup(struct gate *g, const struct dns_query *q,
@@ -211,9 +259,12 @@ static void finish_lookup(struct gate *g, const struct dns_query *q,
 {
 	switch (found->status) {
 	case RESOLVE_FOUND:
-		set_synthetic(g, q, a);
+		if (found->records)
+			set_records(found, a);
+		else
+			set_synthetic(g, q, a);
 		break;
-	case RESOLVE_NO_ADDRESS:
+	case RESOLVE_NO_DATA:
 		break;
 	case RESOLVE_NOT_FOUND:
 		a->rcode = DNS_NAME_ERROR;
@@ -254,9 +305,9 @@ void nameserver_judge_all(struct nameserver *n)
 
 	for (p = TAILQ_FIRST(&n->pending); p; p = next) {
 		next = TAILQ_NEXT(p, link);
-		if (egress_can_allow(&n->gate->egress, p->query.name))
+		if (may_ask(n->gate, &p->query))
 			continue;
-		note_denied(n->gate, p->query.name);
+		note_denied(n->gate, &p->query);
 		resolve_forget(&p->waiter);
 		finish(p, &no);
 	}
@@ -269,9 +320,7 @@ static void look_up(struct nameserver *n, const struct asker *asker, const uint8
 
 	if (n->pending_count == NAMESERVER_WAITING_MAX)
 		return;
-	if (!resolve_is_known(n->gate->resolve, q->name))
-		(void)journal_add(n->gate->journal, JOURNAL_LOOKUP, q->name, 0, "asked outside",
-				  "");
+	note_lookup(n->gate, q);
 	p = mem_alloc(sizeof(*p));
 	p->server = n;
 	p->asker = *asker;
@@ -282,7 +331,7 @@ static void look_up(struct nameserver *n, const struct asker *asker, const uint8
 		asker->stream->waiting++;
 	TAILQ_INSERT_TAIL(&n->pending, p, link);
 	n->pending_count++;
-	resolve_ask(n->gate->resolve, q->name, on_resolved, p, &p->waiter);
+	resolve_ask(n->gate->resolve, q->name, asked_type(q), on_resolved, p, &p->waiter);
 }
 
 static bool is_below(const char *name, const char *parent)
@@ -291,6 +340,13 @@ static bool is_below(const char *name, const char *parent)
 
 	return len > parent_len + 1 && name[len - parent_len - 1] == '.' &&
 	       strcmp(name + len - parent_len, parent) == 0;
+}
+
+/* Is it the name of a service whose records may be asked for? */
+static bool is_open_service(const struct gate *g, const char *name)
+{
+	return domain_service_host(name) != name &&
+	       egress_can_allow(&g->egress, egress_records_name(&g->egress, name));
 }
 
 /* Returns false when the answer has to wait for a lookup. */
@@ -302,10 +358,12 @@ static bool decide(struct gate *g, const struct dns_query *q, struct dns_answer 
 		set_loopback(q->type, a);
 	} else if (is_below(q->name, "in-addr.arpa") || is_below(q->name, "ip6.arpa")) {
 		set_pointer(g, q, a);
-	} else if (!egress_can_allow(&g->egress, q->name)) {
-		note_denied(g, q->name);
+	} else if (!may_ask(g, q)) {
+		if (is_open_service(g, q->name))
+			return true; /* no data */
+		note_denied(g, q);
 		a->rcode = DNS_NAME_ERROR;
-	} else if (egress_is_host_name(q->name)) {
+	} else if (egress_is_host_name(judged_name(g, q))) {
 		set_synthetic(g, q, a);
 	} else {
 		return false;

@@ -4,8 +4,9 @@
  *
  * A name that no rule can allow does not exist (NXDOMAIN), and nobody outside hears of it. An
  * allowed name is looked up, so that "does not exist" stays true, and then gets a synthetic
- * address: a connection to that is a connection to exactly this name. There are no IPv6
- * addresses and no other records: programs go on with what there is.
+ * address: a connection to that is a connection to exactly this name. TXT, MX and SRV records are
+ * looked up and told as net/dnsrecord understood them; whoever they name is still judged when it is
+ * connected to. There are no IPv6 addresses and no other records: programs go on with what there is.
  */
 #include <stdbool.h>
 

@@ -1,15 +1,17 @@
 /*
- * resolve - the real addresses of names; see resolve.h.
+ * resolve - the real addresses and records of names; see resolve.h.
  *
- * Theory of operation. An entry is one name: waiting for c-ares, or answered until a time. It is
- * found by hash, and all entries stand in a list, least recently used first; at the maximum
- * that one goes, unless somebody waits for it. c-ares tells us which descriptors it wants
+ * Theory of operation. An entry is one name and what is asked of it, addresses or a type of records:
+ * waiting for c-ares, or answered until a time. It is found by hash, and all entries stand in a
+ * list, least recently used first; at the maximum of its kind that one goes, unless somebody waits
+ * for it: a flood of questions for records, which take more memory, forgets no address. c-ares tells us which descriptors it wants
  * watched (on_wanted) and when it wants to be called (schedule).
  *
  * resolv.conf is read when the channel is made. A laptop that changes networks rewrites it, so
  * once a second at most its time is looked at, and a changed file means a new channel.
  *
- * Hostile input: answers of name servers. c-ares parses them; we take addresses and numbers only.
+ * Hostile input: answers of name servers. Addresses are parsed by c-ares, records by net/dnsrecord,
+ * which gets the reply's bytes; we take addresses, numbers and what net/dnsrecord built.
  */
 #include "net/resolve.h"
 
@@ -17,6 +19,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "net/dnsrecord.h"
 #include "net/throttle.h"
 
 #include <ares.h>
@@ -32,12 +35,15 @@
 #define TRIES 2
 #define RESOLV_CONF "/etc/resolv.conf"
 #define LOOK_AGAIN_MS 1000u
+#define CLASS_IN 1
 
 struct resolve_entry {
 	char name[DOMAIN_MAX_BYTES + 1];
+	uint16_t type; /* or RESOLVE_ADDRESSES */
 	bool is_pending;
 	uint64_t until_ms;
 	struct resolve_answer answer;
+	struct dnsrecord_set *records; /* owned; answer.records borrows it */
 	struct resolve *resolve;
 	TAILQ_HEAD(, resolve_waiter) waiters;
 	LIST_ENTRY(resolve_entry) in_bucket;
@@ -58,7 +64,7 @@ struct resolve {
 	struct event timer;
 	struct watched watched[SOCKETS_MAX];
 	struct throttle questions;
-	unsigned count, pending;
+	unsigned address_count, record_count, pending;
 	LIST_HEAD(, resolve_entry) buckets[BUCKETS];
 	TAILQ_HEAD(, resolve_entry) entries;
 };
@@ -182,54 +188,64 @@ int resolve_new(struct event_base *base, struct resolve **ret, struct err *e)
 
 /* ---- entries ---- */
 
-static unsigned bucket_of(const char *name)
+static unsigned bucket_of(const char *name, uint16_t type)
 {
-	return hash_text(0, name) % BUCKETS;
+	return hash_text(type, name) % BUCKETS;
 }
 
-static struct resolve_entry *find(struct resolve *r, const char *name)
+static struct resolve_entry *find(struct resolve *r, const char *name, uint16_t type)
 {
 	struct resolve_entry *entry;
 
-	LIST_FOREACH(entry, &r->buckets[bucket_of(name)], in_bucket)
-	if (strcmp(entry->name, name) == 0)
+	LIST_FOREACH(entry, &r->buckets[bucket_of(name, type)], in_bucket)
+	if (entry->type == type && strcmp(entry->name, name) == 0)
 		return entry;
 	return NULL;
+}
+
+/* How many entries there are of the kind that `type` is of. */
+static unsigned *count_of(struct resolve *r, uint16_t type)
+{
+	return type == RESOLVE_ADDRESSES ? &r->address_count : &r->record_count;
 }
 
 static void drop(struct resolve_entry *entry)
 {
 	LIST_REMOVE(entry, in_bucket);
 	TAILQ_REMOVE(&entry->resolve->entries, entry, by_age);
-	entry->resolve->count--;
+	(*count_of(entry->resolve, entry->type))--;
+	free(entry->records);
 	free(entry);
 }
 
-static void drop_oldest(struct resolve *r)
+/* Of the kind that `type` is of. */
+static void drop_oldest(struct resolve *r, uint16_t type)
 {
 	struct resolve_entry *entry;
 
 	TAILQ_FOREACH(entry, &r->entries, by_age)
 	{
-		if (entry->is_pending)
+		if (entry->is_pending || count_of(r, entry->type) != count_of(r, type))
 			continue;
 		drop(entry);
 		return;
 	}
 }
 
-static struct resolve_entry *add(struct resolve *r, const char *name)
+static struct resolve_entry *add(struct resolve *r, const char *name, uint16_t type)
 {
 	struct resolve_entry *entry = mem_alloc(sizeof(*entry));
+	unsigned max = type == RESOLVE_ADDRESSES ? RESOLVE_ENTRIES_MAX : RESOLVE_RECORDS_MAX;
 
-	if (r->count >= RESOLVE_ENTRIES_MAX)
-		drop_oldest(r);
+	if (*count_of(r, type) >= max)
+		drop_oldest(r, type);
 	memcpy(entry->name, name, strlen(name) + 1);
+	entry->type = type;
 	entry->resolve = r;
 	TAILQ_INIT(&entry->waiters);
-	LIST_INSERT_HEAD(&r->buckets[bucket_of(name)], entry, in_bucket);
+	LIST_INSERT_HEAD(&r->buckets[bucket_of(name, type)], entry, in_bucket);
 	TAILQ_INSERT_TAIL(&r->entries, entry, by_age);
-	r->count++;
+	(*count_of(r, type))++;
 	return entry;
 }
 
@@ -238,14 +254,21 @@ static bool is_fresh(const struct resolve_entry *entry)
 	return !entry->is_pending && clock_now_ms() < entry->until_ms;
 }
 
-bool resolve_is_known(struct resolve *r, const char *name)
+bool resolve_is_known(struct resolve *r, const char *name, uint16_t type)
 {
-	struct resolve_entry *entry = find(r, name);
+	struct resolve_entry *entry = find(r, name, type);
 
 	return entry && (entry->is_pending || is_fresh(entry));
 }
 
 /* ---- asking ---- */
+
+static uint32_t clamp_ttl(uint32_t ttl_s)
+{
+	if (ttl_s < RESOLVE_KEEP_MIN_S)
+		return RESOLVE_KEEP_MIN_S;
+	return ttl_s < RESOLVE_KEEP_MAX_S ? ttl_s : RESOLVE_KEEP_MAX_S;
+}
 
 static uint32_t take_addresses(const struct ares_addrinfo *info, struct resolve_answer *a)
 {
@@ -259,7 +282,7 @@ static uint32_t take_addresses(const struct ares_addrinfo *info, struct resolve_
 		    address_from_sockaddr(n->ai_addr, &a->list[a->count], &port))
 			a->count++;
 	}
-	return ttl_s < RESOLVE_KEEP_MIN_S ? RESOLVE_KEEP_MIN_S : ttl_s;
+	return clamp_ttl(ttl_s);
 }
 
 static void settle(struct resolve_entry *entry)
@@ -276,30 +299,82 @@ static void settle(struct resolve_entry *entry)
 	entry->is_pending = false;
 }
 
-static void on_answer(void *context, int code, int timeouts, struct ares_addrinfo *info)
+/* Where nothing was found. */
+static enum resolve_status status_of(int code)
+{
+	switch (code) {
+	case ARES_ENODATA:
+		return RESOLVE_NO_DATA;
+	case ARES_ENOTFOUND:
+		return RESOLVE_NOT_FOUND;
+	default:
+		return RESOLVE_FAILED;
+	}
+}
+
+/* What c-ares says first. Returns false where the entry is going away. */
+static bool begin_answer(struct resolve_entry *entry, int code)
+{
+	if (code == ARES_EDESTRUCTION) {
+		entry->is_pending = false;
+		return false;
+	}
+	entry->resolve->pending--;
+	entry->answer = (struct resolve_answer){ .status = status_of(code) };
+	return true;
+}
+
+static void end_answer(struct resolve_entry *entry, uint32_t keep_s)
+{
+	entry->until_ms = clock_now_ms() + keep_s * 1000;
+	settle(entry);
+}
+
+static void on_addresses(void *context, int code, int timeouts, struct ares_addrinfo *info)
 {
 	struct resolve_entry *entry = context;
 	uint32_t keep_s = RESOLVE_KEEP_FAILURE_S;
 
 	(void)timeouts;
-	if (code == ARES_EDESTRUCTION) {
-		entry->is_pending = false;
+	if (!begin_answer(entry, code))
 		return;
-	}
-	entry->resolve->pending--;
-	entry->answer = (struct resolve_answer){ .status = RESOLVE_FAILED };
 	if (code == ARES_SUCCESS && info) {
 		keep_s = take_addresses(info, &entry->answer);
-		entry->answer.status = entry->answer.count ? RESOLVE_FOUND : RESOLVE_NO_ADDRESS;
-	} else if (code == ARES_ENODATA) {
-		entry->answer.status = RESOLVE_NO_ADDRESS;
-	} else if (code == ARES_ENOTFOUND) {
-		entry->answer.status = RESOLVE_NOT_FOUND;
+		entry->answer.status = entry->answer.count ? RESOLVE_FOUND : RESOLVE_NO_DATA;
 	}
 	if (info)
 		ares_freeaddrinfo(info);
-	entry->until_ms = clock_now_ms() + keep_s * 1000;
-	settle(entry);
+	end_answer(entry, keep_s);
+}
+
+/* Returns for how long the answer is kept. */
+static uint32_t take_records(struct resolve_entry *entry, const uint8_t *reply, size_t len)
+{
+	struct resolve_answer *a = &entry->answer;
+
+	if (!entry->records)
+		entry->records = mem_alloc(sizeof(*entry->records));
+	if (!dnsrecord_parse(reply, len, entry->name, entry->type, entry->records)) {
+		a->status = RESOLVE_FAILED;
+		return RESOLVE_KEEP_FAILURE_S;
+	}
+	a->ttl_s = clamp_ttl(entry->records->ttl_s);
+	a->status = entry->records->count ? RESOLVE_FOUND : RESOLVE_NO_DATA;
+	a->records = entry->records->count ? entry->records : NULL;
+	return a->ttl_s;
+}
+
+static void on_records(void *context, int code, int timeouts, unsigned char *reply, int len)
+{
+	struct resolve_entry *entry = context;
+	uint32_t keep_s = RESOLVE_KEEP_FAILURE_S;
+
+	(void)timeouts;
+	if (!begin_answer(entry, code))
+		return;
+	if (code == ARES_SUCCESS && reply)
+		keep_s = take_records(entry, reply, (size_t)len);
+	end_answer(entry, keep_s);
 }
 
 static void ask_servers(struct resolve *r, struct resolve_entry *entry)
@@ -311,15 +386,18 @@ static void ask_servers(struct resolve *r, struct resolve_entry *entry)
 	throttle_spend(&r->questions, 1);
 	entry->is_pending = true;
 	r->pending++;
-	ares_getaddrinfo(r->channel, entry->name, NULL, &hints, on_answer, entry);
+	if (entry->type == RESOLVE_ADDRESSES)
+		ares_getaddrinfo(r->channel, entry->name, NULL, &hints, on_addresses, entry);
+	else
+		ares_query(r->channel, entry->name, CLASS_IN, entry->type, on_records, entry);
 	schedule(r);
 }
 
-void resolve_ask(struct resolve *r, const char *name, resolve_fn *fn, void *context,
+void resolve_ask(struct resolve *r, const char *name, uint16_t type, resolve_fn *fn, void *context,
 		 struct resolve_waiter *waiter)
 {
 	static const struct resolve_answer limited = { .status = RESOLVE_LIMITED };
-	struct resolve_entry *entry = find(r, name);
+	struct resolve_entry *entry = find(r, name, type);
 
 	*waiter = (struct resolve_waiter){ .fn = fn, .context = context };
 	if (entry && is_fresh(entry)) {
@@ -337,7 +415,7 @@ void resolve_ask(struct resolve *r, const char *name, resolve_fn *fn, void *cont
 		return;
 	}
 	if (!entry)
-		entry = add(r, name);
+		entry = add(r, name, type);
 	waiter->entry = entry;
 	TAILQ_INSERT_TAIL(&entry->waiters, waiter, link);
 	if (!entry->is_pending)

@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import common  # noqa: E402
 
-A, CNAME, PTR, TXT, AAAA = 1, 5, 12, 16, 28
+A, CNAME, PTR, MX, TXT, AAAA, SRV = 1, 5, 12, 15, 16, 28, 33
 TYPES = {1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 12: "PTR", 15: "MX", 16: "TXT", 28: "AAAA", 33: "SRV",
          64: "SVCB", 65: "HTTPS", 255: "ANY"}
 WWW, WWW6 = "93.184.216.34", "2a00:1450:4001::34"
@@ -54,6 +54,18 @@ NAMES = {
     "hole.test": [(A, "93.184.218.1"), (A, WWW)],
     "pit.test": [(A, "93.184.218.1")],
     "text.test": [(TXT, "some text")],
+    "cluster.test": [(A, WWW), (TXT, ["authSource=", "admin"]), (TXT, "v=spf1 -all"), (MX, (10, "mail.cluster.test")),
+                     (MX, (20, "denied.test"))],
+    "_mongodb._tcp.cluster.test": [(SRV, (0, 5, 27017, "Shard-0.cluster.test")), (SRV, (1, 0, 2000, "tcp.allowed.test"))],
+    "_mongodb._tcp.denied.test": [(SRV, (0, 5, 27017, "denied.test"))],
+    "_none._tcp.cluster.test": [(SRV, (0, 0, 0, "."))],
+    "_alias.cluster.test": [(CNAME, "text.test")],
+    "big.test": [(TXT, ["x" * 200, str(i)]) for i in range(38)],  # just within the gate's maximum
+    "huge.test": [(TXT, "x")] * 129,
+    "large.test": [(TXT, "x" * 255)] * 33,
+    "hostile.test": [(MX, b"\0\1\3a\nb\0"), (MX, b"\0\2\4\x1b[2J\0"), (MX, b"\0\3\3a.b\0"), (MX, (4, "good.test"))],
+    "loop.test": [(MX, b"\0\1\1x\xc0\x32")],  # x.x.x. ...: the data begins at byte 48
+    "short.test": [(TXT, b"\x20only this")],
 }
 rebound = {"count": 0}
 
@@ -75,8 +87,12 @@ def pack_data(kind, value):
         return socket.inet_aton(value)
     if kind == AAAA:
         return socket.inet_pton(socket.AF_INET6, value)
+    if isinstance(value, bytes):  # malformed on purpose
+        return value
     if kind == TXT:
-        return bytes([len(value)]) + value.encode()
+        return b"".join(bytes([len(v)]) + v.encode() for v in ([value] if isinstance(value, str) else value))
+    if kind in (MX, SRV):
+        return struct.pack("!%dH" % (len(value) - 1), *value[:-1]) + pack_name(value[-1])
     return pack_name(value)
 
 

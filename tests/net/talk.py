@@ -17,7 +17,9 @@ came back, or the name of what went wrong: an errno, "closed", "timeout", "nxdom
   hello HOST PORT NAME SIZE    the same, the first message in segments of SIZE bytes
   resolve NAME                 getaddrinfo
   flood COUNT SUFFIX           getaddrinfo for COUNT names below SUFFIX, all different
-  dns SERVER udp|tcp TYPE NAME a query of one's own
+  dns SERVER udp|tcp TYPE NAME a query of one's own: the code and the number of answers
+  records SERVER udp|tcp TYPE NAME
+                               the same: the code, "truncated", and TXT, MX and SRV records, | between
   garbage SERVER               queries that are none, over UDP and TCP
   icmp HOST | socket FAMILY TYPE PROTOCOL HOST | bind HOST PORT
 TEXT may have \\r \\n \\xNN.
@@ -237,23 +239,69 @@ def drown(seconds, what, *where):
     return f"ok {count}"
 
 
-def dns(server, transport, kind, name):
-    kinds = {"A": 1, "TXT": 16, "AAAA": 28, "HTTPS": 65, "PTR": 12}
+KINDS = {"A": 1, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33, "HTTPS": 65, "ANY": 255}
+RCODES = {0: "noerror", 2: "servfail", 3: "nxdomain", 5: "refused"}
+
+
+def ask(server, transport, kind, name):
     question = b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\0"
     query = struct.pack("!HHHHHH", random.randrange(65536), 0x100, 1, 0, 0, 0) + question + \
-        struct.pack("!HH", kinds[kind], 1)
+        struct.pack("!HH", KINDS[kind], 1)
     s = connect(server, 53, socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM)
     s.settimeout(3)
     if transport == "tcp":
         s.sendall(struct.pack("!H", len(query)) + query)
         f = s.makefile("rb")
-        reply = f.read(struct.unpack("!H", f.read(2))[0])
-    else:
-        s.send(query)
-        reply = s.recv(4096)
-    flags, _, answers = struct.unpack("!HHH", reply[2:8])
-    rcode = {0: "noerror", 2: "servfail", 3: "nxdomain", 5: "refused"}.get(flags & 15, str(flags & 15))
-    return f"ok {rcode} {answers}"
+        return f.read(struct.unpack("!H", f.read(2))[0])
+    s.send(query)
+    return s.recv(65536)
+
+
+def dns(server, transport, kind, name):
+    flags, _, answers = struct.unpack("!HHH", ask(server, transport, kind, name)[2:8])
+    return f"ok {RCODES.get(flags & 15, flags & 15)} {answers}"
+
+
+def read_name(data, at):
+    labels = []
+    while data[at]:
+        if data[at] >= 0xC0:
+            at = struct.unpack("!H", data[at:at + 2])[0] & 0x3FFF
+            continue
+        labels.append(data[at + 1:at + 1 + data[at]].decode("latin-1"))
+        at += 1 + data[at]
+    return ".".join(labels) + "."
+
+
+def skip_name(data, at):
+    while data[at] and data[at] < 0xC0:
+        at += 1 + data[at]
+    return at + (2 if data[at] else 1)
+
+
+def show(kind, data, at, end):
+    if kind == "TXT":
+        strings = []
+        while at < end:
+            strings.append(repr(data[at + 1:at + 1 + data[at]])[1:])
+            at += 1 + data[at]
+        return " ".join(strings)
+    numbers = {"MX": 1, "SRV": 3}.get(kind, 0)
+    return " ".join(map(str, struct.unpack(f"!{numbers}H", data[at:at + 2 * numbers]))) + " " + read_name(data, at + 2 * numbers)
+
+
+def records(server, transport, kind, name):
+    data = ask(server, transport, kind, name)
+    flags, _, answers = struct.unpack("!HHH", data[2:8])
+    at, out = skip_name(data, 12) + 4, []
+    for _ in range(answers):
+        at = skip_name(data, at)
+        size = struct.unpack("!H", data[at + 8:at + 10])[0]
+        if struct.unpack("!H", data[at:at + 2])[0] == KINDS[kind]:
+            out.append(show(kind, data, at + 10, at + 10 + size))
+        at += 10 + size
+    word = str(RCODES.get(flags & 15, flags & 15)) + (" truncated" if flags & 0x200 else "")
+    return f"ok {word} " + "|".join(out)
 
 
 def garbage(server):
@@ -320,7 +368,7 @@ def bind(host, port):
 
 
 ACTIONS = {"tcp": tcp, "each": each, "hold": hold, "garbage": garbage, "send": send, "half": half, "get": get, "udp": udp, "join": join, "tls": tls, "resume": resume, "hello": hello,
-           "resolve": resolve, "flood": flood, "drown": drown, "dns": dns, "icmp": icmp, "socket": any_socket, "bind": bind}
+           "resolve": resolve, "flood": flood, "drown": drown, "dns": dns, "records": records, "icmp": icmp, "socket": any_socket, "bind": bind}
 
 
 def attempt(action, *args):
