@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
+#include "cli/refusal.h"
 #include "cli/words.h"
 #include "engine/execute.h"
 #include "policy/environment.h"
@@ -92,6 +93,7 @@ static int run_attached(const struct execute_options *o, const struct flags *f, 
 	if (f->is_json)
 		return ending_print_json(&result, NULL, e);
 	ending_tell_notices(result.notices);
+	(void)refusal_explain(o->argv, &result);
 	ending_explain(&result, NULL, o->timeout_ms);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "cli/ending.h"
 #include "cli/habits.h"
 #include "cli/pickimage.h"
+#include "cli/refusal.h"
 #include "cli/request.h"
 #include "engine/execute.h"
 #include "engine/images.h"
@@ -298,7 +299,8 @@ static int report_end(const struct request *r, const struct run_result *result, 
 	ending_tell_notices(result->notices);
 	if (result->exit_code != 0) {
 		explain_denials(result);
-		hint_at_workspace(r, argv);
+		if (!refusal_explain(argv, result))
+			hint_at_workspace(r, argv);
 	}
 	ending_explain(result, &r->policy, r->policy.timeout_ms);
 	return 0;

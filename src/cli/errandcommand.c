@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/pickimage.h"
+#include "cli/refusal.h"
 #include "engine/execute.h"
 #include "engine/files.h"
 #include "engine/images.h"
@@ -120,6 +121,7 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 	ending_tell_notices(result.notices);
 	if (r < 0)
 		return add_not_started(j, e);
+	(void)refusal_explain(argv, &result);
 	add_result(j, &result);
 	add_reason(j, &result, o.policy, o.policy->timeout_ms);
 	json_add_text(j, "image", w->ceiling.policy.image);
@@ -196,6 +198,7 @@ static int exec_in(struct errand *w, const char *name, char **argv, const char *
 	ending_tell_notices(result.notices);
 	if (r < 0)
 		return add_not_started(j, e);
+	(void)refusal_explain(argv, &result);
 	add_result(j, &result);
 	add_reason(j, &result, NULL, o.timeout_ms);
 	return 0;
