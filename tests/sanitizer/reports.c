@@ -47,10 +47,15 @@ static void record(const char *kind, const char *text)
 	}
 }
 
-/* Looking for leaks takes system calls that the gate's filter refuses; valgrind looks there. */
+/*
+ * Looking for leaks takes system calls that the gate's filter refuses; valgrind looks there. The name
+ * is remembered from the start: title_set() overwrites what program_invocation_short_name points to.
+ */
+static char program[64];
+
 int __lsan_is_turned_off(void)
 {
-	return strcmp(program_invocation_short_name, "agentkernel-gate") == 0;
+	return strcmp(program, "agentkernel-gate") == 0;
 }
 
 /* Comes after each report but UBSan's; of leaks it is the only sign. */
@@ -81,6 +86,7 @@ static __attribute__((constructor)) void map_reports(int argc, char **argv)
 	struct stat status;
 	void *mapped;
 
+	(void)snprintf(program, sizeof(program), "%s", program_invocation_short_name);
 	if (fd < 0)
 		return;
 	if (fstat(fd, &status) == 0 && status.st_size >= SLOT_BYTES) {
