@@ -9,6 +9,7 @@
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
 #   make check-vm       the bats files and attacks on Debian's 6.1 kernel with cgroup v2, in QEMU
 #                       (FILES="tests/cli/walls.bats tests/escape/run": these alone)
+#   make check-compat   real software inside and outside, and every difference (PROGRAMS="java php": these alone)
 #   make check-valgrind the helper programs under valgrind, driven by the suite's own tests
 #   make soak           twenty minutes of mixed load, and everything is as before; before that, four
 #                       minutes of commands that race for the same sandboxes
@@ -335,6 +336,14 @@ check-agents: all $(PROBE)
 	@BUILD=$(abspath $(BUILD)) tests/agents/install
 	@for caller in root user; do AS=$$caller BUILD=$(abspath $(BUILD)) bats tests/agents/agents.bats || exit 1; done
 
+# Real software, inside and outside: about ten minutes, and 1 GB of packages.
+PROGRAMS ?=
+.PHONY: check-compat
+check-compat: build-packages
+	@tools/packages compat
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(abspath $(BUILD)) tests/compat/check $(PROGRAMS)
+
 # gate, image, mcp and serve under memcheck; what helps them to live there is of the tests alone.
 VALGRIND_PARTS := $(addprefix $(BUILD)/valgrind/,preload.so native)
 $(BUILD)/valgrind/preload.so: tests/valgrind/preload.c
@@ -369,7 +378,7 @@ FILES ?=
 .PHONY: check-vm
 check-vm: build-packages
 	@tools/packages vm
-	@$(MAKE) --no-print-directory all $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
+	@$(MAKE) --no-print-directory testing-launcher all $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
 	@BUILD=$(abspath $(BUILD)) FILES="$(FILES)" tests/vm/check-vm
 
 # ---- analysers ---------------------------------------------------------------------------

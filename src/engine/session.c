@@ -31,6 +31,7 @@ void session_init(struct session *s)
 {
 	*s = (struct session){ .idmap = { .lock_fd = -1 },
 			       .etc_tree_fd = -1,
+			       .etc_host_tree_fd = -1,
 			       .limits_tree_fd = -1 };
 	hostfiles_init(&s->files);
 	newnames_init(&s->names);
@@ -51,6 +52,7 @@ void session_done(struct session *s)
 	idmap_done(&s->idmap);
 	cleanup_closep(&s->limits_tree_fd);
 	cleanup_closep(&s->etc_tree_fd);
+	cleanup_closep(&s->etc_host_tree_fd);
 	keyrows_list_free(&s->etc_private);
 	free(s->etc_layer_path);
 	s->etc_layer_path = NULL;
@@ -173,9 +175,9 @@ unsigned session_choose_filter(const struct session *s, unsigned streams)
 }
 
 /*
- * A range of ids (newuidmap) costs an ordinary caller 1.6 ms a start. Root of an image wants one for
- * package managers, root of a named sandbox for servers that switch users. A `run` of this machine's
- * own programs has one id, unless its user was asked for by name: --user root.
+ * A range of ids (newuidmap) costs an ordinary caller 1.6 ms a start. Root of an image wants one
+ * for package managers, root of a named sandbox for servers that switch users. A `run` of this
+ * machine's own programs has one id, unless its user was asked for by name: --user root.
  */
 static unsigned choose_ids(const struct session *s)
 {
@@ -211,9 +213,13 @@ static int prepare_etc(struct session *s, struct err *e)
 	if (s->idmap.kind != IDMAP_PRIVATE && etcprivate_list(environ_list, &s->etc_private, e) < 0)
 		return -1;
 	s->etc_layer_path = etclayer_get(environ_list, s->etc_private);
-	if (!s->etc_layer_path || s->idmap.kind != IDMAP_PRIVATE)
+	if (s->idmap.kind != IDMAP_PRIVATE)
 		return 0;
-	return mount_open_tree(AT_FDCWD, s->etc_layer_path, 0, &s->etc_tree_fd, e);
+	if (mount_open_tree(AT_FDCWD, "/etc", 0, &s->etc_host_tree_fd, e) < 0)
+		return -1;
+	return !s->etc_layer_path
+		       ? 0
+		       : mount_open_tree(AT_FDCWD, s->etc_layer_path, 0, &s->etc_tree_fd, e);
 }
 
 int session_prepare(struct session *s, const struct session_options *o, struct err *e)
@@ -308,6 +314,7 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 			    .etc_private = s->etc_private,
 			    .etc_layer_path = s->etc_layer_path,
 			    .etc_tree_fd = s->etc_tree_fd,
+			    .etc_host_tree_fd = s->etc_host_tree_fd,
 			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL,
 			    .image = s->options.root,
 			    .limits_tree_fd = -1,

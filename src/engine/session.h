@@ -51,7 +51,7 @@ struct session {
 	struct gatekeeper gatekeeper;
 	char id[SESSION_ID_MAX_BYTES];
 	char *etc_layer_path; /* engine/etclayer's; NULL: the sandbox makes its own */
-	int etc_tree_fd;
+	int etc_tree_fd, etc_host_tree_fd;
 	char **etc_private; /* names in /etc that are not for all; or NULL */
 	char *limits_path;  /* engine/limitcache's; NULL: the sandbox makes its own files */
 	int limits_tree_fd; /* a root caller's, of that */

@@ -1,19 +1,19 @@
 /* hostetc - the /etc of the host image; see hostetc.h. */
 #include "sandbox/hostetc.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/wall.h"
 #include "policy/credential.h"
 #include "policy/policy.h"
+#include "sandbox/hostaccounts.h"
 #include "sandbox/mount.h"
 #include "sandbox/rootfs.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,26 +140,18 @@ static int write_file(int etc_fd, const char *name, const char *text, struct err
 	return 0;
 }
 
-/*
- * The accounts that policy.c knows by name; "user" takes whatever id the command runs as. "*":
- * there is no shadow file to look into, and su asks for one where it finds an "x".
- */
-static int write_accounts(int etc_fd, const struct policy *p, struct err *e)
+static int write_accounts(int host_etc_fd, int etc_fd, const struct policy *p, struct err *e)
 {
-	uint32_t uid = p->uid ? p->uid : POLICY_USER_ID;
-	uint32_t gid = p->gid ? p->gid : POLICY_USER_ID;
-	cleanup_free char *passwd = NULL;
-	cleanup_free char *group = NULL;
+	cleanup_buf struct buf passwd;
+	cleanup_buf struct buf group;
 
-	passwd = mem_format("root:*:0:0:root:%s:/bin/sh\n"
-			    "user:*:%" PRIu32 ":%" PRIu32 ":user:%s:/bin/sh\n"
-			    "nobody:*:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-			    p->uid == 0 ? p->home_dir : "/root", uid, gid,
-			    p->uid == 0 ? "/home/user" : p->home_dir);
-	group = mem_format("root:x:0:\nuser:x:%" PRIu32 ":\ntty:x:5:\nnogroup:x:65534:\n", gid);
-	if (write_file(etc_fd, "passwd", passwd, e) < 0)
+	buf_init(&passwd, HOSTACCOUNTS_TEXT_MAX_BYTES);
+	buf_init(&group, HOSTACCOUNTS_TEXT_MAX_BYTES);
+	hostaccounts_format_passwd(host_etc_fd, p, &passwd);
+	hostaccounts_format_group(host_etc_fd, p, &group);
+	if (write_file(etc_fd, "passwd", buf_text(&passwd), e) < 0)
 		return -1;
-	return write_file(etc_fd, "group", group, e);
+	return write_file(etc_fd, "group", buf_text(&group), e);
 }
 
 void hostetc_format(const struct rootfs_options *o, struct hostetc_texts *ret)
@@ -192,7 +184,7 @@ static int write_names(int etc_fd, const struct rootfs_options *o, struct err *e
 
 static int write_files(int host_etc_fd, int etc_fd, const struct rootfs_options *o, struct err *e)
 {
-	if (write_accounts(etc_fd, o->policy, e) < 0 || write_names(etc_fd, o, e) < 0)
+	if (write_accounts(host_etc_fd, etc_fd, o->policy, e) < 0 || write_names(etc_fd, o, e) < 0)
 		return -1;
 	return copy_link(host_etc_fd, etc_fd, "mtab", e);
 }
@@ -211,11 +203,30 @@ static int make_dir(int parent_fd, const char *name, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/*
+ * This machine's /etc, as a lower layer at parent_fd/name. Something may be mounted in it, as in a
+ * container: in a user namespace the kernel takes no such directory for a layer, since that would
+ * show what lies below the mounts. A root caller has opened it without them.
+ */
+static int place_host_etc(int parent_fd, const char *name, const struct rootfs_options *o,
+			  struct err *e)
+{
+	if (o->etc_host_tree_fd < 0) {
+		if (symlinkat("/etc", parent_fd, name) < 0)
+			return err_sys(e, errno, "create a link to /etc");
+		return 0;
+	}
+	if (mkdirat(parent_fd, name, 0755) < 0)
+		return err_sys(e, errno, "create a directory for /etc");
+	return mount_attach_own(o->etc_host_tree_fd, parent_fd, name, e);
+}
+
 /* ---- a fresh sandbox ---- */
 
 #define UPPER_DIR "sys/etc-upper"
 #define WORK_DIR "sys/etc-work"
 #define LAYER_DIR "sys/etc-layer"
+#define HOST_DIR "sys/etc-host"
 
 static int mount_overlay(int root_fd, const struct policy *p, struct err *e)
 {
@@ -224,7 +235,7 @@ static int mount_overlay(int root_fd, const struct policy *p, struct err *e)
 	if (fchdir(root_fd) < 0)
 		return err_sys(e, errno, "enter the new root");
 	if (mount("overlay", "etc", "overlay", flags,
-		  "index=off,userxattr,lowerdir=" LAYER_DIR ":/etc,upperdir=" UPPER_DIR
+		  "index=off,userxattr,lowerdir=" LAYER_DIR ":" HOST_DIR ",upperdir=" UPPER_DIR
 		  ",workdir=" WORK_DIR) < 0)
 		return err_sys(e, errno, "mount /etc");
 	return 0;
@@ -282,7 +293,8 @@ int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e)
 	if (mkdirat(root_fd, WORK_DIR, 0700) < 0)
 		return err_sys(e, errno, "create a directory for /etc");
 	if (write_files(host_etc_fd, upper_fd, o, e) < 0 ||
-	    place_layer(root_fd, LAYER_DIR, o, e) < 0)
+	    place_layer(root_fd, LAYER_DIR, o, e) < 0 ||
+	    place_host_etc(root_fd, HOST_DIR, o, e) < 0)
 		return -1;
 	if (mount_overlay(root_fd, o->policy, e) == 0)
 		return 0;
@@ -356,6 +368,7 @@ int hostetc_write(int base_fd, const struct rootfs_options *o, struct err *e)
 
 #define SIDE_DIR "side"
 #define SIDE_LAYER_DIR "etc-layer"
+#define SIDE_HOST_DIR "etc-host"
 
 int hostetc_mount_side(int root_fd, int staging_fd, const struct rootfs_options *o, struct err *e)
 {
@@ -369,12 +382,13 @@ int hostetc_mount_side(int root_fd, int staging_fd, const struct rootfs_options 
 	if (place_fd < 0)
 		return err_sys(e, -place_fd, "open /" HOSTETC_SIDE);
 	if (place_layer(staging_fd, SIDE_LAYER_DIR, o, e) < 0 ||
+	    place_host_etc(staging_fd, SIDE_HOST_DIR, o, e) < 0 ||
 	    make_dir(staging_fd, SIDE_DIR, &side_fd, e) < 0)
 		return -1;
 	if (fchdir(staging_fd) < 0)
 		return err_sys(e, errno, "enter the staging area");
 	if (mount("overlay", SIDE_DIR, "overlay", MS_NOSUID | MS_NODEV | MS_RDONLY,
-		  "index=off,userxattr,lowerdir=" SIDE_LAYER_DIR ":/etc") < 0)
+		  "index=off,userxattr,lowerdir=" SIDE_LAYER_DIR ":" SIDE_HOST_DIR) < 0)
 		return err_sys(e, errno, "mount /" HOSTETC_SIDE);
 	if (mount_open_tree(staging_fd, SIDE_DIR, 0, &tree_fd, e) < 0)
 		return -1;

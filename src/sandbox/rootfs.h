@@ -63,6 +63,7 @@ struct rootfs_options {
 	unsigned guard_count;
 	char *const *etc_private;      /* names in /etc that are not for all; or NULL */
 	const char *etc_layer_path;    /* a layer that hides them, kept; NULL: none */
+	int etc_host_tree_fd;          /* /etc without mounts in it, of a root caller; -1: none */
 	int etc_tree_fd;               /* that, as a detached tree of a root caller; -1: by path */
 	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
 	const struct imageroot *image; /* NULL: the host's own programs, and nothing stays */

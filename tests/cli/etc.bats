@@ -67,6 +67,24 @@ SUSPECTS="shadow shadow- gshadow passwd- subuid sudoers sudoers.d/me ssh/ssh_hos
 	! grep -q own-secret <<<"$output"
 }
 
+@test "accounts of packages show, those of people do not" {
+	plant() {
+		echo 'alice:x:1500:1500:Alice,,,:/home/alice:/bin/bash' >>passwd && echo 'sometool:x:350:350:tool:/var/lib/sometool:/usr/sbin/nologin' >>passwd &&
+			echo 'sometool:x:350:alice' >>group && echo 'alice:x:1500:' >>group
+	}
+	run in_other_etc ak run sh -c 'cat /etc/passwd /etc/group'
+	[[ "$output" == *"sometool:*:350:350::/var/lib/sometool:/usr/sbin/nologin"* ]]
+	[[ "$output" == *"sometool:x:350:"* ]]
+	[[ "$output" != *alice* ]] && [[ "$output" != *Alice* ]]
+}
+
+@test "a bind mount in /etc, as in a container, changes nothing for root" {
+	only_root
+	run unshare --mount --propagation private bash -c "mount --bind /etc/hosts /etc/hosts && mount --bind /etc/passwd /etc/passwd &&
+		env AGENTKERNEL_HOME='$SHARED/home/state' '$AK' run -i host sh -c 'cat /etc/protocols; cat /etc/hosts'"
+	[[ "$output" == "$(cat /etc/protocols)"*"127.0.0.1 localhost sandbox"* ]]
+}
+
 @test "a socket or fifo in /etc leads nowhere" {
 	plant() {
 		mkfifo -m 666 pipe && mkdir -m 755 talk &&

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The usual course of an agent over MCP, from this directory: agenttask.py AGENTKERNEL. Prints each call that fails."""
 import json
+import shutil
 import subprocess
 import sys
 
@@ -28,7 +29,8 @@ def tool(tool_name, **arguments):
 
 ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"})
 tool("sandbox_create", name="task")
-for command in (["python3", "-c", "print(1)"], ["sh", "-c", "echo"], ["bash", "-c", "echo"], ["make", "--version"], ["gcc", "--version"]):
+commands = (["python3", "-c", "print(1)"], ["sh", "-c", "echo"], ["bash", "-c", "echo"], ["make", "--version"], ["gcc", "--version"])
+for command in (c for c in commands if shutil.which(c[0])):
     if tool("sandbox_exec", name="task", command=command).get("exit_code") != 0:
         print(command, "failed")
 tool("sandbox_file_write", name="task", path="/root/file", content="one")

@@ -1,0 +1,93 @@
+/* hostaccounts - /etc/passwd and /etc/group of the host image; see hostaccounts.h. */
+#include "sandbox/hostaccounts.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "policy/policy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS_MAX 7u
+
+/* "a:b:c" -> its fields, in place. Returns how many there are. */
+static unsigned split(char *line, char *fields[FIELDS_MAX])
+{
+	unsigned count = 0;
+
+	while (count < FIELDS_MAX && line)
+		fields[count++] = strsep(&line, ":");
+	return count;
+}
+
+/* The third field, which both files have: is it a package's? root, user and nobody are ours. */
+static bool is_system_account(char *const *fields, unsigned count)
+{
+	char *end = NULL;
+	unsigned long id;
+
+	if (count < 4 || fields[0][0] < 'a' || fields[0][0] > 'z' || strcmp(fields[0], "user") == 0)
+		return false;
+	id = strtoul(fields[2], &end, 10);
+	return end != fields[2] && *end == '\0' && id > 0 && id <= HOSTACCOUNTS_SYSTEM_ID_MAX;
+}
+
+typedef void add_line_fn(struct buf *out, char *const *fields, unsigned count);
+
+static void add_accounts(int host_etc_fd, const char *file, add_line_fn *add, struct buf *out)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	char *rest, *line;
+
+	if (file_read_at(host_etc_fd, file, HOSTACCOUNTS_FILE_MAX_BYTES, &text, &len) < 0)
+		return;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		char *fields[FIELDS_MAX];
+		unsigned count = split(line, fields);
+
+		if (is_system_account(fields, count))
+			add(out, fields, count);
+	}
+}
+
+static void add_passwd_line(struct buf *out, char *const *fields, unsigned count)
+{
+	if (count == 7)
+		buf_addf(out, "%s:*:%s:%s::%s:%s\n", fields[0], fields[2], fields[3], fields[5],
+			 fields[6]);
+}
+
+static void add_group_line(struct buf *out, char *const *fields, unsigned count)
+{
+	(void)count;
+	buf_addf(out, "%s:x:%s:\n", fields[0], fields[2]);
+}
+
+/*
+ * "user" takes whatever id the command runs as. "*": there is no shadow file to look into, and su
+ * asks for one where it finds an "x".
+ */
+void hostaccounts_format_passwd(int host_etc_fd, const struct policy *p, struct buf *out)
+{
+	uint32_t uid = p->uid ? p->uid : POLICY_USER_ID;
+	uint32_t gid = p->gid ? p->gid : POLICY_USER_ID;
+
+	buf_addf(out,
+		 "root:*:0:0:root:%s:/bin/sh\n"
+		 "user:*:%" PRIu32 ":%" PRIu32 ":user:%s:/bin/sh\n"
+		 "nobody:*:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		 p->uid == 0 ? p->home_dir : "/root", uid, gid,
+		 p->uid == 0 ? "/home/user" : p->home_dir);
+	add_accounts(host_etc_fd, "passwd", add_passwd_line, out);
+}
+
+void hostaccounts_format_group(int host_etc_fd, const struct policy *p, struct buf *out)
+{
+	buf_addf(out, "root:x:0:\nuser:x:%" PRIu32 ":\nnogroup:x:65534:\n",
+		 p->gid ? p->gid : POLICY_USER_ID);
+	add_accounts(host_etc_fd, "group", add_group_line, out);
+}
