@@ -91,7 +91,7 @@ static int read_entry(const struct keyrows *k, const char *entry, void *object, 
 	int r = 1;
 
 	if (entry[key_len] != '=')
-		return err_set(e, ERR_CORRUPT, "a %s's record holds a text that is no entry",
+		return err_set(e, ERR_CORRUPT, "a record of a %s has an invalid entry",
 			       k->what);
 	for (size_t i = 0; i < k->count; i++) {
 		const struct keyrows_row *row = &k->rows[i];
@@ -128,13 +128,13 @@ static int check_magic(const struct keyrows *k, const char *bytes, size_t len, s
 
 	format_magic(k, magic);
 	if (len == 0 || bytes[len - 1] != '\0')
-		return err_set(e, ERR_CORRUPT, "this is no record of a %s, or half of one",
+		return err_set(e, ERR_CORRUPT, "not a record of a %s, or a truncated one",
 			       k->what);
 	*ret_at = strlen(bytes) + 1;
 	base_len = (size_t)(strrchr(magic, ' ') - magic) + 1;
 	if (strncmp(bytes, magic, base_len) != 0 ||
 	    !keyrows_read_number(bytes + base_len, UINT32_MAX, &version) || version == 0)
-		return err_set(e, ERR_CORRUPT, "this is no record of a %s", k->what);
+		return err_set(e, ERR_CORRUPT, "not a record of a %s", k->what);
 	if (version <= buildid_version(k->version))
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,

@@ -236,7 +236,7 @@ static int read_since(const char *text, uint64_t *ret_ms, struct err *e)
 		return 0;
 	if (parse_duration_ms(text, 0, DURATION_MAX_MS, &ago_ms, &ignored) < 0)
 		return err_set(e, ERR_INVALID,
-			       "--since: '%s' is no time (10m, 2025-03-01, 2025-03-01T12:30:00Z)",
+			       "--since: invalid time '%s' (10m, 2025-03-01, 2025-03-01T12:30:00Z)",
 			       text);
 	*ret_ms = ago_ms < now_ms ? now_ms - ago_ms : 0;
 	return 0;

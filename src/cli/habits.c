@@ -70,7 +70,7 @@ int habits_translate(char **argv, char ***ret, struct err *e)
 		if (strcmp(argv[0], habits[i].word) != 0)
 			continue;
 		if (!habits[i].ours[0])
-			return err_set(e, ERR_UNSUPPORTED, "there is no command '%s': %s", argv[0],
+			return err_set(e, ERR_UNSUPPORTED, "unknown command '%s': %s", argv[0],
 				       habits[i].instead);
 		*ret = replace_first(argv, habits[i].ours[0], habits[i].ours[1]);
 		return 0;

@@ -229,7 +229,7 @@ static int read_header(int in_fd, struct header *ret, struct err *e)
 	if (pread(in_fd, padded, HEADER_BYTES, 0) != (ssize_t)HEADER_BYTES || padded[15] != '\0' ||
 	    !keyrows_read_number(padded, HEADER_BYTES - 16, &len))
 		return err_set(e, ERR_CORRUPT,
-			       "this is no checkpoint file, or the beginning of one");
+			       "not a checkpoint file, or a truncated one");
 	if (keyrows_parse(&format, padded + 16, (size_t)len, ret, e) < 0)
 		return -1;
 	if (!ret->is_whole || !ret->sandbox || !ret->image || !ret->parts ||

@@ -128,7 +128,7 @@ static int read_inside(int root_fd, const char *path, char **ret, struct err *e)
 		return 0;
 	}
 	if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-		return err_set(e, ERR_INVALID, "'%s' inside is no file", path);
+		return err_set(e, ERR_INVALID, "'%s' in the sandbox is not a regular file", path);
 	if (r == 0)
 		r = file_read_fd(fd, ACCOUNT_FILE_MAX_BYTES, ret, &len);
 	if (r < 0)

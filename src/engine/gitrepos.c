@@ -9,10 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
+#define LINKS_OF_A_LEAF 2 /* its name, and its own "." */
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
 struct walk {
@@ -22,7 +29,9 @@ struct walk {
 	const char *skipped; /* path of a directory that is left out; NULL: none */
 	struct gitrepos_result result;
 	unsigned dir_count;
-	char path[PATH_MAX]; /* of the directory that is looked at */
+	bool has_link_counts; /* the top's file system says by them how many directories one has */
+	dev_t device;         /* which that is */
+	char path[PATH_MAX];  /* of the directory that is looked at */
 	size_t path_len;
 };
 
@@ -57,6 +66,29 @@ static void look_at(struct signs *s, int dir_fd, const struct dirent *entry)
 	}
 }
 
+static bool exists(int dir_fd, const char *name, const char *below)
+{
+	char path[NAME_MAX + 16];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", name, below);
+	return fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/*
+ * Most directories hold no others. Such a one is a working tree if it has ".git" (a file or a
+ * link), and a repository if it has "commondir"; three calls tell, where opening and listing it
+ * takes eight.
+ */
+static bool is_plain_leaf(const struct walk *w, int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return w->has_link_counts && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_dev == w->device && st.st_nlink == LINKS_OF_A_LEAF &&
+	       !exists(dir_fd, name, ".git") && !exists(dir_fd, name, "commondir");
+}
+
 /* Names of directories, each ended by a NUL; and what else was there. */
 static int read_names(struct walk *w, DIR *dir, struct signs *signs, struct buf *dirs,
 		      struct err *e)
@@ -67,7 +99,9 @@ static int read_names(struct walk *w, DIR *dir, struct signs *signs, struct buf 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		look_at(signs, dirfd(dir), entry);
-		if (type_of(dirfd(dir), entry) == DT_DIR)
+		if (type_of(dirfd(dir), entry) == DT_DIR &&
+		    (strcmp(entry->d_name, ".git") == 0 ||
+		     !is_plain_leaf(w, dirfd(dir), entry->d_name)))
 			buf_add(dirs, entry->d_name, strlen(entry->d_name) + 1);
 	}
 	w->result.is_cut |= dirs->is_cut;
@@ -152,11 +186,26 @@ static int walk_dir(struct walk *w, const char *name, struct err *e)
 	return r;
 }
 
+/* Others say 1 or 2 whatever a directory holds. */
+static void find_link_counts(struct walk *w)
+{
+	static const long kinds[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC };
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(w->top_fd, &fs) < 0 || fstat(w->top_fd, &st) < 0)
+		return;
+	w->device = st.st_dev;
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		w->has_link_counts |= (long)fs.f_type == kinds[i];
+}
+
 int gitrepos_find(int dir_fd, const char *skipped, gitrepos_fn *fn, void *context,
 		  struct gitrepos_result *ret, struct err *e)
 {
 	struct walk w = { .top_fd = dir_fd, .fn = fn, .context = context, .skipped = skipped };
 
+	find_link_counts(&w);
 	if (walk_dir(&w, "", e) < 0)
 		return -1;
 	*ret = w.result;

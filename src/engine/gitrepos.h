@@ -6,7 +6,8 @@
  * HEAD, objects and refs (or commondir instead of the two); that is how it finds bare repositories,
  * submodules' and worktrees' directories, and those of --separate-git-dir. So every directory is
  * looked at, at a few microseconds each, those in repositories too: nothing that a directory holds
- * keeps us from looking further. Only what lies at a path longer than PATH_MAX is left out, which
+ * keeps us from looking further. Where the file system counts links to directories, those that hold
+ * no other are not listed. Only what lies at a path longer than PATH_MAX is left out, which
  * no program can name from the top either.
  *
  * Hostile: all names, and somebody who changes them meanwhile. No link is followed.

@@ -104,7 +104,7 @@ int layerstore_open_layer(int store_fd, const char *id, int *ret_fd, struct err 
 
 	if (strlen(id) != LAYERSTORE_ID_BYTES ||
 	    strspn(id, "0123456789abcdef") != LAYERSTORE_ID_BYTES)
-		return err_set(e, ERR_CORRUPT, "'%s' is no name of a layer", id);
+		return err_set(e, ERR_CORRUPT, "invalid layer name '%s'", id);
 	fd = openat(store_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_sys(e, errno, "open layer %s", id);

@@ -53,7 +53,7 @@ int tasks_parse_id(const char *text, uint32_t *ret, struct err *e)
 
 	if (len != TASKS_ID_MAX_BYTES - 1 || strspn(text, "0123456789abcdef") != len)
 		return err_set(e, ERR_INVALID,
-			       "'%s' is no id of a command ('exec -d' prints one, 'ps' shows them)",
+			       "invalid command id '%s' ('exec -d' prints one, 'ps' lists them)",
 			       text);
 	*ret = (uint32_t)strtoul(text, NULL, 16);
 	return 0;

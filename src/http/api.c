@@ -270,7 +270,7 @@ static bool read_body(struct connection *c, const struct webcall *x, json_t **re
 		return true;
 	first = json_object_iter_key(json_object_iter(*ret));
 	if (first) {
-		cleanup_free char *words = mem_format("there is no parameter '%.60s' here", first);
+		cleanup_free char *words = mem_format("unknown parameter '%.60s'", first);
 
 		webcall_reply_error(c, 400, words);
 	} else {

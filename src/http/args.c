@@ -144,7 +144,7 @@ int args_expect_only(const json_t *body, const char *name, json_type kind, size_
 	json_object_foreach((json_t *)(uintptr_t)body, key,
 			    value) if (strcmp(key, name) !=
 				       0) return err_set(e, ERR_INVALID,
-							 "there is no parameter '%.60s' here", key);
+							 "unknown parameter '%.60s'", key);
 	if (!found || json_typeof(found) != kind ||
 	    (kind == JSON_ARRAY ? json_array_size(found) : json_object_size(found)) > max)
 		return err_set(e, ERR_INVALID, "%s: %s is expected, of at most %zu", name,

@@ -329,7 +329,7 @@ void direct_events(struct api *a, struct connection *c)
 	struct stat st;
 
 	if (last && !read_offset(last, &offset)) {
-		webcall_reply_error(c, 400, "Last-Event-ID: this is no id of an event");
+		webcall_reply_error(c, 400, "Last-Event-ID: invalid event id");
 		return;
 	}
 	if (slots_take(&a->slots, &stream, &e) < 0) {

@@ -54,7 +54,7 @@ static int describe(const struct store *s, const struct reference *ref, json_t *
 			   (json_int_t)r.size_bytes, "added", (json_int_t)r.added_s, "owners",
 			   r.owners, "layers", describe_layers(m));
 	if (!object)
-		return err_set(e, ERR_CORRUPT, "the record of '%s' is no text", full);
+		return err_set(e, ERR_CORRUPT, "the record of '%s' is not text", full);
 	(void)json_array_append_new(list, object);
 	return add_config(s, r.config, object, e);
 }

@@ -238,7 +238,7 @@ static int read_attributes(const struct unpack *u, struct archive_entry *entry,
 	}
 	/* the highest number means "leave it" to the kernel */
 	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX)
-		return err_set(e, ERR_INVALID, "its owner %lld:%lld is no number of a user",
+		return err_set(e, ERR_INVALID, "invalid owner %lld:%lld",
 			       (long long)uid, (long long)gid);
 	ret->uid = (uid_t)uid;
 	ret->gid = (gid_t)gid;
@@ -499,7 +499,7 @@ static int make_hard_link(struct unpack *u, const struct layername *name, const 
 	fd = open_beneath(u, target.path, target.parent_len);
 	if (fd < 0 || fstatat(fd, target.last, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_ours(u, &st))
 		return err_set(e, ERR_INVALID,
-			       "it is a hard link to '%s', which is no file of this archive",
+			       "it is a hard link to '%s', which is not a file of this archive",
 			       quoted);
 	return make_or_replace(&(struct maker){ .from_fd = fd, .from = target.last }, at, e);
 }
@@ -527,7 +527,7 @@ static int make_entry(struct unpack *u, const struct layername *name, const stru
 	case AE_IFBLK:
 		return err_set(e, ERR_INVALID, "it is a device");
 	default:
-		return err_set(e, ERR_INVALID, "nobody knows what it is");
+		return err_set(e, ERR_INVALID, "unknown file type");
 	}
 }
 

@@ -520,7 +520,7 @@ static int make_entry(struct layerentry_target *t, const struct layername *name,
 	case AE_IFIFO:
 		return make_fifo(t, at, &a, e);
 	default:
-		return err_set(e, ERR_INVALID, "nobody knows what it is");
+		return err_set(e, ERR_INVALID, "unknown file type");
 	}
 }
 

@@ -147,7 +147,7 @@ static int read_token(const struct buf *answer, char **ret, struct err *e)
 	    fields_get_text(root, "access_token", LOGIN_ANSWER_MAX_BYTES, FIELDS_OPTIONAL, &access,
 			    e) < 0)
 		return err_set(e, ERR_REMOTE,
-			       "its token service answers with a token that is none");
+			       "its token service answered with an invalid token");
 	if (!token[0])
 		token = access;
 	if (!is_token(token))

@@ -115,7 +115,7 @@ static int find_kind(const json_t *root, enum kind *ret, struct err *e)
 	if (said == KIND_OLD || json_integer_value(json_object_get(root, "schemaVersion")) == 1)
 		return refuse_old(e);
 	if (type[0] && said != KIND_INDEX && said != KIND_MANIFEST)
-		return err_set(e, ERR_UNSUPPORTED, "a document of type '%s' is no image", type);
+		return err_set(e, ERR_UNSUPPORTED, "a document of type '%s' is not an image", type);
 	if (has_list && has_layers)
 		return err_set(e, ERR_INVALID, "it is an index and a manifest at once");
 	if ((said == KIND_INDEX && has_layers) || (said == KIND_MANIFEST && has_list))
@@ -211,7 +211,7 @@ static int read_config(const json_t *root, struct manifest_blob *ret, struct err
 		return err_wrap(e, "'config'");
 	if (kind_of(ret->type) != KIND_CONFIG)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "it is no image but an artifact: its config is '%s'", ret->type);
+			       "it is an artifact, not an image: its config is '%s'", ret->type);
 	return 0;
 }
 

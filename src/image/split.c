@@ -103,7 +103,7 @@ int split_archive(int archive_fd, int dir_fd, struct buf *ret_list, struct err *
 
 	(void)archive_read_support_format_tar(a);
 	if (archive_read_open(a, stream, NULL, read_stream, NULL) != ARCHIVE_OK)
-		return err_set(e, ERR_INVALID, "this is no archive: %s", archive_error_string(a));
+		return err_set(e, ERR_INVALID, "not an archive: %s", archive_error_string(a));
 	while ((r = archive_read_next_header(a, &entry)) == ARCHIVE_OK) {
 		if (++count > SPLIT_ENTRIES_MAX)
 			return err_set(e, ERR_LIMIT, "the archive has more than %u entries",

@@ -136,7 +136,7 @@ static int read_ruling(const char *text, size_t len, int rules_fd, struct ruling
 	if (strlen(text) != len || strncmp(text, RULING_RULES, word_len) != 0 ||
 	    parse_count(text + word_len, 0, RULING_RATE_MAX_BYTES_PER_S,
 			&ret->bandwidth_bytes_per_s, &ignored) < 0)
-		return err_set(e, ERR_CORRUPT, "the supervisor says what is no order");
+		return err_set(e, ERR_CORRUPT, "the supervisor sent an invalid order");
 	return ruling_read(rules_fd, &ret->egress, e);
 }
 
@@ -166,7 +166,7 @@ int ruling_receive(int socket_fd, enum ruling_kind *ret_kind, struct ruling *ret
 	count = take_descriptors(&message, &rules_fd);
 	text[n] = '\0';
 	if (count != 1 || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-		return err_set(e, ERR_CORRUPT, "the supervisor says what is no order");
+		return err_set(e, ERR_CORRUPT, "the supervisor sent an invalid order");
 	*ret_kind = RULING_NEW;
 	return read_ruling(text, (size_t)n, rules_fd, ret, e);
 }

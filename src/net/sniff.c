@@ -237,7 +237,7 @@ static enum step step_watch(struct sniff *s, const uint8_t *bytes, size_t len,
 		ret->release += len - s->watch.matched;
 		return STEP_MORE;
 	default:
-		return refuse(s, "HTTP: a method that nobody knows", ret);
+		return refuse(s, "HTTP: unknown method", ret);
 	}
 }
 

@@ -125,7 +125,7 @@ static int explain(const char *path, int error, struct err *e)
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is a directory", path);
 	if (error == ENOEXEC)
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
-			       "'%s' is no program for this machine (a script needs a #! line)",
+			       "'%s' is not executable on this machine (a script needs a #! line)",
 			       path);
 	if (error == EACCES)
 		return err_set(e, ERR_COMMAND_NOT_EXECUTABLE, "'%s' is not executable", path);

@@ -83,7 +83,7 @@ some_events() {
 	run audit --type exce
 	fails_with 125 "--type: no event is a 'exce', did you mean 'exec'?"
 	run audit --since yesterday
-	fails_with 125 "--since: 'yesterday' is no time (10m, 2025-03-01, 2025-03-01T12:30:00Z)"
+	fails_with 125 "--since: invalid time 'yesterday' (10m, 2025-03-01, 2025-03-01T12:30:00Z)"
 	run audit --since 2025-02-29
 	fails_with 125 "--since: '2025-02-29' is no time"
 	run audit otter

@@ -56,7 +56,7 @@ bats_require_minimum_version 1.5.0
 	for word in build commit rename push login; do
 		run ak "$word" some thing
 		[ "$status" -eq 125 ]
-		[[ "$output" == *"there is no command '$word': "*"'"* ]]
+		[[ "$output" == *"unknown command '$word': "*"'"* ]]
 	done
 }
 

@@ -296,7 +296,7 @@ for name in '$dir', '$dir/hooks', 'parent', 'parent/plain':
 	before=$(find . -type f -exec sha256sum {} + ; find . -type l -ls | awk '{ print $NF }')
 	run as env AGENTKERNEL_HOME="$W/project/own" "$AK" run --workspace true
 	says ""
-	rm -f own/audit.jsonl
+	rm -f own/audit.jsonl own/etc-private
 	[ "$(find . -type f -exec sha256sum {} + ; find . -type l -ls | awk '{ print $NF }')" = "$before" ]
 	rm none
 	ln -s later none # that could be made inside

@@ -30,7 +30,7 @@ struct feed_options {
 };
 
 /* The problem of a line that flows while it is watched: how much is out depends on the cuts. */
-#define FEED_WATCHED "HTTP: a method that nobody knows"
+#define FEED_WATCHED "HTTP: unknown method"
 
 static inline uint32_t feed_random(uint32_t *seed)
 {

@@ -295,7 +295,7 @@ getfattr_all() {
 
 # bats test_tags=once
 @test "a manifest of something else is refused" {
-	refused manifest-artifact "it is no image but an artifact: its config is 'application/vnd.cncf.helm.config.v1+json'"
+	refused manifest-artifact "it is an artifact, not an image: its config is 'application/vnd.cncf.helm.config.v1+json'"
 	refused manifest-foreign "is a layer that registries may not distribute"
 	refused manifest-encrypted "+encrypted' cannot be read"
 	PULLED=yes refused manifest-index-too "it is an index and a manifest at once"

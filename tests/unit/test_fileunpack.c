@@ -164,7 +164,7 @@ static void hard_links_lead_to_the_same_archive_only(void **state)
 	assert_int_equal(symlinkat("..", p->to_fd, "up"), 0);
 	ADD("h", '1', .link = "there");
 	expect_refused(p, ERR_INVALID,
-		       "'h': it is a hard link to 'there', which is no file of this archive");
+		       "'h': it is a hard link to 'there', which is not a file of this archive");
 	ADD("h", '1', .link = "/etc/passwd");
 	expect_refused(p, ERR_INVALID,
 		       "'h': it is a hard link to '/etc/passwd': the name is "
@@ -174,10 +174,10 @@ static void hard_links_lead_to_the_same_archive_only(void **state)
 		       "'h': it is a hard link to '../canary': the name climbs with '..'");
 	ADD("h", '1', .link = "up/canary");
 	expect_refused(p, ERR_INVALID,
-		       "'h': it is a hard link to 'up/canary', which is no file of this archive");
+		       "'h': it is a hard link to 'up/canary', which is not a file of this archive");
 	ADD("h", '1', .link = "up");
 	expect_refused(p, ERR_INVALID,
-		       "'h': it is a hard link to 'up', which is no file of this archive");
+		       "'h': it is a hard link to 'up', which is not a file of this archive");
 	ADD("x", .content = "1");
 	ADD("x", '1', .link = "x");
 	expect_refused(p, ERR_INVALID, "'x': it is a hard link to 'x', which cannot be linked");
@@ -238,7 +238,7 @@ static void owners_and_set_id_bits_are_kept_on_demand_only(void **state)
 	ADD("s", '2', .link = "../canary", .uid = 12, .gid = 34);
 	ADD("-1", .content = "1", .pax = "uid=4294967295\n");
 	assert_int_equal(unpack_within(p, FILEUNPACK_OWNERS, NULL), -1);
-	assert_string_equal(p->e.msg, "'-1': its owner 4294967295:0 is no number of a user");
+	assert_string_equal(p->e.msg, "'-1': invalid owner 4294967295:0");
 	assert_int_equal(look(p->to_fd, "k").st_mode, S_IFREG | 06755);
 	assert_int_equal(look(p->to_fd, "k").st_uid, 12);
 	assert_int_equal(look(p->to_fd, "s").st_gid, 34);

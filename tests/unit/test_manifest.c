@@ -117,7 +117,7 @@ static void what_is_no_image_is_refused_with_its_reason(void **state)
 		{ TYPED("application/vnd.docker.distribution.manifest.v1+prettyjws") CONFIG "}",
 		  ERR_UNSUPPORTED, "too old" },
 		{ TYPED("application/vnd.example") CONFIG "}", ERR_UNSUPPORTED,
-		  "'application/vnd.example' is no image" },
+		  "'application/vnd.example' is not an image" },
 		{ HEAD CONFIG ",\"layers\":[],\"manifests\":[]}", ERR_INVALID, "at once" },
 		{ TYPED(MANIFEST_TYPE_OCI) "\"manifests\":[]}", ERR_INVALID,
 		  "the fields of another" },

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-static const char no_order[] = "the supervisor says what is no order";
+static const char no_order[] = "the supervisor sent an invalid order";
 
 static void open_pair(int pair[2])
 {

@@ -9,7 +9,7 @@
 #define GET "GET / HTTP/1.1\r\n"
 #define END "\r\n"
 #define NEXT "GET /2 HTTP/1.1\r\nHost: b.example\r\n\r\n"
-#define UNKNOWN "HTTP: a method that nobody knows"
+#define UNKNOWN "HTTP: unknown method"
 #define CHUNKED "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" END
 
 /* A group of cases that all end in the same refusal, with nothing released. */
