@@ -226,7 +226,7 @@ static int run_import(const struct cli_context *context, char **argv, int *ret_s
 
 const struct cli_command cmd_checkpoint_create = {
 	.name = "checkpoint create",
-	.summary = "keep what a sandbox has on disk now",
+	.summary = "save what a sandbox has on disk",
 	.usage = "NAME [--comment TEXT]",
 	.examples = create_examples,
 	.options = &create_options,

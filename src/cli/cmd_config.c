@@ -187,7 +187,7 @@ const struct cli_command cmd_config_trust = {
 
 const struct cli_command cmd_config_distrust = {
 	.name = "config distrust",
-	.summary = "take a project's file back to what needs no trust",
+	.summary = "stop trusting a project's agentkernel.toml",
 	.usage = "[FILE]",
 	.options = &no_options,
 	.run = run_distrust,

@@ -350,7 +350,7 @@ const struct cli_command cmd_daemon_start = {
 
 const struct cli_command cmd_daemon_stop = {
 	.name = "daemon stop",
-	.summary = "end the daemon; commands that run in its sandboxes go on",
+	.summary = "stop the daemon; commands in its sandboxes keep running",
 	.usage = "",
 	.options = &no_options,
 	.run = run_stop,
@@ -358,7 +358,7 @@ const struct cli_command cmd_daemon_stop = {
 
 const struct cli_command cmd_daemon_restart = {
 	.name = "daemon restart",
-	.summary = "end the daemon, if one runs, and start this build's",
+	.summary = "restart the daemon with this build",
 	.usage = "",
 	.options = &no_options,
 	.run = run_restart,
@@ -366,7 +366,7 @@ const struct cli_command cmd_daemon_restart = {
 
 const struct cli_command cmd_daemon_status = {
 	.name = "daemon status",
-	.summary = "show what waits ready, and how often it was of use",
+	.summary = "show which sandboxes wait ready, and how often they were used",
 	.usage = "[--json]",
 	.options = &status_options,
 	.run = run_status,

@@ -136,7 +136,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_exec = {
 	.name = "exec",
-	.summary = "run a command in a sandbox that runs",
+	.summary = "run a command in a running sandbox",
 	.usage = "[options] NAME [COMMAND [ARG...]]",
 	.text = "Streams, signals and the exit status pass through as with run. When this command "
 		"is\n"

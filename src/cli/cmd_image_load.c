@@ -34,7 +34,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_image_load = {
 	.name = "image load",
-	.summary = "take images out of a docker save archive, an OCI layout or a skopeo dir:",
+	.summary = "load images from a docker save archive, an OCI layout or a skopeo dir:",
 	.usage = "[options] [FILE|DIR|-]",
 	.text = "Reads what docker save and podman save write, OCI layouts, and what skopeo writes "
 		"to dir:,\n"

@@ -52,7 +52,7 @@ static int run_reset(const struct cli_context *context, char **argv, int *ret_st
 
 const struct cli_command cmd_network_allow = {
 	.name = "network allow",
-	.summary = "let a sandbox connect to more, at once",
+	.summary = "allow a sandbox to connect to more hosts, at once",
 	.usage = "NAME PATTERN|CIDR...",
 	.examples = examples,
 	.run = run_allow,
@@ -60,14 +60,14 @@ const struct cli_command cmd_network_allow = {
 
 const struct cli_command cmd_network_block = {
 	.name = "network block",
-	.summary = "keep a sandbox from connecting, at once; open connections close",
+	.summary = "block hosts for a sandbox, at once; open connections close",
 	.usage = "NAME PATTERN|CIDR...",
 	.run = run_block,
 };
 
 const struct cli_command cmd_network_reset = {
 	.name = "network reset",
-	.summary = "back to the network rules a sandbox was created with",
+	.summary = "restore the network rules a sandbox was created with",
 	.usage = "NAME",
 	.run = run_reset,
 };

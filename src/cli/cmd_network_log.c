@@ -258,7 +258,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_network_log = {
 	.name = "network log",
-	.summary = "show where sandboxes went and wanted to go",
+	.summary = "show where sandboxes connected to, and what was denied",
 	.usage = "[-f] [--json] [SANDBOX]",
 	.text = "Decisions of all sandboxes, or of one (\"run-1a2b3c4d\"), added up by host, rule "
 		"and\n"

@@ -338,7 +338,7 @@ const struct cli_command cmd_plugin_install = {
 
 const struct cli_command cmd_plugin_remove = {
 	.name = "plugin remove",
-	.summary = "take agentkernel out of coding agents again",
+	.summary = "remove agentkernel from coding agents",
 	.usage = "claude|codex|gemini|opencode|mcp|all... [options]",
 	.text = "What several clients read stays as long as one of the others uses it.",
 	.options = &remove_options,

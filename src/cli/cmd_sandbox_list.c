@@ -132,7 +132,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 const struct cli_command cmd_sandbox_list = {
 	.name = "sandbox list",
-	.summary = "list the sandboxes that run, or all",
+	.summary = "list running sandboxes, or all",
 	.usage = "[options]",
 	.examples = examples,
 	.options = &options,

@@ -133,14 +133,14 @@ MOVE(remove, remove_it, &remove_options)
 
 const struct cli_command cmd_sandbox_start = {
 	.name = "sandbox start",
-	.summary = "start sandboxes: their walls, and an init that waits for commands",
+	.summary = "start sandboxes",
 	.usage = "NAME...",
 	.run = run_start,
 };
 
 const struct cli_command cmd_sandbox_stop = {
 	.name = "sandbox stop",
-	.summary = "stop sandboxes: every process ends, what is on disk stays",
+	.summary = "stop sandboxes; what is on their disk stays",
 	.usage = "NAME... [--timeout DURATION | -f]",
 	.options = &timeout_options,
 	.run = run_stop,
@@ -148,7 +148,7 @@ const struct cli_command cmd_sandbox_stop = {
 
 const struct cli_command cmd_sandbox_restart = {
 	.name = "sandbox restart",
-	.summary = "stop sandboxes, if they run, and start them",
+	.summary = "stop running sandboxes and start them again",
 	.usage = "NAME... [--timeout DURATION | -f]",
 	.options = &timeout_options,
 	.run = run_restart,
@@ -156,21 +156,21 @@ const struct cli_command cmd_sandbox_restart = {
 
 const struct cli_command cmd_sandbox_pause = {
 	.name = "sandbox pause",
-	.summary = "freeze every process of sandboxes where it is",
+	.summary = "freeze every process of sandboxes",
 	.usage = "NAME...",
 	.run = run_pause,
 };
 
 const struct cli_command cmd_sandbox_resume = {
 	.name = "sandbox resume",
-	.summary = "let paused sandboxes go on",
+	.summary = "resume paused sandboxes",
 	.usage = "NAME...",
 	.run = run_resume,
 };
 
 const struct cli_command cmd_sandbox_remove = {
 	.name = "sandbox remove",
-	.summary = "remove sandboxes and all that is on their disk",
+	.summary = "remove sandboxes and everything on their disk",
 	.usage = "NAME... [-f]",
 	.text = "Checkpoints that were taken of them stay.",
 	.options = &remove_options,

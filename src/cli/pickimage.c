@@ -100,7 +100,7 @@ int pickimage_open(struct request *r, const char *command, struct images *ret, s
 			images_note_unreachable(q.reference, q.environ_list);
 		else if (!r->flags.pull)
 			(void)err_set(&why, ERR_NOT_FOUND,
-				      "image '%s' could not be pulled a few minutes ago",
+				      "image '%s' could not be pulled recently",
 				      q.reference);
 		return fall_back(r, command, &why, e);
 	}

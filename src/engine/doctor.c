@@ -312,7 +312,7 @@ static void check_ids(struct doctor_finding *f)
 	else if (map.kind == IDMAP_PRIVATE)
 		set(f, DOCTOR_OK, "a private range of ids for each sandbox", "");
 	else if (map.kind == IDMAP_SUBIDS)
-		set(f, DOCTOR_OK, "your own, and for images a range of /etc/subuid", "");
+		set(f, DOCTOR_OK, "your own; for images and named sandboxes also your range in /etc/subuid", "");
 	else
 		explain_one_id(f);
 }

@@ -589,7 +589,7 @@ static int check_own(int dir_fd, const char *name, struct err *e)
 static int say_missing(const char *name, struct err *e)
 {
 	return err_set(e, ERR_NOT_FOUND,
-		       "no sandbox named '%s' (agentkernel list --all shows those there are)", name);
+		       "no sandbox named '%s' (see agentkernel list --all)", name);
 }
 
 int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,

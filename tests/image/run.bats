@@ -333,7 +333,7 @@ in_store() {
 	STATE=$W/state run --separate-stderr -0 offline run python3 -c 'print(6*7)'
 	[ $((($(date +%s%N) - start) / 1000000)) -lt 1500 ]
 	[ "${#stderr_lines[@]}" -eq 1 ]
-	[[ "$stderr" == *"could not be pulled a few minutes ago"* ]]
+	[[ "$stderr" == *"could not be pulled recently"* ]]
 }
 
 @test "an image that was asked for never gives way" {

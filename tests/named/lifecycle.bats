@@ -115,7 +115,7 @@ otter"
 		"checkpoint create nosuch" "update nosuch --memory 1G"; do
 		# shellcheck disable=SC2086
 		run ak $words
-		fails_with 125 "no sandbox named 'nosuch' (agentkernel list --all shows those there are)"
+		fails_with 125 "no sandbox named 'nosuch' (see agentkernel list --all)"
 	done
 	ak remove -f nosuch # which is what it is to be
 	[ ! -e "$STATE/sandboxes/nosuch" ]
