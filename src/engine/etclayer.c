@@ -7,6 +7,7 @@
 #include "engine/runtimecache.h"
 #include "sandbox/hostetc.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -16,7 +17,7 @@ static int fill(int dir_fd, const void *context, struct err *e)
 	return hostetc_make_layer(dir_fd, context, e);
 }
 
-char *etclayer_get(char *const *environ_list, char *const *etc_private)
+int etclayer_get(char *const *environ_list, char *const *etc_private, char **ret, struct err *e)
 {
 	char name[128];
 	const struct runtimecache_dir d = { .kind = "etc",
@@ -27,13 +28,17 @@ char *etclayer_get(char *const *environ_list, char *const *etc_private)
 	uint32_t hash[2] = { 1, 2 };
 	struct stat st;
 
-	if (!wall_stands(WALL_ETC_HIDDEN) || stat("/etc", &st) < 0)
-		return NULL;
+	*ret = NULL;
+	if (!wall_stands(WALL_ETC_HIDDEN))
+		return 0;
+	if (stat("/etc", &st) < 0)
+		return err_sys(e, errno, "look at /etc");
 	for (char *const *path = etc_private; path && *path; path++)
 		for (unsigned i = 0; i < 2; i++)
 			hash[i] = hash_text(hash[i], *path);
 	(void)snprintf(name, sizeof(name), "%s-%" PRIx64 "-%" PRIx64 ".%lx-%08" PRIx32 "%08" PRIx32,
 		       buildid_get(), (uint64_t)st.st_ino, (uint64_t)st.st_ctim.tv_sec,
 		       (unsigned long)st.st_ctim.tv_nsec, hash[0], hash[1]);
-	return runtimecache_get(environ_list, &d);
+	*ret = runtimecache_get(environ_list, &d);
+	return 0;
 }

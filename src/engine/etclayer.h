@@ -10,5 +10,6 @@
 
 #define ETCLAYER_MAX 16u /* of one user: then they are made anew */
 
-/* Its path, the caller's to free; NULL: the sandbox has to make its own. */
-char *etclayer_get(char *const *environ_list, char *const *etc_private);
+/* Its path, the caller's to free; *ret NULL: the sandbox has to make its own. */
+ERR_CHECKED int etclayer_get(char *const *environ_list, char *const *etc_private, char **ret,
+			     struct err *e);

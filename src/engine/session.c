@@ -212,7 +212,8 @@ static int prepare_etc(struct session *s, struct err *e)
 
 	if (s->idmap.kind != IDMAP_PRIVATE && etcprivate_list(environ_list, &s->etc_private, e) < 0)
 		return -1;
-	s->etc_layer_path = etclayer_get(environ_list, s->etc_private);
+	if (etclayer_get(environ_list, s->etc_private, &s->etc_layer_path, e) < 0)
+		return -1;
 	if (s->idmap.kind != IDMAP_PRIVATE)
 		return 0;
 	if (mount_open_tree(AT_FDCWD, "/etc", 0, &s->etc_host_tree_fd, e) < 0)
