@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "sandbox/imageroot.h"
 
+#include <stdint.h>
+
 struct images;
 struct named;
 struct policy;
