@@ -214,7 +214,7 @@ int source_open_file(const struct source *s, const char *name, int *ret_fd, stru
 	else
 		fd = open_in_directory(s, name);
 	if (fd < 0 && ((s->parts[0] && !part) || errno == ENOENT))
-		return err_set(e, ERR_NOT_FOUND, "it has no '%s'", name);
+		return err_set(e, ERR_NOT_FOUND, "'%s' is missing", name);
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s'", name);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))

@@ -269,7 +269,22 @@ static int bind_entry(int host_etc_fd, int etc_fd, size_t row, struct err *e)
 	return mount_attach_own(tree_fd, etc_fd, name, e);
 }
 
-static int bind_some(int host_etc_fd, int root_fd, const struct rootfs_options *o, struct err *e)
+/* Did the kernel say that it mounts no such overlay here? */
+static bool is_without_overlay(const struct err *e)
+{
+	return e->sys == EPERM || e->sys == EINVAL || e->sys == ENODEV;
+}
+
+static int bind_some(int host_etc_fd, int dir_fd, struct err *e)
+{
+	for (size_t row = 0; row < COUNT_OF(bound); row++)
+		if (bind_entry(host_etc_fd, dir_fd, row, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int fill_without_overlay(int host_etc_fd, int root_fd, const struct rootfs_options *o,
+				struct err *e)
 {
 	cleanup_fd int etc_fd =
 		openat(root_fd, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -278,10 +293,7 @@ static int bind_some(int host_etc_fd, int root_fd, const struct rootfs_options *
 		return err_sys(e, errno, "open /etc");
 	if (write_files(host_etc_fd, etc_fd, o, e) < 0)
 		return -1;
-	for (size_t row = 0; row < COUNT_OF(bound); row++)
-		if (bind_entry(host_etc_fd, etc_fd, row, e) < 0)
-			return -1;
-	return 0;
+	return bind_some(host_etc_fd, etc_fd, e);
 }
 
 int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e)
@@ -298,9 +310,9 @@ int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e)
 		return -1;
 	if (mount_overlay(root_fd, o->policy, e) == 0)
 		return 0;
-	if (e->sys != EPERM && e->sys != EINVAL && e->sys != ENODEV)
+	if (!is_without_overlay(e))
 		return -1;
-	return bind_some(host_etc_fd, root_fd, o, e);
+	return fill_without_overlay(host_etc_fd, root_fd, o, e);
 }
 
 /* ---- a named one ---- */
@@ -370,6 +382,21 @@ int hostetc_write(int base_fd, const struct rootfs_options *o, struct err *e)
 #define SIDE_LAYER_DIR "etc-layer"
 #define SIDE_HOST_DIR "etc-host"
 
+static int fill_side(int staging_fd, int side_fd, struct err *e)
+{
+	cleanup_fd int host_etc_fd = -1;
+
+	if (fchdir(staging_fd) < 0)
+		return err_sys(e, errno, "enter the staging area");
+	if (mount("overlay", SIDE_DIR, "overlay", MS_NOSUID | MS_NODEV | MS_RDONLY,
+		  "index=off,userxattr,lowerdir=" SIDE_LAYER_DIR ":" SIDE_HOST_DIR) == 0)
+		return 0;
+	(void)err_sys(e, errno, "mount /" HOSTETC_SIDE);
+	if (!is_without_overlay(e) || open_host_etc(&host_etc_fd, e) < 0)
+		return -1;
+	return bind_some(host_etc_fd, side_fd, e);
+}
+
 int hostetc_mount_side(int root_fd, int staging_fd, const struct rootfs_options *o, struct err *e)
 {
 	cleanup_fd int side_fd = -1, tree_fd = -1;
@@ -385,12 +412,9 @@ int hostetc_mount_side(int root_fd, int staging_fd, const struct rootfs_options 
 	    place_host_etc(staging_fd, SIDE_HOST_DIR, o, e) < 0 ||
 	    make_dir(staging_fd, SIDE_DIR, &side_fd, e) < 0)
 		return -1;
-	if (fchdir(staging_fd) < 0)
-		return err_sys(e, errno, "enter the staging area");
-	if (mount("overlay", SIDE_DIR, "overlay", MS_NOSUID | MS_NODEV | MS_RDONLY,
-		  "index=off,userxattr,lowerdir=" SIDE_LAYER_DIR ":" SIDE_HOST_DIR) < 0)
-		return err_sys(e, errno, "mount /" HOSTETC_SIDE);
-	if (mount_open_tree(staging_fd, SIDE_DIR, 0, &tree_fd, e) < 0)
+	if (fill_side(staging_fd, side_fd, e) < 0)
+		return -1;
+	if (mount_open_tree(staging_fd, SIDE_DIR, MOUNT_RECURSIVE, &tree_fd, e) < 0)
 		return -1;
 	return mount_attach(tree_fd, place_fd, HOSTETC_SIDE, e);
 }

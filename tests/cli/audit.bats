@@ -85,7 +85,7 @@ some_events() {
 	run audit --since yesterday
 	fails_with 125 "--since: invalid time 'yesterday' (10m, 2025-03-01, 2025-03-01T12:30:00Z)"
 	run audit --since 2025-02-29
-	fails_with 125 "--since: '2025-02-29' is no time"
+	fails_with 125 "--since: invalid time '2025-02-29'"
 	run audit otter
 	fails_with 125 "unexpected argument 'otter'"
 }

@@ -303,7 +303,7 @@ getfattr_all() {
 
 # bats test_tags=once
 @test "a manifest whose layers are not there, are too many or have another size is refused" {
-	refused manifest-layer-absent "layer 1: there is no 'blobs/sha256/0000"
+	refused manifest-layer-absent "layer 1: 'blobs/sha256/0000"
 	run ak image pull --quiet "$SERVER/manifest-layer-absent:1"
 	fails_with 125 "404"
 	refused manifest-many-layers "'layers' has 128 entries, more than 127"
@@ -382,7 +382,7 @@ getfattr_all() {
 	echo '[{"Config":"../../../../../../../../etc/passwd","RepoTags":["x:1"],"Layers":[]}]' >"$W/climb.json"
 	tar -C "$W" --transform 's/climb/manifest/' -cf "$W/climb.tar" climb.json
 	run ak image load "$W/climb.tar"
-	fails_with 125 "config: there is no '../../../../../../../../etc/passwd' in it"
+	fails_with 125 "config: '../../../../../../../../etc/passwd' is missing"
 	rm "$W/archive/manifest.json"
 	cp "$W/climb.json" "$W/archive/manifest.json"
 	run ak image load "$W/archive"
