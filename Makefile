@@ -4,6 +4,7 @@
 #   sudo make install   builds, installs to PREFIX (default /usr/local), honours DESTDIR
 #   sudo make check     all tests (SAN=1: with ASan and UBSan; TESTING=1: a build whose walls
 #                       can be removed and whose system calls can be made to fail, never installed)
+#   make check-slow     some of its files as further callers: two minutes that are not in check
 #   make check-faults   every system call of every operation fails once (OPERATIONS="run exec": of these)
 #   make check-walls    each wall left out in turn: which attacks get through then
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
@@ -306,6 +307,12 @@ testing-launcher:
 .PHONY: check-built
 check-built: testing-launcher all $(UNIT_TESTS) $(REPLAYS) $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
 	@BUILD=$(abspath $(BUILD)) REPORTS=$(REPORTS) tests/run-all
+
+# What takes long and is left out of check: files of it as further callers.
+.PHONY: check-slow
+check-slow: build-packages test-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
+	@BUILD=$(abspath $(BUILD)) REPORTS=$(REPORTS) SLOW=1 tests/run-all
 
 # Each system call of each operation fails once: the better part of an hour; OPERATIONS="run exec" takes these.
 OPERATIONS ?=
