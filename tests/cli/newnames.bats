@@ -594,3 +594,15 @@ name' config core.fsmonitor '$CANARY'; git init -q deep; git -C deep config core
 	[[ $output == *"'.vscode' was moved to "*"'.claude' was moved to "*"git outside would run what the sandbox left in 'a/.git': core.fsmonitor"* ]] || { echo "$output"; return 1; }
 	ak remove -f told
 }
+
+@test "a directory that holds nothing but a .git file is looked at: one that leads outside goes" {
+	only_host
+	outside=$(mktemp -d "$SHARED/work/XXXXXX")
+	own "$outside"
+	git_ init -q --bare "$outside"
+	run ak run --workspace sh -c "mkdir -p deep/leaf deep/plain && echo 'gitdir: $outside' >deep/leaf/.git && echo x >deep/plain/file"
+	[ "$status" -eq 0 ]
+	[ ! -e deep/leaf/.git ]
+	[ "$(cat deep/plain/file)" = x ]
+	[[ "$output" == *deep/leaf* ]]
+}
