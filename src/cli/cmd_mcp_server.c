@@ -21,11 +21,12 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 	size_t typed_count;
 
-	if (request_collect(&request_policy_options, argv, context->environ_list, &request, none, 0,
+	if (request_collect(&request_mcp_options, argv, context->environ_list, &request, none, 0,
 			    &count, e) < 0)
 		return -1;
 	typed_count = request.settings.count;
-	if (request_resolve(&request, NULL, e) < 0 || face_begin(&face, "agentkernel-mcp", e) < 0)
+	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
+	    face_begin(&face, "agentkernel-mcp", e) < 0)
 		return -1;
 	face_add_ceiling(&face, &request, typed_count);
 	*ret_status = 0;
@@ -44,6 +45,6 @@ const struct cli_command cmd_mcp_server = {
 		"of\n"
 		"the calls that run are gone.",
 	.examples = examples,
-	.options = &request_policy_options,
+	.options = &request_mcp_options,
 	.run = run,
 };

@@ -110,8 +110,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 			    &count, e) < 0)
 		return -1;
 	typed_count = request.settings.count;
-	if (request_resolve(&request, NULL, e) < 0 || read_keys(&request, &keys, e) < 0 ||
-	    face_begin(&face, "agentkernel-serve", e) < 0 ||
+	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
+	    read_keys(&request, &keys, e) < 0 || face_begin(&face, "agentkernel-serve", e) < 0 ||
 	    statedir_make_path(context->environ_list, AUDIT_FILE, &audit, e) < 0)
 		return -1;
 	face_add(&face, mem_dup(audit));

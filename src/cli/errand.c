@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/title.h"
@@ -17,6 +18,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,10 +77,10 @@ _Static_assert(COUNT_OF(code_words) == ERR_CODE_COUNT, "an error code has no wor
 
 /* ---- the request ---- */
 
-static int add_ceiling(struct errand *w, char *text, struct err *e)
+static int add_ceiling(struct errand *w, char *text, enum policy_layer layer, struct err *e)
 {
 	char *value = strchr(text, '=');
-	struct policy_setting s = { .origin = "the server" };
+	struct policy_setting s = { .origin = "the server", .layer = layer };
 
 	if (value)
 		*value++ = '\0';
@@ -90,6 +92,17 @@ static int add_ceiling(struct errand *w, char *text, struct err *e)
 		return opts_settings_add(&w->ceiling.settings, &s, e);
 	}
 	return err_set(e, ERR_INVALID, "the request names an unknown field '%s'", text);
+}
+
+/*
+ * Callers of a server with the same options, for the same owner, are one creator: what they made
+ * was judged by these options. The parameters of a call play no part.
+ */
+static void add_to_creator(struct errand *w, const char *key, const char *value)
+{
+	for (size_t i = 0; i < COUNT_OF(w->creator_hash); i++)
+		w->creator_hash[i] =
+			hash_text(hash_text(w->creator_hash[i] + (uint32_t)i, key), value);
 }
 
 static int read_row(struct errand *w, char *row, struct err *e)
@@ -104,8 +117,12 @@ static int read_row(struct errand *w, char *row, struct err *e)
 		title_set(TITLE_WORKER, value);
 		return w->operation ? 0 : err_set(e, ERR_INVALID, "no operation '%s'", value);
 	}
+	if (strncmp(row, "param.", 6) != 0)
+		add_to_creator(w, row, value);
 	if (strcmp(row, "ceiling") == 0)
-		return add_ceiling(w, value, e);
+		return add_ceiling(w, value, POLICY_BY_COMMAND_LINE, e);
+	if (strcmp(row, "maximum") == 0)
+		return add_ceiling(w, value, POLICY_MAXIMUM, e);
 	if (strcmp(row, "config") == 0) {
 		w->ceiling.flags.config = value;
 		return 0;
@@ -143,6 +160,8 @@ static int read_request(struct errand *w, struct err *e)
 			return -1;
 		at += row_len + 1;
 	}
+	(void)snprintf(w->creator, sizeof(w->creator), "%08" PRIx32 "%08" PRIx32,
+		       w->creator_hash[0], w->creator_hash[1]);
 	return w->operation ? 0 : err_set(e, ERR_INVALID, "the request names no operation");
 }
 
@@ -214,7 +233,9 @@ static int resolve_ceiling(struct errand *w, const char *command, struct err *e)
 		r->caller.home = NULL;
 	if (r->policy.image)
 		return 0;
-	return request_resolve(r, command, e);
+	if (request_resolve(r, command, e) < 0)
+		return -1;
+	return request_raise_ceiling(r, e);
 }
 
 static int add(struct opts_settings *s, enum policy_field field, const char *text,
@@ -237,10 +258,7 @@ static int collect(const struct errand *w, struct opts_settings *s, struct err *
 	for (size_t i = 0; env && env[i]; i++)
 		if (add(s, POLICY_ENV, env[i], "env", e) < 0)
 			return -1;
-	/* a preset brings a user of its own: the one that the ceiling names stays */
-	if (add(s, POLICY_USER, w->ceiling.policy.user_text,
-		w->ceiling.policy.origin[POLICY_USER].text, e) < 0 ||
-	    add(s, POLICY_IMAGE, errand_text(w, "image"), "image", e) < 0 ||
+	if (add(s, POLICY_IMAGE, errand_text(w, "image"), "image", e) < 0 ||
 	    add(s, POLICY_PROFILE, errand_text(w, "profile"), "profile", e) < 0 ||
 	    add(s, POLICY_MODE, errand_text(w, "compatibility_mode"), "compatibility_mode", e) <
 		    0 ||
@@ -258,39 +276,26 @@ static void lower(uint64_t *value, uint64_t most)
 		*value = most;
 }
 
-/* What nobody asked for is not refused for coming with a preset: it is lowered. */
-static void lower_limits(struct errand *w)
+/* What the caller does not get of a preset, for its notes. */
+static void tell_lowered(char *const *lowered)
 {
-	const struct policy *most = &w->ceiling.policy;
-	struct policy *p = &w->policy;
-
-	if (!errand_text(w, "memory"))
-		lower(&p->memory_bytes, most->memory_bytes);
-	if (!errand_text(w, "cpus"))
-		lower(&p->cpus_milli, most->cpus_milli);
-	lower(&p->pids_count, most->pids_count);
-	lower(&p->disk_bytes, most->disk_bytes);
-	lower(&p->nofile_count, most->nofile_count);
-	lower(&p->file_size_bytes, most->file_size_bytes);
-	lower(&p->io_read_bytes_per_s, most->io_read_bytes_per_s);
-	lower(&p->io_write_bytes_per_s, most->io_write_bytes_per_s);
-	if (p->has_network)
-		lower(&p->bandwidth_bytes_per_s, most->bandwidth_bytes_per_s);
-	lower(&p->timeout_ms, most->timeout_ms);
-	lower(&p->cpu_time_ms, most->cpu_time_ms);
+	for (; lowered && *lowered; lowered++)
+		cli_say("not granted: %s", *lowered);
 }
 
 int errand_resolve(struct errand *w, const char *command, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings settings = { 0 };
+	CLEANUP(keyrows_list_free) char **lowered = NULL;
 
 	if (resolve_ceiling(w, command, e) < 0 || collect(w, &settings, e) < 0)
 		return -1;
-	w->ceiling.forbids_root = !ceiling_allows_root(&w->ceiling.policy);
 	if (policy_resolve(settings.list, settings.count, &w->ceiling.caller, &w->policy, e) < 0)
 		return -1;
-	w->policy.timeout_ms = errand_number(w, "timeout_ms", 0);
-	lower_limits(w);
+	w->policy.timeout_ms = errand_timeout_ms(w);
+	if (ceiling_lower(&w->policy, &w->ceiling.policy, &lowered, e) < 0)
+		return -1;
+	tell_lowered(lowered);
 	return ceiling_check(&w->policy, &w->ceiling.policy, CEILING_HINT, NULL, e);
 }
 
@@ -302,32 +307,44 @@ uint64_t errand_timeout_ms(const struct errand *w)
 	return timeout_ms;
 }
 
-int errand_check_sandbox(const struct errand *w, const char *name, struct err *e)
+bool errand_is_creators(const struct errand *w, const char *creator, enum errand_use use)
+{
+	return creator && (use == ERRAND_ENDS_IT || strcmp(creator, w->creator) == 0);
+}
+
+int errand_check_sandbox(const struct errand *w, const char *name, enum errand_use use,
+			 struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (named_check_name(name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0 ||
-	    named_load_policy(&n, &policy, e) < 0)
+	if (named_check_name(name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0)
 		return -1;
-	if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
-		return err_wrap(e, "sandbox '%s' may do more than you", name);
+	if (!errand_is_creators(w, n.creator, use)) {
+		if (named_load_policy(&n, &policy, e) < 0)
+			return -1;
+		if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
+			return err_wrap(e, "sandbox '%s' may do more than you", name);
+	}
 	named_pin(&n); /* what was checked is what is used */
 	return 0;
 }
 
-int errand_check_checkpoint(const struct errand *w, const char *id, struct err *e)
+int errand_check_checkpoint(const struct errand *w, const struct checkpoint *c, struct err *e)
 {
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
-	if (checkpoint_load_policy(w->environ_list, id, &policy, e) < 0)
+	if (errand_is_creators(w, c->creator, ERRAND_ENDS_IT))
+		return 0;
+	if (checkpoint_load_policy(w->environ_list, c->id, &policy, e) < 0)
 		return e->code == ERR_NOT_FOUND
 			       ? err_set(e, ERR_DENIED, "checkpoint '%s' was imported by the user",
-					 id)
+					 c->id)
 			       : -1;
 	if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
-		return err_wrap(e, "checkpoint '%s' is of a sandbox that may do more than you", id);
+		return err_wrap(e, "checkpoint '%s' is of a sandbox that may do more than you",
+				c->id);
 	return 0;
 }
 
@@ -335,7 +352,7 @@ int errand_need_running(const struct errand *w, const char *name, struct err *e)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    lifecycle_info(w->environ_list, name, &entry, e) < 0)
 		return -1;
 	if (entry.state == NAMED_RUNNING)
@@ -450,7 +467,7 @@ static int carry_out(struct errand *w, struct buf *out, struct err *e)
 
 	if (read_request(w, e) < 0)
 		return -1;
-	named_work_for(w->owner);
+	named_work_for(w->owner, w->creator);
 	if (check_call(w, e) < 0)
 		return -1;
 	json_init(&j, out);

@@ -26,6 +26,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/request.h"
+#include "engine/named.h"
 #include "policy/operation.h"
 
 enum errand_fd {
@@ -50,9 +51,11 @@ struct errand {
 	const struct operation *operation;
 	struct errand_param *params; /* borrowed from .bytes */
 	size_t param_count;
-	struct request ceiling; /* its policy is what nobody may exceed */
-	struct policy policy;   /* what this call asks for: errand_resolve() */
-	const char *owner;      /* NULL: the administrator; borrowed from .bytes */
+	struct request ceiling;                /* its policy is what nobody may exceed */
+	struct policy policy;                  /* what this call asks for: errand_resolve() */
+	const char *owner;                     /* NULL: the administrator; borrowed from .bytes */
+	char creator[NAMED_CREATOR_BYTES + 1]; /* what these callers make is theirs: engine/named */
+	uint32_t creator_hash[2];
 	char *bytes;
 	int command_stderr_fd; /* kept aside while we speak ourselves */
 };
@@ -80,10 +83,19 @@ char **errand_command(const struct errand *w);
 ERR_CHECKED int errand_resolve(struct errand *w, const char *command, struct err *e);
 /* Of a command in a named sandbox: what was asked for, or the ceiling's if that is less. */
 uint64_t errand_timeout_ms(const struct errand *w);
-/* May this caller use that sandbox? */
-ERR_CHECKED int errand_check_sandbox(const struct errand *w, const char *name, struct err *e);
-/* May it use that checkpoint? One without a policy was imported, by the user. */
-ERR_CHECKED int errand_check_checkpoint(const struct errand *w, const char *id, struct err *e);
+/*
+ * May this caller use that sandbox, or stop and remove it? What the same callers have made is
+ * theirs: it was judged when they made it. What any other caller of the same owner has made they
+ * may end. All else has to be within the ceiling.
+ */
+enum errand_use { ERRAND_USES_IT, ERRAND_ENDS_IT };
+ERR_CHECKED int errand_check_sandbox(const struct errand *w, const char *name, enum errand_use use,
+				     struct err *e);
+bool errand_is_creators(const struct errand *w, const char *creator, enum errand_use use);
+/* May it remove that checkpoint? One without a policy was imported, by the user. */
+struct checkpoint;
+ERR_CHECKED int errand_check_checkpoint(const struct errand *w, const struct checkpoint *c,
+					struct err *e);
 /* The same as for a sandbox, and it runs afterwards. */
 ERR_CHECKED int errand_need_running(const struct errand *w, const char *name, struct err *e);
 

@@ -49,8 +49,9 @@ static void judge(const struct errand *w, const char *name, const char *id, stru
 	else if (strcmp(n.id, id) != 0)
 		v->is_gone = true;
 	else
-		v->is_usable = named_load_policy(&n, &policy, &e) == 0 &&
-			       ceiling_check(&policy, &w->ceiling.policy, "", NULL, &e) == 0;
+		v->is_usable = errand_is_creators(w, n.creator, ERRAND_USES_IT) ||
+			       (named_load_policy(&n, &policy, &e) == 0 &&
+				ceiling_check(&policy, &w->ceiling.policy, "", NULL, &e) == 0);
 }
 
 static bool is_for_caller(const struct errand *w, const struct auditline *a, struct verdict *v)
@@ -101,7 +102,7 @@ int errandaudit_logs(struct errand *w, struct json *j, struct err *e)
 	size_t len = 0;
 	int r;
 
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    statedir_path(w->environ_list, AUDIT_FILE, &path, e) < 0)
 		return -1;
 	r = file_read_at(AT_FDCWD, path, 2 * AUDIT_MAX_BYTES, &text, &len);

@@ -270,7 +270,7 @@ static int run_with_files(struct errand *w, char **argv, struct images *image, c
 	(void)snprintf(name, sizeof(name), "run-%.12s", id);
 	named_random_id(id); /* the name tells nothing about the owner */
 	(void)snprintf(owner, sizeof(owner), NAMED_CALL_OWNER "%s", id);
-	named_work_for(owner);
+	named_work_for(owner, w->creator);
 	errand_watch_lifeline_myself(); /* there is a sandbox to remove, from here on */
 	if (lifecycle_create(&q, &n, e) < 0)
 		return -1;
@@ -418,7 +418,7 @@ int errandcommand_exec_output(struct errand *w, struct json *j, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "name: which sandbox? (an output_id is only good on "
 			       "the server that gave it, and not for ever)");
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    logs_open(w->environ_list, name, errand_text(w, "id"), &l, e) < 0)
 		return -1;
 	failed = logs_read(&l, on_chunk, &r, &skipped, e);
@@ -453,7 +453,7 @@ int errandcommand_exec_kill(struct errand *w, struct json *j, struct err *e)
 	int number = SIGTERM;
 	uint32_t id = 0;
 
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    tasks_parse_id(errand_text(w, "id"), &id, e) < 0)
 		return -1;
 	for (size_t i = 0; signal_name && i < COUNT_OF(known); i++)
@@ -470,7 +470,7 @@ int errandcommand_exec_list(struct errand *w, struct json *j, struct err *e)
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
 	const char *name = errand_text(w, "name");
 
-	if (errand_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0)
 		return -1;
 	/* one that does not run has none */
 	if (tasks_list(w->environ_list, name, &list, e) < 0 && e->code != ERR_NOT_FOUND)

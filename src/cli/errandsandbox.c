@@ -116,7 +116,7 @@ int errandsandbox_remove(struct errand *w, struct json *j, struct err *e)
 
 	bool is_there = true;
 
-	if (errand_check_sandbox(w, name, e) < 0) {
+	if (errand_check_sandbox(w, name, ERRAND_ENDS_IT, e) < 0) {
 		is_there = e->code != ERR_NOT_FOUND;
 		if (is_there && e->code != ERR_CORRUPT)
 			return -1;
@@ -135,7 +135,7 @@ int errandsandbox_start(struct errand *w, struct json *j, struct err *e)
 	const char *name = errand_text(w, "name");
 	const char *note = "it runs already";
 
-	if (errand_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0)
 		return -1;
 	if (!is_running(w, name)) {
 		if (errand_need_running(w, name, e) < 0)
@@ -159,7 +159,7 @@ int errandsandbox_stop(struct errand *w, struct json *j, struct err *e)
 	const char *name = errand_text(w, "name");
 	const char *note = "it does not run";
 
-	if (errand_check_sandbox(w, name, e) < 0)
+	if (errand_check_sandbox(w, name, ERRAND_ENDS_IT, e) < 0)
 		return -1;
 	if (is_running(w, name)) {
 		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
@@ -176,7 +176,7 @@ int errandsandbox_checkpoint(struct errand *w, struct json *j, struct err *e)
 	struct checkpoint_timing timing = { 0 };
 	const char *name = errand_text(w, "name");
 
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    checkpoint_create(w->environ_list, name, errand_text(w, "comment"), &made, &timing, e) <
 		    0)
 		return -1;
@@ -229,7 +229,8 @@ static int find_checkpoint(const struct errand *w, const char *text, const char 
 	    (name && named_open(w->environ_list, name, &n, e) < 0))
 		return -1;
 	c = pick_checkpoint(&list, text, name ? &n : NULL, e);
-	if (!c || errand_check_checkpoint(w, c->id, e) < 0)
+	/* going back to one of its own raises nothing: the sandbox keeps its policy */
+	if (!c || (!name && errand_check_checkpoint(w, c, e) < 0))
 		return -1;
 	(void)snprintf(ret, CHECKPOINT_ID_BYTES + 1, "%s", c->id);
 	return 0;
@@ -242,7 +243,7 @@ int errandsandbox_restore(struct errand *w, struct json *j, struct err *e)
 	char id[CHECKPOINT_ID_BYTES + 1];
 	bool was_running;
 
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    find_checkpoint(w, errand_text(w, "id"), name, id, e) < 0)
 		return -1;
 	if (checkpoint_restore(w->environ_list, name, id, &was_running, e) < 0)
@@ -254,7 +255,8 @@ int errandsandbox_fork(struct errand *w, struct json *j, struct err *e)
 {
 	const char *name = errand_text(w, "name"), *new_name = errand_text(w, "new_name");
 
-	if (errand_check_sandbox(w, name, e) < 0 || named_check_name(new_name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
+	    named_check_name(new_name, e) < 0 ||
 	    checkpoint_fork(w->environ_list, name, new_name, 0, e) < 0)
 		return -1;
 	return add_state(w, new_name, "forked", j, e);
@@ -267,7 +269,7 @@ int errandsandbox_network_log(struct errand *w, struct json *j, struct err *e)
 	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
 	const char *name = errand_text(w, "name");
 
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    networkview_sum(w->environ_list, name, &sum, e) < 0)
 		return -1;
 	json_open_array(j, "entries");
@@ -294,7 +296,8 @@ static int load_policy(struct errand *w, struct policy *ret, struct err *e)
 	const char *name = errand_text(w, "name");
 
 	named_init(&n);
-	if (errand_check_sandbox(w, name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0)
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
+	    named_open(w->environ_list, name, &n, e) < 0)
 		return -1;
 	return named_load_policy(&n, ret, e);
 }
@@ -352,7 +355,7 @@ int errandsandbox_extend(struct errand *w, struct json *j, struct err *e)
 	if (parse_duration_ms(errand_text(w, "by"), NAMED_TTL_MIN_MS, NAMED_TTL_MAX_MS, &by_ms, e) <
 	    0)
 		return err_wrap(e, "by");
-	if (errand_check_sandbox(w, name, e) < 0 ||
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
 	    lifecycle_extend(w->environ_list, name, by_ms, &expires_s, e) < 0)
 		return -1;
 	json_add_number(j, "expires", (int64_t)expires_s);

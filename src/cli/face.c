@@ -60,8 +60,10 @@ void face_add_ceiling(struct face *f, const struct request *r, size_t typed_coun
 		const struct policy_setting *s = &r->settings.list[i];
 		const char *name = policy_field_name(s->field);
 
-		face_add(f, s->text ? mem_format("ceiling=%s=%s", name, s->text)
-				    : mem_format("ceiling=%s", name));
+		const char *key = s->layer == POLICY_MAXIMUM ? "maximum" : "ceiling";
+
+		face_add(f, s->text ? mem_format("%s=%s=%s", key, name, s->text)
+				    : mem_format("%s=%s", key, name));
 	}
 	if (r->flags.config)
 		face_add(f, mem_format("config=%s", r->flags.config));

@@ -50,17 +50,17 @@ int opts_settings_add(struct opts_settings *s, const struct policy_setting *sett
 	return 0;
 }
 
-static int add_setting_from(struct opts_settings *s, enum policy_field field, const char *text,
+static int add_setting_from(struct opts_settings *s, const struct opt *o, const char *text,
 			    const char *origin, struct err *e)
 {
-	return opts_settings_add(s, &(struct policy_setting){ field, text, origin }, e);
+	return opts_settings_add(s, &(struct policy_setting){ o->field, text, origin, o->layer },
+				 e);
 }
 
 static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,
 		       struct err *e)
 {
-	return add_setting_from(s, o->field, text,
-				opts_settings_keep(s, mem_format("--%s", o->name)), e);
+	return add_setting_from(s, o, text, opts_settings_keep(s, mem_format("--%s", o->name)), e);
 }
 
 /* Carriage returns at the end of lines, as some editors leave them, are not part of a value. */
@@ -98,7 +98,7 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 		if (*line == '\0' || *line == '#')
 			continue;
 		if (add_setting_from(
-			    s, o->field, line,
+			    s, o, line,
 			    opts_settings_keep(s, mem_format("--%s %s:%u", o->name, path, number)),
 			    e) < 0)
 			return -1;

@@ -18,7 +18,8 @@ enum opt_kind {
 	OPT_LIST,         /* adds to the struct opts_list at .offset */
 	OPT_SETTING,      /* adds a policy setting for .field */
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
-	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is clearly a directory */
+	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is clearly a directory
+			   */
 	OPT_DOCKERS_FLAG, /* as OPT_FLAG, and sets has_dockers_words */
 	OPT_SETTING_OFF,  /* adds a policy setting without a text */
 };
@@ -32,7 +33,8 @@ struct opt {
 	enum opt_kind kind;
 	size_t offset;
 	enum policy_field field;
-	const char *fixed; /* OPT_SETTING without a value: its text */
+	const char *fixed;       /* OPT_SETTING without a value: its text */
+	enum policy_layer layer; /* of a setting */
 };
 
 #define OPTS_LIST_MAX 64u

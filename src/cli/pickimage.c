@@ -92,7 +92,7 @@ int pickimage_open(struct request *r, const char *command, struct images *ret, s
 	    images_was_unreachable(q.reference, q.environ_list))
 		q.pull = IMAGES_PULL_NEVER;
 	if (images_open(&q, ret, &why) < 0) {
-		if (!r->is_image_detected || is_refused(&why)) {
+		if (!r->is_image_detected || r->forbids_host || is_refused(&why)) {
 			*e = why;
 			return -1;
 		}

@@ -12,7 +12,9 @@
 #include "policy/ceiling.h"
 #include "policy/environment.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #define SETTING(field_) .kind = OPT_SETTING, .field = (field_)
@@ -120,6 +122,21 @@
 	  .offset = offsetof(struct request_flags, ttl) }
 /* clang-format on */
 
+/* clang-format off */
+#define MAXIMUM(field_) .kind = OPT_SETTING, .field = (field_), .layer = POLICY_MAXIMUM
+#define CALLER_ROWS \
+	{ "What callers may ask for", "max-memory", 0, "SIZE", \
+	  "at most so much memory (default: --memory, or half of this machine's)", \
+	  MAXIMUM(POLICY_MEMORY) }, \
+	{ NULL, "max-cpus", 0, "N", "processors (default: --cpus)", MAXIMUM(POLICY_CPUS) }, \
+	{ NULL, "max-pids", 0, "N", "processes (default: --pids, or 8192)", MAXIMUM(POLICY_PIDS) }, \
+	{ NULL, "max-disk", 0, "SIZE", "disk (default: --disk, or 16GiB)", MAXIMUM(POLICY_DISK) }, \
+	{ NULL, "host-image", 0, NULL, \
+	  "this machine's own programs (default: unless an image is named)", \
+	  MAXIMUM(POLICY_IMAGE), .fixed = "yes" }, \
+	{ NULL, "no-host-image", 0, NULL, "images alone", MAXIMUM(POLICY_IMAGE), .fixed = "no" }
+/* clang-format on */
+
 static const struct opt policy_rows[] = { POLICY_ROWS, OUTPUT_ROWS };
 
 static const struct opt prewarm_rows[] = {
@@ -145,8 +162,11 @@ static const struct opt serve_rows[] = {
 	  .offset = offsetof(struct request_flags, tls_cert) },
 	{ NULL, "tls-key", 0, "FILE", "its private key", .kind = OPT_TEXT,
 	  .offset = offsetof(struct request_flags, tls_key) },
+	CALLER_ROWS,
 	POLICY_ROWS,
 };
+
+static const struct opt mcp_rows[] = { CALLER_ROWS, POLICY_ROWS, OUTPUT_ROWS };
 
 static const struct opt run_rows[] = {
 	POLICY_ROWS,
@@ -183,6 +203,7 @@ static const struct opt create_rows[] = {
 
 const struct opts_table request_options = { run_rows, COUNT_OF(run_rows) };
 const struct opts_table request_serve_options = { serve_rows, COUNT_OF(serve_rows) };
+const struct opts_table request_mcp_options = { mcp_rows, COUNT_OF(mcp_rows) };
 const struct opts_table request_prewarm_options = { prewarm_rows, COUNT_OF(prewarm_rows) };
 const struct opts_table request_policy_options = { policy_rows, COUNT_OF(policy_rows) };
 const struct opts_table request_create_options = { create_rows, COUNT_OF(create_rows) };
@@ -201,7 +222,7 @@ static void find_caller(char *const *environ_list, struct request *r)
 static bool has_setting(const struct opts_settings *s, enum policy_field field)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].field == field)
+		if (s->list[i].field == field && s->list[i].layer != POLICY_MAXIMUM)
 			return true;
 	return false;
 }
@@ -209,7 +230,7 @@ static bool has_setting(const struct opts_settings *s, enum policy_field field)
 static bool has_configured(const struct configuration *c, enum policy_field field)
 {
 	for (size_t i = 0; i < c->setting_count; i++)
-		if (c->settings[i].field == field)
+		if (c->settings[i].field == field && c->settings[i].layer != POLICY_MAXIMUM)
 			return true;
 	return false;
 }
@@ -471,6 +492,22 @@ int request_read_words(const struct opts_table *table, char **argv, char *const 
 	if (request_collect(table, argv, environ_list, r, ret_words, max, ret_count, e) < 0)
 		return -1;
 	return request_resolve(r, NULL, e);
+}
+
+int request_raise_ceiling(struct request *r, struct err *e)
+{
+	struct sysinfo machine;
+
+	if (sysinfo(&machine) < 0)
+		return err_sys(e, errno, "find out how much memory this machine has");
+	ceiling_raise(&r->policy, (uint64_t)machine.totalram * machine.mem_unit);
+	for (size_t i = 0; i < r->settings.count; i++)
+		if (r->settings.list[i].layer == POLICY_MAXIMUM &&
+		    ceiling_set_maximum(&r->policy, &r->settings.list[i], e) < 0)
+			return -1;
+	r->forbids_root = !ceiling_allows_root(&r->policy);
+	r->forbids_host = r->policy.host_use == POLICY_HOST_FORBIDDEN;
+	return 0;
 }
 
 const char *request_init(const struct request *r)

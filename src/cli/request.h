@@ -32,6 +32,7 @@ struct request_flags {
 extern const struct opts_table request_options;         /* run's */
 extern const struct opts_table request_create_options;  /* for a sandbox that stays */
 extern const struct opts_table request_serve_options;   /* for a server's ceiling */
+extern const struct opts_table request_mcp_options;     /* the same for MCP */
 extern const struct opts_table request_prewarm_options; /* for sandboxes that wait ready */
 extern const struct opts_table request_policy_options;  /* less what is about running something */
 
@@ -48,6 +49,7 @@ struct request {
 	char **left_out;   /* of a project's file: a sentence for each thing beyond the user's own */
 	bool is_checking;  /* only looked at: nobody is warned */
 	bool forbids_root; /* by a ceiling: also if the image calls somebody else so */
+	bool forbids_host; /* the same: no fallback to this machine's programs */
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
 	int used;                              /* how many words of argv were options */
 	char cwd[REQUEST_PATH_MAX_BYTES];
@@ -74,6 +76,12 @@ ERR_CHECKED int request_collect(const struct opts_table *table, char **argv,
 				const char **ret_words, unsigned max, unsigned *ret_count,
 				struct err *e);
 ERR_CHECKED int request_resolve(struct request *r, const char *command, struct err *e);
+
+/*
+ * For a server: its policy becomes the ceiling of every call, with the maximum of limits that the user has
+ * not set.
+ */
+ERR_CHECKED int request_raise_ceiling(struct request *r, struct err *e);
 
 /* What a configuration wants run first in a new sandbox, or NULL. */
 const char *request_init(const struct request *r);

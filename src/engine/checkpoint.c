@@ -47,6 +47,7 @@ static const struct keyrows_row rows[] = {
 	ROW("sandbox", KEYROWS_TEXT, sandbox),
 	ROW("sandbox-id", KEYROWS_TEXT, sandbox_id),
 	ROW("owner", KEYROWS_TEXT, owner),
+	ROW("creator", KEYROWS_TEXT, creator),
 	ROW("comment", KEYROWS_TEXT, comment),
 	ROW("image", KEYROWS_TEXT, image),
 	ROW("image-pin", KEYROWS_TEXT, image_pin),
@@ -58,7 +59,7 @@ static const struct keyrows_row rows[] = {
 };
 static const struct keyrows format = {
 	.what = "checkpoint",
-	.version = 1,
+	.version = 2,
 	.rows = rows,
 	.count = COUNT_OF(rows),
 };
@@ -452,6 +453,7 @@ static void describe(struct checkpoint *c, const struct named *n, const struct t
 	c->sandbox = mem_dup(n->name);
 	c->sandbox_id = mem_dup(n->id);
 	c->owner = n->owner ? mem_dup(n->owner) : NULL;
+	c->creator = n->creator ? mem_dup(n->creator) : NULL;
 	c->comment = comment ? mem_dup(comment) : NULL;
 	c->image = mem_dup(n->image ? n->image : "");
 	c->created_s = (uint64_t)time(NULL);

@@ -22,6 +22,7 @@ struct checkpoint {
 	char *sandbox;    /* of which sandbox it was taken: its name then, */
 	char *sandbox_id; /* and its id; NULL: it was imported */
 	char *owner;      /* as the sandbox's (engine/named) */
+	char *creator;    /* the same */
 	char *comment;    /* may be NULL */
 	char *image;
 	char *image_pin; /* NULL: the host's */

@@ -240,6 +240,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	copy_list(q->layers, &n->layers);
 	n->origin = q->origin ? mem_dup(q->origin) : NULL;
 	n->owner = owner ? mem_dup(owner) : NULL;
+	n->creator = named_creator() ? mem_dup(named_creator()) : NULL;
 	n->init = compose_init(q);
 	n->image = mem_dup(q->policy->image);
 	n->has_disk_limit = policy_is_asked(q->policy, POLICY_DISK);

@@ -72,10 +72,11 @@ static const struct keyrows_row record_rows[] = {
 	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
 	ROW("init", KEYROWS_TEXT, init),
 	ROW("owner", KEYROWS_TEXT, owner),
+	ROW("creator", KEYROWS_TEXT, creator),
 };
 static const struct keyrows record_format = {
 	.what = "sandbox",
-	.version = 1,
+	.version = 2,
 	.rows = record_rows,
 	.count = COUNT_OF(record_rows),
 };
@@ -136,15 +137,22 @@ void named_run_done(struct named_run *r)
 static struct {
 	bool is_for_face;
 	char owner[NAMED_OWNER_MAX_BYTES + 1];      /* "": the administrator */
+	char creator[NAMED_CREATOR_BYTES + 1];      /* "": the user */
 	char pinned_name[NAMED_NAME_MAX_BYTES + 1]; /* "": none */
 	char pinned_id[NAMED_ID_BYTES + 1];
 } view;
 
-void named_work_for(const char *owner)
+void named_work_for(const char *owner, const char *creator)
 {
 	assert(!owner || strlen(owner) < sizeof(view.owner));
 	view.is_for_face = true;
 	(void)snprintf(view.owner, sizeof(view.owner), "%s", owner ? owner : "");
+	(void)snprintf(view.creator, sizeof(view.creator), "%s", creator);
+}
+
+const char *named_creator(void)
+{
+	return view.creator[0] ? view.creator : NULL;
 }
 
 const char *named_owner(void)

@@ -56,8 +56,10 @@ struct named {
 	char *origin;         /* "checkpoint ID", "fork of NAME"; NULL: made from its image */
 	uint64_t disk_number; /* of its directory disk.N */
 	bool has_disk_limit;  /* --disk was asked for and is enforced */
-	char *init;  /* still to be run inside, by a shell, before anything else; or NULL */
-	char *owner; /* the key that made it (http/keys), or the one call; NULL: the user */
+	char *init;    /* still to be run inside, by a shell, before anything else; or NULL */
+	char *owner;   /* the key that made it (http/keys), or the one call; NULL: the user */
+	char *creator; /* which server's callers made it (named_work_for()); NULL: the user, by a
+			  command */
 
 	int dir_fd, lock_fd; /* -1: not open */
 	int change_fd;       /* -1: no named_begin_change() */
@@ -91,8 +93,12 @@ ERR_CHECKED int named_check_label(const char *label, struct err *e);
  * it does not see is not there: ERR_NOT_FOUND, with the same words. What it makes has that owner.
  */
 #define NAMED_CALL_OWNER "call:" /* of one call; nobody else sees it */
-void named_work_for(const char *owner);
-const char *named_owner(void); /* NULL: none */
+#define NAMED_CREATOR_BYTES 16u
+/* `creator` stands for the options of that server: what was judged by them once is not judged
+ * again. */
+void named_work_for(const char *owner, const char *creator);
+const char *named_owner(void);   /* NULL: none */
+const char *named_creator(void); /* NULL: none */
 bool named_is_visible(const char *owner);
 /* From now on its name means this one: another that takes its place is not there. */
 void named_pin(const struct named *n);

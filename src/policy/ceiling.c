@@ -6,34 +6,74 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "policy/environment.h"
+#include "policy/policyimage.h"
 #include "policy/policyshow.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct limit {
-	enum policy_field field;
-	size_t offset;
+enum rule_kind {
+	RULE_NONE,    /* a name for others (mode, profile), or without weight (variables, tmpfs) */
+	RULE_LIMIT,   /* uint64_t, 0 is no limit: at most the ceiling's */
+	RULE_GRANT,   /* bool, true is more: only where the ceiling has it */
+	RULE_WALL,    /* bool, true is less: wherever the ceiling has it */
+	RULE_GUARD,   /* the same, of the workspace: nothing without one */
+	RULE_SAME,    /* char *, NULL is less: the ceiling's own, or none */
+	RULE_ONLY,    /* list: no name that the ceiling's lacks */
+	RULE_AT_LEAST /* list: every name that the ceiling's has */
 };
 
-#define LIMIT(field, member)                                                                       \
+/* How a field is compared. The others have a function each in is_field_within(). */
+struct rule {
+	enum rule_kind kind;
+	size_t offset;
+	uint64_t maximum; /* RULE_LIMIT, for callers of a server: where nobody has set the field; 0:
+			     none */
+};
+
+#define RULE(kind, member, ...)                                                                    \
 	{                                                                                          \
-		field, offsetof(struct policy, member)                                             \
+		kind, offsetof(struct policy, member), __VA_ARGS__                                 \
 	}
 
-static const struct limit limits[] = {
-	LIMIT(POLICY_MEMORY, memory_bytes),
-	LIMIT(POLICY_CPUS, cpus_milli),
-	LIMIT(POLICY_PIDS, pids_count),
-	LIMIT(POLICY_DISK, disk_bytes),
-	LIMIT(POLICY_NOFILE, nofile_count),
-	LIMIT(POLICY_FILE_SIZE, file_size_bytes),
-	LIMIT(POLICY_IO_READ, io_read_bytes_per_s),
-	LIMIT(POLICY_IO_WRITE, io_write_bytes_per_s),
-	LIMIT(POLICY_BANDWIDTH, bandwidth_bytes_per_s),
-	LIMIT(POLICY_TIMEOUT, timeout_ms),
-	LIMIT(POLICY_CPU_TIME, cpu_time_ms),
+static const struct rule rules[POLICY_FIELD_COUNT] = {
+	[POLICY_CAPABILITIES] = RULE(RULE_GRANT, has_capabilities),
+	[POLICY_TRACE] = RULE(RULE_GRANT, may_trace),
+	[POLICY_READ_ONLY] = RULE(RULE_WALL, is_read_only),
+	[POLICY_NETWORK] = RULE(RULE_GRANT, has_network),
+	[POLICY_WORKSPACE] = RULE(RULE_SAME, workspace),
+	[POLICY_CLONE] = RULE(RULE_GUARD, is_clone),
+	[POLICY_PROTECT] = RULE(RULE_AT_LEAST, protect),
+	[POLICY_MASK] = RULE(RULE_AT_LEAST, mask),
+	[POLICY_UNPROTECT] = RULE(RULE_ONLY, unprotect),
+	[POLICY_PROTECT_NEW] = RULE(RULE_GUARD, protects_strictly),
+	[POLICY_UNMASK] = RULE(RULE_ONLY, unmask),
+	[POLICY_HOME] = RULE(RULE_SAME, home),
+	[POLICY_ENVIRONMENT] = RULE(RULE_GRANT, passes_env),
+	[POLICY_ACCEPT_MISSING] = RULE(RULE_GRANT, accepts_no_landlock),
+	[POLICY_MEMORY] =
+		RULE(RULE_LIMIT, memory_bytes), /* half of the machine's: ceiling_raise() */
+	[POLICY_CPUS] = RULE(RULE_LIMIT, cpus_milli),
+	[POLICY_PIDS] = RULE(RULE_LIMIT, pids_count, CEILING_PIDS_MAX),
+	[POLICY_DISK] = RULE(RULE_LIMIT, disk_bytes, CEILING_DISK_MAX_BYTES),
+	[POLICY_NOFILE] = RULE(RULE_LIMIT, nofile_count, POLICY_NOFILE_MAX),
+	[POLICY_FILE_SIZE] = RULE(RULE_LIMIT, file_size_bytes),
+	[POLICY_IO_READ] = RULE(RULE_LIMIT, io_read_bytes_per_s),
+	[POLICY_IO_WRITE] = RULE(RULE_LIMIT, io_write_bytes_per_s),
+	[POLICY_BANDWIDTH] = RULE(RULE_LIMIT, bandwidth_bytes_per_s),
+	[POLICY_TIMEOUT] = RULE(RULE_LIMIT, timeout_ms),
+	[POLICY_CPU_TIME] = RULE(RULE_LIMIT, cpu_time_ms),
 };
+
+static const void *member_of(const struct policy *p, enum policy_field field)
+{
+	return (const char *)p + rules[field].offset;
+}
+
+static void *writable_member_of(struct policy *p, enum policy_field field)
+{
+	return (char *)p + rules[field].offset;
+}
 
 /* 0 is no limit. */
 static bool is_limit_within(uint64_t value, uint64_t most)
@@ -198,16 +238,48 @@ static bool names_registry(const char *image)
 
 /*
  * This machine's own programs are not every image's: where the user has named an image, `host` goes
- * beyond it. An image that was only detected is a default and no ceiling: what cannot be pulled falls
- * back to `host`, and has to be usable then.
+ * beyond it, unless the user says otherwise. An image that was only detected is a default and no
+ * ceiling: if it cannot be pulled, the sandbox falls back to `host` and must stay usable.
  */
+static bool is_host_within(const struct policy *most)
+{
+	if (most->host_use != POLICY_HOST_BY_DEFAULT)
+		return most->host_use == POLICY_HOST_ALLOWED;
+	return policy_is_host_image(most) || !policy_is_asked(most, POLICY_IMAGE);
+}
+
 static bool is_image_within(const struct policy *p, const struct policy *most)
 {
-	if (strcmp(p->image, most->image) == 0)
-		return true;
 	if (policy_is_host_image(p))
-		return !policy_is_asked(most, POLICY_IMAGE);
-	return !names_registry(p->image);
+		return is_host_within(most);
+	return strcmp(p->image, most->image) == 0 || !names_registry(p->image);
+}
+
+/* The fields that a rule of the table compares. */
+static bool is_member_within(const struct policy *p, const struct policy *most,
+			     enum policy_field field)
+{
+	const void *value = member_of(p, field), *ceiling = member_of(most, field);
+
+	switch (rules[field].kind) {
+	case RULE_LIMIT:
+		return is_limit_within(*(const uint64_t *)value, *(const uint64_t *)ceiling);
+	case RULE_GRANT:
+		return !*(const bool *)value || *(const bool *)ceiling;
+	case RULE_WALL:
+		return *(const bool *)value || !*(const bool *)ceiling;
+	case RULE_GUARD:
+		return *(const bool *)value || !p->workspace || !*(const bool *)ceiling;
+	case RULE_SAME:
+		return is_text_within(*(char *const *)value, *(char *const *)ceiling);
+	case RULE_ONLY:
+		return is_list_within(*(char **const *)value, *(char **const *)ceiling);
+	case RULE_AT_LEAST:
+		return is_list_within(*(char **const *)ceiling, *(char **const *)value);
+	case RULE_NONE:
+		break;
+	}
+	return true;
 }
 
 static bool is_field_within(const struct policy *p, const struct policy *most,
@@ -218,14 +290,6 @@ static bool is_field_within(const struct policy *p, const struct policy *most,
 		return is_image_within(p, most);
 	case POLICY_USER:
 		return is_user_within(p, most);
-	case POLICY_CAPABILITIES:
-		return !p->has_capabilities || most->has_capabilities;
-	case POLICY_TRACE:
-		return !p->may_trace || most->may_trace;
-	case POLICY_READ_ONLY:
-		return p->is_read_only || !most->is_read_only;
-	case POLICY_NETWORK:
-		return !p->has_network || most->has_network;
 	case POLICY_NETWORK_POLICY:
 		return !p->has_network || p->egress.fallback == EGRESS_BLOCK ||
 		       most->egress.fallback == EGRESS_ALLOW;
@@ -233,65 +297,235 @@ static bool is_field_within(const struct policy *p, const struct policy *most,
 		return !find_rule_beyond(p, most);
 	case POLICY_BLOCK_HOST:
 		return are_blocks_within(p, most);
-	case POLICY_WORKSPACE:
-		return is_text_within(p->workspace, most->workspace);
-	case POLICY_CLONE:
-		return p->is_clone || !p->workspace || !most->is_clone;
-	case POLICY_PROTECT:
-		return is_list_within(most->protect, p->protect);
-	case POLICY_MASK:
-		return is_list_within(most->mask, p->mask);
-	case POLICY_UNPROTECT:
-		return is_list_within(p->unprotect, most->unprotect);
-	case POLICY_PROTECT_NEW:
-		return p->protects_strictly || !p->workspace || !most->protects_strictly;
-	case POLICY_UNMASK:
-		return is_list_within(p->unmask, most->unmask);
-	case POLICY_HOME:
-		return is_text_within(p->home, most->home);
 	case POLICY_MOUNT:
 		return are_mounts_within(p, most);
 	case POLICY_ENV:
 		return are_variables_within(p, most);
-	case POLICY_ENVIRONMENT:
-		return !p->passes_env || most->passes_env;
-	case POLICY_ACCEPT_MISSING:
-		return !p->accepts_no_landlock || most->accepts_no_landlock;
+	case POLICY_BANDWIDTH:
+		return !p->has_network || is_member_within(p, most, field);
 	default:
+		return is_member_within(p, most, field);
+	}
+}
+
+/* "profile: memory = '4 GiB' goes beyond '2 GiB' (default)" */
+static void format_beyond(const struct policy *p, const struct policy *most,
+			  enum policy_field field, struct buf *out)
+{
+	const struct egress_rule *rule = NULL;
+	cleanup_buf struct buf asked;
+	cleanup_buf struct buf allowed;
+
+	buf_init(&asked, BUF_TEXT_MAX_BYTES);
+	buf_init(&allowed, BUF_TEXT_MAX_BYTES);
+	if (field == POLICY_ALLOW_HOST)
+		rule = find_rule_beyond(p, most);
+	if (rule)
+		buf_add_text(&asked, rule->text);
+	else
+		policyshow_field(p, field, &asked);
+	policyshow_field(most, field, &allowed);
+	buf_addf(out, "%s: %s = '%.120s' goes beyond '%.120s' (%s)",
+		 rule ? rule->origin : p->origin[field].text, policy_field_name(field),
+		 buf_text(&asked), buf_text(&allowed), most->origin[field].text);
+}
+
+/* ---- what callers may ask for beyond the defaults ---- */
+
+void ceiling_raise(struct policy *most, uint64_t machine_bytes)
+{
+	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {
+		uint64_t maximum =
+			field == POLICY_MEMORY ? machine_bytes / 2 : rules[field].maximum;
+		enum policy_origin_kind kind = most->origin[field].kind;
+		uint64_t *value = writable_member_of(most, field);
+
+		if (rules[field].kind != RULE_LIMIT || !maximum || *value == 0 ||
+		    *value >= maximum ||
+		    (kind != POLICY_ORIGIN_NONE && kind != POLICY_ORIGIN_DERIVED))
+			continue;
+		*value = maximum;
+		most->origin[field].text = CEILING_ORIGIN_MAXIMUM;
+	}
+}
+
+int ceiling_set_maximum(struct policy *most, const struct policy_setting *s, struct err *e)
+{
+	if (s->field != POLICY_IMAGE)
+		return policy_change(most, s, 1, e);
+	most->host_use = strcmp(s->text, "yes") == 0 || strcmp(s->text, "true") == 0
+				 ? POLICY_HOST_ALLOWED
+				 : POLICY_HOST_FORBIDDEN;
+	return 0;
+}
+
+/* ---- what presets bring is lowered ---- */
+
+/* Did the caller set this very field? `network` is a preset's, also where a caller names it. */
+static bool is_callers_own(const struct policy *p, enum policy_field field)
+{
+	return p->origin[field].layer == POLICY_BY_CALLER && policy_is_asked(p, field) &&
+	       field != POLICY_NETWORK;
+}
+
+static void keep_names(char ***list, char *const *known)
+{
+	char **kept = NULL;
+
+	for (char *const *name = *list; name && *name; name++)
+		if (keyrows_list_has(known, *name))
+			(void)keyrows_list_add(&kept, *name);
+	keyrows_list_free(list);
+	*list = kept;
+}
+
+static void add_names(char ***list, char *const *more)
+{
+	for (; more && *more; more++)
+		if (!keyrows_list_has(*list, *more))
+			(void)keyrows_list_add(list, *more);
+}
+
+static void lower_member(struct policy *p, const struct policy *most, enum policy_field field)
+{
+	void *value = writable_member_of(p, field);
+	const void *ceiling = member_of(most, field);
+
+	switch (rules[field].kind) {
+	case RULE_LIMIT:
+		*(uint64_t *)value = *(const uint64_t *)ceiling;
+		break;
+	case RULE_GRANT:
+		*(bool *)value = false;
+		break;
+	case RULE_WALL:
+	case RULE_GUARD:
+		*(bool *)value = true;
+		break;
+	case RULE_SAME:
+		free(*(char **)value);
+		*(char **)value = NULL;
+		break;
+	case RULE_ONLY:
+		keep_names(value, *(char **const *)ceiling);
+		break;
+	case RULE_AT_LEAST:
+		add_names(value, *(char **const *)ceiling);
+		break;
+	case RULE_NONE:
 		break;
 	}
-	for (size_t i = 0; i < COUNT_OF(limits); i++)
-		if (limits[i].field == field)
-			return is_limit_within(
-				*(const uint64_t *)((const char *)p + limits[i].offset),
-				*(const uint64_t *)((const char *)most + limits[i].offset));
-	return true; /* a name for others (mode, profile), or of no weight (variables, tmpfs) */
+}
+
+/* Nobody in particular is the profile's user: then it is the ceiling's profile that says who. */
+static void lower_user(struct policy *p, const struct policy *most)
+{
+	free(p->user_text);
+	p->user_text = most->user_text ? mem_dup(most->user_text) : NULL;
+	p->uid = most->uid;
+	p->gid = most->gid;
+	p->profile = most->profile;
+	p->origin[POLICY_USER] = most->origin[POLICY_USER];
+	p->origin[POLICY_PROFILE] = most->origin[POLICY_PROFILE];
+}
+
+/* Variables of the server's own environment that the ceiling does not pass. */
+static void lower_variables(struct policy *p, const struct policy *most)
+{
+	char **beyond = NULL;
+	unsigned kept = 0;
+
+	for (char *const *name = p->passed; name && *name; name++)
+		if (!keyrows_list_has(most->passed, *name))
+			(void)keyrows_list_add(&beyond, *name);
+	for (unsigned i = 0; i < p->env_count; i++) {
+		cleanup_free char *name = mem_dup_bytes(p->env[i], strcspn(p->env[i], "="));
+
+		if (keyrows_list_has(beyond, name) && !environment_is_passed(most, p->env[i]))
+			free(p->env[i]);
+		else
+			p->env[kept++] = p->env[i];
+	}
+	p->env_count = kept;
+	keep_names(&p->passed, most->passed);
+	keyrows_list_free(&beyond);
+}
+
+static void lower_field(struct policy *p, const struct policy *most, enum policy_field field)
+{
+	switch (field) {
+	case POLICY_USER:
+		lower_user(p, most);
+		break;
+	case POLICY_NETWORK_POLICY:
+		egress_set_fallback(&p->egress, EGRESS_BLOCK, most->origin[field].text);
+		break;
+	case POLICY_ALLOW_HOST:
+		for (unsigned i = p->egress.count; i-- > 0;)
+			if (!is_rule_within(&p->egress.rules[i], &most->egress))
+				egress_remove(&p->egress, i);
+		break;
+	case POLICY_ENV:
+		lower_variables(p, most);
+		break;
+	default:
+		lower_member(p, most, field);
+	}
+}
+
+/* What follows from fields that were lowered is derived again. */
+static int derive_again(struct policy *p, const struct policy *most, struct err *e)
+{
+	if (!p->is_workdir_asked) {
+		free(p->workdir);
+		p->workdir = NULL;
+	}
+	if (p->origin[POLICY_DISK].kind == POLICY_ORIGIN_DERIVED)
+		p->disk_bytes = 0;
+	if (policyimage_settle(p, e) < 0)
+		return -1;
+	if (!is_field_within(p, most, POLICY_DISK) && !is_callers_own(p, POLICY_DISK))
+		lower_member(p, most, POLICY_DISK);
+	return 0;
+}
+
+int ceiling_lower(struct policy *p, const struct policy *most, char ***ret_lowered, struct err *e)
+{
+	bool is_changed = false;
+
+	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {
+		cleanup_buf struct buf why;
+
+		buf_init(&why, BUF_TEXT_MAX_BYTES);
+		if (is_callers_own(p, field) || is_field_within(p, most, field))
+			continue;
+		format_beyond(p, most, field, &why);
+		lower_field(p, most, field);
+		if (!is_field_within(p, most, field))
+			continue; /* not one that a preset brings: ceiling_check() refuses it */
+		/* a default beyond the user's own maximum is nothing that the caller asked for */
+		if (p->origin[field].layer == POLICY_BY_CALLER)
+			(void)keyrows_list_add(ret_lowered, buf_text(&why));
+		p->origin[field] = most->origin[field];
+		is_changed = true;
+	}
+	return is_changed ? derive_again(p, most, e) : 0;
 }
 
 int ceiling_check(const struct policy *p, const struct policy *ceiling, const char *hint,
 		  enum policy_field *ret_field, struct err *e)
 {
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {
-		const struct egress_rule *rule;
-		cleanup_buf struct buf asked;
-		cleanup_buf struct buf most;
+		cleanup_buf struct buf why;
 
-		buf_init(&asked, BUF_TEXT_MAX_BYTES);
-		buf_init(&most, BUF_TEXT_MAX_BYTES);
+		buf_init(&why, BUF_TEXT_MAX_BYTES);
 		if (is_field_within(p, ceiling, field))
 			continue;
-		rule = field == POLICY_ALLOW_HOST ? find_rule_beyond(p, ceiling) : NULL;
-		if (rule)
-			buf_add_text(&asked, rule->text);
-		else
-			policyshow_field(p, field, &asked);
-		policyshow_field(ceiling, field, &most);
+		format_beyond(p, ceiling, field, &why);
 		if (ret_field)
 			*ret_field = field;
-		return err_set(e, ERR_DENIED, "%s: %s = '%.120s' goes beyond '%.120s' (%s)%s%s",
-			       rule ? rule->origin : p->origin[field].text,
-			       policy_field_name(field), buf_text(&asked), buf_text(&most),
-			       ceiling->origin[field].text, hint ? "; " : "", hint ? hint : "");
+		return err_set(e, ERR_DENIED, "%s%s%s", buf_text(&why), hint ? "; " : "",
+			       hint ? hint : "");
 	}
 	return 0;
 }

@@ -31,7 +31,7 @@ struct reader {
 	const char *name;
 	const char *dir;
 	enum configuration_owner owner;
-	enum policy_layer layer;
+	enum policy_layer layer; /* of its settings */
 };
 
 enum key_kind {
@@ -51,11 +51,16 @@ struct key {
 	enum policy_field field;
 	size_t offset;
 	uint64_t max;
+	bool is_maximum; /* for callers of a server, and no value */
 };
 
 #define SETTING(table, name, kind, field_)                                                         \
 	{                                                                                          \
 		table, name, kind, .field = (field_)                                               \
+	}
+#define MOST(table, name, kind, field_)                                                            \
+	{                                                                                          \
+		table, name, kind, .field = (field_), .is_maximum = true                           \
 	}
 #define MEMBER(table, name, kind, member, ...)                                                     \
 	{                                                                                          \
@@ -105,6 +110,12 @@ static const struct key keys[] = {
 	SETTING("resources", "io_write", KEY_TEXT, POLICY_IO_WRITE),
 	SETTING("resources", "timeout", KEY_AMOUNT, POLICY_TIMEOUT),
 	SETTING("resources", "cpu_time", KEY_AMOUNT, POLICY_CPU_TIME),
+
+	MOST("callers", "memory", KEY_AMOUNT, POLICY_MEMORY),
+	MOST("callers", "cpus", KEY_AMOUNT, POLICY_CPUS),
+	MOST("callers", "pids", KEY_AMOUNT, POLICY_PIDS),
+	MOST("callers", "disk", KEY_AMOUNT, POLICY_DISK),
+	MOST("callers", "host", KEY_SWITCH, POLICY_IMAGE),
 
 	MEMBER("tools", "allow", KEY_NAMES, tools.tools),
 	MEMBER("tools", "block", KEY_NAMES, tools.blocked_tools),
@@ -511,7 +522,11 @@ static int read_table(struct reader *r, const char *name, const struct toml_valu
 		if (strlen(entries[i].key) != entries[i].key_len) {
 			return unknown_in(&entries[i], name, e);
 		} else if (k) {
-			if (read_value(r, k, entries[i].value, e) < 0)
+			struct reader of_key = *r;
+
+			if (k->is_maximum)
+				of_key.layer = POLICY_MAXIMUM;
+			if (read_value(&of_key, k, entries[i].value, e) < 0)
 				return -1;
 		} else if (strcmp(inner, AGENTS_TABLE) == 0) {
 			if (read_pools(r, entries[i].value, e) < 0)
@@ -554,6 +569,8 @@ static int read_entry(struct reader *r, const struct toml_entry *entry, struct e
 		return toml_err_key(entry, e,
 				    "only your own config.toml can say how images are fetched");
 	}
+	if (is_named(entry, "callers") && r->owner != CONFIGURATION_USERS)
+		return toml_err_key(entry, e, "only your own config.toml can say what callers may ask for");
 	if (is_named(entry, "api") && r->owner != CONFIGURATION_USERS)
 		return toml_err_key(entry, e, "only your own config.toml can say who may ask");
 	if (is_named(entry, "env")) {

@@ -58,6 +58,14 @@ void egress_done(struct egress *g)
 	*g = (struct egress){ 0 };
 }
 
+void egress_remove(struct egress *g, unsigned index)
+{
+	assert(index < g->count);
+	free(g->rules[index].text);
+	g->count--;
+	memmove(g->rules + index, g->rules + index + 1, (g->count - index) * sizeof(*g->rules));
+}
+
 void egress_set_fallback(struct egress *g, enum egress_action action, const char *origin)
 {
 	free(g->fallback_origin);
@@ -65,7 +73,8 @@ void egress_set_fallback(struct egress *g, enum egress_action action, const char
 	g->fallback_origin = mem_dup(origin);
 }
 
-/* The owned copy of an origin. Neighbouring rules mostly share theirs, so only the last is compared. */
+/* The owned copy of an origin. Neighbouring rules mostly share theirs, so only the last is
+ * compared. */
 static const char *own_origin(struct egress *g, const char *origin)
 {
 	if (g->origin_count > 0 && strcmp(g->origins[g->origin_count - 1], origin) == 0)
@@ -559,8 +568,8 @@ const char *egress_records_name(const struct egress *g, const char *name)
 		if ((r->kind == EGRESS_HOST || r->kind == EGRESS_WILDCARD) &&
 		    strlen(r->name) >= host_len && matches_name(r, name))
 			return name;
-		has_host_rule = has_host_rule ||
-				(r->kind == EGRESS_HOST && strcmp(r->name, host) == 0);
+		has_host_rule =
+			has_host_rule || (r->kind == EGRESS_HOST && strcmp(r->name, host) == 0);
 	}
 	return has_host_rule ? host : name;
 }

@@ -65,13 +65,15 @@ struct egress_decision {
 	const char *kind;               /* EGRESS_SPECIAL_ADDRESS: "a private address" */
 };
 
-void egress_done(struct egress *g); /* may run twice, and on a zeroed struct */
+void egress_done(struct egress *g);                   /* may run twice, and on a zeroed struct */
+void egress_remove(struct egress *g, unsigned index); /* of one rule */
 void egress_set_fallback(struct egress *g, enum egress_action action, const char *origin);
 void egress_copy(const struct egress *from, struct egress *ret); /* shares nothing with `from` */
 
 /*
- * Allows a domain and everything below it: "example.org" and "*.example.org". For the built-in lists
- * of policy/mode, whose names are in normal form (a unit test checks that), so nothing is parsed.
+ * Allows a domain and everything below it: "example.org" and "*.example.org". For the built-in
+ * lists of policy/mode, whose names are in normal form (a unit test checks that), so nothing is
+ * parsed.
  */
 ERR_CHECKED int egress_allow_domain(struct egress *g, const char *domain, const char *origin,
 				    struct err *e);
@@ -112,11 +114,11 @@ void egress_decide_resolved(const struct egress *g, const struct address *a, uin
 bool egress_can_allow(const struct egress *g, const char *name);
 
 /*
- * Which name's rules say whether TXT, MX and SRV records of `name` may be looked up. The labels of a
- * service (policy/domain.h) belong to the host that follows them: where a rule is for exactly that
- * host, or the host has a meaning of its own (this machine, metadata), it is the host; where a rule
- * names the service itself or all names below the host, and everywhere else, it is `name`. Borrowed
- * from `name`.
+ * Which name's rules say whether TXT, MX and SRV records of `name` may be looked up. The labels of
+ * a service (policy/domain.h) belong to the host that follows them: where a rule is for exactly
+ * that host, or the host has a meaning of its own (this machine, metadata), it is the host; where a
+ * rule names the service itself or all names below the host, and everywhere else, it is `name`.
+ * Borrowed from `name`.
  */
 const char *egress_records_name(const struct egress *g, const char *name);
 

@@ -141,20 +141,25 @@ static bool is_on(const struct policy_setting *s)
 	return strcmp(s->text, "false") != 0;
 }
 
+/* A caller of a server gets the server's own workspace or none (policy/ceiling): that one was
+ * checked. */
 static int use_workspace(struct resolver *r, const char *dir, struct err *e)
 {
+	bool is_callers = r->layer == POLICY_BY_CALLER;
 	char *path;
 
+	if (is_callers && !r->caller->cwd)
+		return 0;
 	if (dir[0] != '/' && !r->caller->cwd)
 		return err_set(e, ERR_INVALID, "the working directory cannot be read");
 	path = path_absolute(r->caller->cwd ? r->caller->cwd : "/", dir);
 	if (!path)
 		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", dir);
-	if (mountspec_check_target(path, e) < 0) {
+	if (!is_callers && mountspec_check_target(path, e) < 0) {
 		free(path);
 		return err_wrap(e, "'%s' cannot be a workspace", dir);
 	}
-	if (r->caller->home && path_is_within(r->caller->home, path)) {
+	if (!is_callers && r->caller->home && path_is_within(r->caller->home, path)) {
 		free(path);
 		return err_set(e, ERR_INVALID,
 			       "a workspace cannot hold your home directory and the keys in it (go "
@@ -173,7 +178,7 @@ static int use_home(struct resolver *r, struct err *e)
 	path = path_absolute("/", r->caller->home);
 	if (!path)
 		return err_set(e, ERR_INVALID, "HOME '%s' climbs above '/'", r->caller->home);
-	if (mountspec_check_target(path, e) < 0) {
+	if (r->layer != POLICY_BY_CALLER && mountspec_check_target(path, e) < 0) {
 		free(path);
 		return err_wrap(e, "HOME '%s' cannot be shown", r->caller->home);
 	}
@@ -587,9 +592,8 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 static bool can_change(enum policy_field field)
 {
 	static const enum policy_field limits[] = {
-		POLICY_MEMORY,   POLICY_CPUS,      POLICY_PIDS,    POLICY_IO_READ,
-		POLICY_IO_WRITE, POLICY_BANDWIDTH, POLICY_TIMEOUT, POLICY_CPU_TIME,
-		POLICY_DISK,
+		POLICY_MEMORY,    POLICY_CPUS,    POLICY_PIDS,     POLICY_IO_READ, POLICY_IO_WRITE,
+		POLICY_BANDWIDTH, POLICY_TIMEOUT, POLICY_CPU_TIME, POLICY_DISK,
 	};
 
 	for (size_t i = 0; i < COUNT_OF(limits); i++)

@@ -120,6 +120,7 @@ enum policy_layer {
 	POLICY_BY_PROJECT_FILE,
 	POLICY_BY_COMMAND_LINE,
 	POLICY_BY_CALLER, /* of a server that was started with that command line */
+	POLICY_MAXIMUM,   /* not laid down: the most that such a caller may ask for (policy/ceiling) */
 };
 
 /* How a value came to be what it is; 0 is what most settings are. */
@@ -139,10 +140,18 @@ struct policy_origin {
 	enum policy_origin_kind kind;
 };
 
+/* Of a ceiling: may callers use this machine's own programs, the image `host`? */
+enum policy_host_use {
+	POLICY_HOST_BY_DEFAULT, /* where the user has named no image */
+	POLICY_HOST_ALLOWED,
+	POLICY_HOST_FORBIDDEN,
+};
+
 struct policy {
 	enum mode_id mode;
 	enum profile_id profile;
 	char *image;                        /* a reference as typed, or "host"; never NULL */
+	enum policy_host_use host_use;      /* asked of a ceiling alone, and not written down */
 	char *user_text;                    /* --user as typed, or NULL */
 	char *user_name;                    /* of uid, for USER; never NULL */
 	uint32_t uid, gid;                  /* inside */

@@ -353,10 +353,14 @@ const tests = {
 		};
 		const r = (await call(client, 'sandbox_run', { command: 'id -u; touch /x' })).structuredContent;
 		assert.equal(r.stdout, '1000\n');
-		await refuse('sandbox_run', { command: ['true'], profile: 'moderate' }, /goes beyond/);
-		await refuse('sandbox_run', { command: ['true'], network: true }, /network/);
 		await refuse('sandbox_run', { command: ['true'], memory: '4GiB' }, /memory/);
-		await refuse('sandbox_run', { command: ['true'], compatibility_mode: 'claude' }, /goes beyond/);
+		// a preset is intersected with what the server allows, and the answer says what is missing
+		for (const [preset, missing] of [[{ profile: 'moderate' }, /user = /], [{ network: true }, /network = /], [{ profile: 'permissive' }, /home = /], [{ compatibility_mode: 'claude' }, /workspace = /]]) {
+			const lowered = (await call(client, 'sandbox_run', { command: 'id -u; ls /sys/class/net; touch /x', ...preset })).structuredContent;
+			assert.equal(lowered.stdout, '1000\nlo\n', JSON.stringify(preset));
+			assert.match(lowered.notes, missing);
+			assert.match(lowered.stderr, /Read-only file system/);
+		}
 		execFileSync(program, ['create', '--image', 'host', 'roomy']);
 		await refuse('sandbox_exec', { name: 'roomy', command: ['id'] }, /may do more than you/);
 		await refuse('sandbox_file_write', { name: 'roomy', path: '/x', content: '' }, /may do more than you/);

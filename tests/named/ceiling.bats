@@ -75,3 +75,76 @@ needs_ids() {
 		[ "$output" = "done" ] || { echo "$file: $output"; false; }
 	done
 }
+
+TRUE='"command":["true"]'
+
+@test "every preset works on every server: what the server does not allow is left out and named" {
+	for options in "" "--no-network" "--profile restrictive" "--network-policy deny --allow-host good.example"; do
+		for preset in '"profile":"moderate"' '"profile":"permissive"' '"compatibility_mode":"claude"' '"compatibility_mode":"codex"' '"compatibility_mode":"gemini"' '"network":true'; do
+			# shellcheck disable=SC2086 # words
+			run session -i bb $options -- sandbox_run "{$TRUE,$preset}" sandbox_create "{\"name\":\"preset\",$preset}" sandbox_exec "{\"name\":\"preset\",$TRUE}" sandbox_remove '{"name":"preset"}'
+			[[ $output != *refused:* ]] || { echo "$options $preset: $output"; return 1; }
+		done
+	done
+	run session -i bb --no-network -- sandbox_run '{"command":"ls /sys/class/net","profile":"moderate"}'
+	[[ $output == *"not granted: profile: network = 'through the gate' goes beyond 'none' (the server)"* && $output != *eth* ]]
+	# from the home directory, which no workspace can hold
+	cd "$SHARED/home"
+	run session -i bb -- sandbox_run "{$TRUE,\"compatibility_mode\":\"claude\"}"
+	[[ $output == "exit code 0"*"not granted: compatibility_mode: workspace"* ]]
+}
+
+@test "a limit that the user has not set may be raised to a maximum, and one that is set may not" {
+	run session -i bb -- sandbox_run "{$TRUE,\"memory\":\"3GiB\"}" sandbox_run "{$TRUE,\"memory\":\"900GiB\"}"
+	[[ ${lines[0]} == "exit code 0"* && $output == *"refused: memory: memory = '900 GiB' goes beyond '"*"(the maximum for callers)"* ]]
+	run session -i bb --memory 1GiB -- sandbox_run "{$TRUE,\"memory\":\"3GiB\"}"
+	[[ $output == "refused: "*"goes beyond '1 GiB' (the server)"* ]]
+	run session -i bb --memory 1GiB --max-memory 4GiB -- sandbox_run "{$TRUE,\"memory\":\"3GiB\"}" sandbox_run "{$TRUE,\"memory\":\"5GiB\"}"
+	[[ ${lines[0]} == "exit code 0"* && $output == *"refused: memory: memory = '5 GiB' goes beyond '4 GiB'"* ]]
+	run ak mcp server --max-memory lots
+	[[ $status -eq 125 && $output == *"--max-memory: "* ]]
+}
+
+@test "what callers may ask for is also a table of the user's own file, and of no project's" {
+	mkdir -p "$SHARED/home/.config/agentkernel"
+	printf '[callers]\nmemory = "64MiB"\nhost = false\n' >"$SHARED/home/.config/agentkernel/config.toml"
+	run session -i bb -- sandbox_run "{$TRUE,\"memory\":\"65MiB\"}" sandbox_run "{$TRUE,\"memory\":\"60MiB\"}" sandbox_run "{$TRUE,\"image\":\"host\"}"
+	[[ ${lines[0]} == "refused: "*"goes beyond '64 MiB' (~/.config/agentkernel/config.toml:2)"* && ${lines[1]} == "exit code 0"* && ${lines[2]} == "refused: image: "* ]] || { echo "$output"; return 1; }
+	run session -i bb --host-image -- sandbox_run "{$TRUE,\"image\":\"host\"}"
+	[[ $output == "exit code 0"* ]]
+	rm "$SHARED/home/.config/agentkernel/config.toml"
+	printf '[callers]\nmemory = "64MiB"\n' >agentkernel.toml
+	run ak config check
+	[[ $status -ne 0 && $output == *"only your own config.toml can say what callers may ask for"* ]]
+}
+
+@test "without the host image a sandbox does not fall back to it" {
+	touch package.json
+	run as env -u AGENTKERNEL_IMAGE http_proxy=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1 python3 "$TOP/tests/named/mcp.py" "$AK" --no-host-image -- sandbox_create '{"name":"none"}' 3>&-
+	[[ $output == "refused: "* ]]
+	run ak info none
+	[ "$status" -ne 0 ]
+}
+
+@test "callers use what they made, also if the user lowers the ceiling; others of that owner may only end it" {
+	session -i bb -- sandbox_create '{"name":"mine"}' sandbox_checkpoint '{"name":"mine","comment":"mark"}'
+	mkdir -p "$SHARED/home/.config/agentkernel"
+	printf '[security]\nprofile = "restrictive"\n' >"$SHARED/home/.config/agentkernel/config.toml"
+	run session -i bb -- sandbox_exec "{\"name\":\"mine\",$TRUE}" sandbox_restore '{"name":"mine","id":"mark"}' sandbox_fork '{"name":"mine","new_name":"mine-2"}' sandbox_remove '{"name":"mine-2"}'
+	[[ $output != *refused:* ]] || { echo "$output"; return 1; }
+	rm "$SHARED/home/.config/agentkernel/config.toml"
+	run session -i bb --no-network -- sandbox_exec "{\"name\":\"mine\",$TRUE}" sandbox_fork '{"name":"mine","new_name":"mine-2"}' sandbox_file_read '{"name":"mine","path":"/etc/passwd"}' sandbox_stop '{"name":"mine"}' sandbox_start '{"name":"mine"}' sandbox_remove '{"name":"mine"}'
+	[[ ${lines[0]} == refused:*"may do more than you"* && ${lines[1]} == refused:* && ${lines[2]} == refused:* && ${lines[3]} == *stopped* && ${lines[4]} == refused:* && ${lines[5]} == *removed* ]] || { echo "$output"; return 1; }
+	run ak info mine
+	[ "$status" -ne 0 ]
+}
+
+@test "what the user has made beyond the ceiling, no caller uses, stops or removes" {
+	ak create -i bb --network users
+	run session -i bb --no-network -- sandbox_exec "{\"name\":\"users\",$TRUE}" sandbox_stop '{"name":"users"}' sandbox_remove '{"name":"users"}'
+	[[ ${lines[0]} == refused:* && ${lines[1]} == refused:* && ${lines[2]} == refused:* ]] || { echo "$output"; return 1; }
+	# nor what the user has forked from a caller's and given more
+	session -i bb --no-network -- sandbox_create '{"name":"theirs"}'
+	ak fork theirs users-2
+	ak remove -f users users-2 theirs
+}

@@ -1,6 +1,8 @@
 /* test_ceiling - what somebody who is not trusted may ask for, and what goes too far. */
 #include "unit.h"
 
+#include "base/cleanup.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "policy/ceiling.h"
 
@@ -602,9 +604,201 @@ static void everything_is_within_itself(void **state)
 	}
 }
 
+/* ---- callers of a server ---- */
+
+/* The server's words, then the caller's preset. *ret_lowered is what the caller is told, in one
+ * text. */
+static void lower(const struct words *server, enum policy_field field, const char *text,
+		  struct policy *ceiling, struct policy *p, char **ret_lowered)
+{
+	struct policy_setting settings[SETTINGS_MAX + 1];
+	size_t count = copy(server, "the server", POLICY_BY_COMMAND_LINE, settings);
+	CLEANUP(keyrows_list_free) char **lowered = NULL;
+	enum policy_field beyond = POLICY_FIELD_COUNT;
+	struct err e = { 0 };
+
+	settings[count] = (struct policy_setting){ field, text, "preset", POLICY_BY_CALLER };
+	if (policy_resolve(settings, count, &caller, ceiling, &e) < 0)
+		fail_msg("%s", e.msg);
+	ceiling_raise(ceiling, 24ull << 30);
+	if (policy_resolve(settings, count + 1, &caller, p, &e) < 0 ||
+	    ceiling_lower(p, ceiling, &lowered, &e) < 0)
+		fail_msg("%s %s: %s", policy_field_name(field), text, e.msg);
+	if (ceiling_check(p, ceiling, NULL, &beyond, &e) < 0) {
+		print_words(server);
+		fail_msg("%s %s: %s", policy_field_name(field), text, e.msg);
+	}
+	*ret_lowered = mem_dup("");
+	for (size_t i = 0; lowered && lowered[i]; i++) {
+		char *longer = mem_format("%s%s\n", *ret_lowered, lowered[i]);
+
+		free(*ret_lowered);
+		*ret_lowered = longer;
+	}
+}
+
+static void every_preset_fits_below_every_ceiling(void **state)
+{
+	static const struct words servers[] = {
+		NOTHING,
+		{ { ASK(POLICY_NETWORK, "false") } },
+		{ { ASK(POLICY_PROFILE, "restrictive") } },
+		{ { ASK(POLICY_PROFILE, "permissive") } },
+		{ { ASK(POLICY_MODE, "claude") } },
+		{ { ASK(POLICY_MODE, "codex") } },
+		{ { ASK(POLICY_USER, "1000") } },
+		{ { ASK(POLICY_READ_ONLY, "true") } },
+		{ { ASK(POLICY_MEMORY, "64MiB"), ASK(POLICY_PIDS, "7"), ASK(POLICY_CPUS, "0.5") } },
+		{ { ASK(POLICY_DISK, "10MiB") } },
+		{ { ASK(POLICY_WORKSPACE, "/work/here"), ASK(POLICY_PROTECT_NEW, "strict") } },
+		{ { ASK(POLICY_NETWORK_POLICY, "deny"),
+		    ASK(POLICY_ALLOW_HOST, "good.example.org") } },
+		{ { ASK(POLICY_BLOCK_HOST, "*.github.com") } },
+		{ { ASK(POLICY_IMAGE, "bb"), ASK(POLICY_USER, "node") } },
+	};
+	static const struct {
+		enum policy_field field;
+		const char *text;
+	} presets[] = {
+		{ POLICY_PROFILE, "restrictive" }, { POLICY_PROFILE, "moderate" },
+		{ POLICY_PROFILE, "permissive" },  { POLICY_MODE, "native" },
+		{ POLICY_MODE, "claude" },         { POLICY_MODE, "codex" },
+		{ POLICY_MODE, "gemini" },         { POLICY_NETWORK, "true" },
+		{ POLICY_NETWORK, "false" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(servers); i++)
+		for (size_t k = 0; k < COUNT_OF(presets); k++) {
+			CLEANUP(policy_done) struct policy ceiling = { 0 }, p = { 0 };
+			cleanup_free char *lowered = NULL;
+
+			lower(&servers[i], presets[k].field, presets[k].text, &ceiling, &p,
+			      &lowered);
+			assert_string_equal(p.workdir, p.workspace ? p.workspace : p.home_dir);
+			assert_true(p.disk_bytes > 0);
+		}
+}
+
+static void a_caller_is_told_what_a_preset_does_not_get(void **state)
+{
+	static const struct words no_network = { { ASK(POLICY_NETWORK, "false") } },
+				  restrictive = { { ASK(POLICY_PROFILE, "restrictive") } },
+				  deny = { { ASK(POLICY_NETWORK_POLICY, "deny"),
+					     ASK(POLICY_ALLOW_HOST, "api.github.com") } },
+				  nothing = NOTHING;
+	CLEANUP(policy_done) struct policy ceiling = { 0 }, p = { 0 };
+	cleanup_free char *text = NULL;
+
+	(void)state;
+	lower(&no_network, POLICY_PROFILE, "moderate", &ceiling, &p, &text);
+	assert_false(p.has_network);
+	assert_string_equal(
+		text, "preset: network = 'through the gate' goes beyond 'none' (the server)\n");
+	policy_done(&ceiling), policy_done(&p), free(text);
+
+	lower(&restrictive, POLICY_PROFILE, "permissive", &ceiling, &p, &text);
+	assert_int_equal(p.uid, POLICY_USER_ID);
+	assert_int_equal(p.profile, PROFILE_RESTRICTIVE);
+	assert_false(p.has_capabilities || p.has_network || p.passes_env || p.may_trace);
+	assert_true(p.is_read_only && !p.workspace && !p.home);
+	assert_int_equal(p.memory_bytes, 512ull << 20);
+	assert_non_null(strstr(text, "memory = 'no limit' goes beyond '512 MiB'"));
+	policy_done(&ceiling), policy_done(&p), free(text);
+
+	lower(&deny, POLICY_MODE, "claude", &ceiling, &p, &text);
+	assert_int_equal(p.egress.count, 1);
+	assert_string_equal(p.egress.rules[0].text, "api.github.com");
+	assert_null(p.workspace);
+	assert_int_equal(p.env_count, 0); /* the server's key stays with the server */
+	assert_non_null(strstr(text, "env = 'ANTHROPIC_API_KEY' goes beyond 'none'"));
+	policy_done(&ceiling), policy_done(&p), free(text);
+
+	lower(&nothing, POLICY_PROFILE, "restrictive", &ceiling, &p, &text);
+	assert_string_equal(text, "");
+}
+
+static int ask_for_memory(struct policy *ceiling, const char *text, struct err *e)
+{
+	const struct policy_setting s = { POLICY_MEMORY, text, "memory", POLICY_BY_CALLER };
+	CLEANUP(policy_done) struct policy p = { 0 };
+	CLEANUP(keyrows_list_free) char **lowered = NULL;
+
+	if (policy_resolve(&s, 1, &caller, &p, e) < 0 ||
+	    ceiling_lower(&p, ceiling, &lowered, e) < 0)
+		fail_msg("%s", e->msg);
+	return ceiling_check(&p, ceiling, NULL, NULL, e);
+}
+
+static void a_default_is_no_ceiling_and_a_maximum_is(void **state)
+{
+	const struct policy_setting written = { POLICY_MEMORY, "1GiB", "--memory" };
+	const struct policy_setting most = { POLICY_MEMORY, "3GiB", "--max-memory",
+					     POLICY_MAXIMUM };
+	CLEANUP(policy_done) struct policy ceiling = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
+	ceiling_raise(&ceiling, 24ull << 30);
+	assert_int_equal(ask_for_memory(&ceiling, "4GiB", &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "13GiB", &e), -1);
+	assert_non_null(strstr(e.msg, "goes beyond '12 GiB' (the maximum for callers)"));
+	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "3GiB", &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "4GiB", &e), -1);
+	policy_done(&ceiling);
+
+	assert_int_equal(policy_resolve(&written, 1, &caller, &ceiling, &e), 0);
+	ceiling_raise(&ceiling, 24ull << 30);
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), -1); /* what the user wrote is one */
+	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), 0);
+	policy_done(&ceiling);
+
+	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
+	ceiling_raise(&ceiling, 1ull << 30); /* a small machine: what everyone gets stays allowed */
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), 0);
+}
+
+static void the_host_image_is_a_setting_of_its_own(void **state)
+{
+	const struct policy_setting named = { POLICY_IMAGE, "bb", "--image" };
+	const struct policy_setting detected = { POLICY_IMAGE, "bb", "detected", 0,
+						 POLICY_ORIGIN_DETECTED };
+	const struct policy_setting yes = { POLICY_IMAGE, "yes", "--host-image", POLICY_MAXIMUM },
+				    no = { POLICY_IMAGE, "no", "--no-host-image", POLICY_MAXIMUM };
+	const struct {
+		const struct policy_setting *server, *use;
+		bool is_allowed;
+	} rows[] = {
+		{ NULL, NULL, true },   { NULL, &no, false },      { &named, NULL, false },
+		{ &named, &yes, true }, { &detected, NULL, true }, { &detected, &no, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		CLEANUP(policy_done) struct policy ceiling = { 0 }, p = { 0 };
+		struct err e = { 0 };
+
+		assert_int_equal(policy_resolve(NULL, 0, &caller, &p, &e), 0);
+		assert_int_equal(policy_resolve(rows[i].server, rows[i].server != NULL, &caller,
+						&ceiling, &e),
+				 0);
+		if (rows[i].use)
+			assert_int_equal(ceiling_set_maximum(&ceiling, rows[i].use, &e), 0);
+		assert_int_equal(ceiling_check(&p, &ceiling, NULL, NULL, &e),
+				 rows[i].is_allowed ? 0 : -1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_preset_fits_below_every_ceiling),
+		cmocka_unit_test(a_caller_is_told_what_a_preset_does_not_get),
+		cmocka_unit_test(a_default_is_no_ceiling_and_a_maximum_is),
+		cmocka_unit_test(the_host_image_is_a_setting_of_its_own),
 		cmocka_unit_test(every_field_has_its_ceiling),
 		cmocka_unit_test(limits_can_only_be_lowered),
 		cmocka_unit_test(no_limit_is_more_than_any),
