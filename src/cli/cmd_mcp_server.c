@@ -19,16 +19,14 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(face_done) struct face face = { 0 };
 	const char *none[1];
 	unsigned count = 0;
-	size_t typed_count;
 
 	if (request_collect(&request_mcp_options, argv, context->environ_list, &request, none, 0,
 			    &count, e) < 0)
 		return -1;
-	typed_count = request.settings.count;
 	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
 	    face_begin(&face, "agentkernel-mcp", e) < 0)
 		return -1;
-	face_add_ceiling(&face, &request, typed_count);
+	face_add_ceiling(&face, &request);
 	*ret_status = 0;
 	return face_become(&face, context->environ_list, e);
 }

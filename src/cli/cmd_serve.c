@@ -103,19 +103,17 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	cleanup_buf struct buf keys;
 	const char *none[1];
 	unsigned count = 0;
-	size_t typed_count;
 
 	buf_init(&keys, 2 * KEY_FILE_MAX_BYTES);
 	if (request_collect(&request_serve_options, argv, context->environ_list, &request, none, 0,
 			    &count, e) < 0)
 		return -1;
-	typed_count = request.settings.count;
 	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
 	    read_keys(&request, &keys, e) < 0 || face_begin(&face, "agentkernel-serve", e) < 0 ||
 	    statedir_make_path(context->environ_list, AUDIT_FILE, &audit, e) < 0)
 		return -1;
 	face_add(&face, mem_dup(audit));
-	face_add_ceiling(&face, &request, typed_count);
+	face_add_ceiling(&face, &request);
 	if (add_places(&face, &request, e) < 0)
 		return -1;
 	if (request.flags.isolates_keys && request.flags.has_no_isolation)

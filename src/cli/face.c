@@ -54,9 +54,9 @@ static void add_rate(struct face *f, const struct toolpolicy *t)
 	face_add(f, mem_format("%" PRIu64 ":%" PRIu64, t->rate_calls, t->rate_window_ms));
 }
 
-void face_add_ceiling(struct face *f, const struct request *r, size_t typed_count)
+void face_add_ceiling(struct face *f, const struct request *r)
 {
-	for (size_t i = 0; i < typed_count; i++) {
+	for (size_t i = 0; i < r->typed_count; i++) {
 		const struct policy_setting *s = &r->settings.list[i];
 		const char *name = policy_field_name(s->field);
 

@@ -15,8 +15,8 @@ void face_done(struct face *f);
 
 void face_add(struct face *f, char *word); /* takes it */
 void face_add_pair(struct face *f, const char *option, const char *value);
-/* What was typed, the first `typed_count` settings, is the ceiling of every call; and rates. */
-void face_add_ceiling(struct face *f, const struct request *r, size_t typed_count);
+/* What was typed is the ceiling of every call; and rates. */
+void face_add_ceiling(struct face *f, const struct request *r);
 
 /* Returns only on failure. */
 ERR_CHECKED int face_become(const struct face *f, char *const *environ_list, struct err *e);

@@ -431,6 +431,7 @@ static void warn_of_left_out(const struct request *r)
 
 int request_resolve(struct request *r, const char *command, struct err *e)
 {
+	r->typed_count = r->settings.count;
 	if (load_config(r, e) < 0 || choose_image(r, command, e) < 0 ||
 	    add_config(r, &r->config.user, e) < 0)
 		return -1;
@@ -501,10 +502,14 @@ int request_raise_ceiling(struct request *r, struct err *e)
 	if (sysinfo(&machine) < 0)
 		return err_sys(e, errno, "find out how much memory this machine has");
 	ceiling_raise(&r->policy, (uint64_t)machine.totalram * machine.mem_unit);
-	for (size_t i = 0; i < r->settings.count; i++)
-		if (r->settings.list[i].layer == POLICY_MAXIMUM &&
-		    ceiling_set_maximum(&r->policy, &r->settings.list[i], e) < 0)
+	/* the files' come after what was typed, and count before it */
+	for (size_t i = 0; i < r->settings.count; i++) {
+		size_t at = (r->typed_count + i) % r->settings.count;
+
+		if (r->settings.list[at].layer == POLICY_MAXIMUM &&
+		    ceiling_set_maximum(&r->policy, &r->settings.list[at], e) < 0)
 			return -1;
+	}
 	r->forbids_root = !ceiling_allows_root(&r->policy);
 	r->forbids_host = r->policy.host_use == POLICY_HOST_FORBIDDEN;
 	return 0;

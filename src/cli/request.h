@@ -42,12 +42,13 @@ extern const struct opts_table request_policy_options;  /* less what is about ru
 struct request {
 	struct request_flags flags;
 	struct opts_settings settings;
+	size_t typed_count;          /* of these, the first: what is not from files or detected */
 	struct policy_caller caller; /* borrows from .cwd and the environment */
 	struct configfile config;
 	struct policy policy;
 	bool is_image_detected;
-	char **left_out;   /* of a project's file: a sentence for each thing beyond the user's own */
-	bool is_checking;  /* only looked at: nobody is warned */
+	char **left_out;  /* of a project's file: a sentence for each thing beyond the user's own */
+	bool is_checking; /* only looked at: nobody is warned */
 	bool forbids_root; /* by a ceiling: also if the image calls somebody else so */
 	bool forbids_host; /* the same: no fallback to this machine's programs */
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
@@ -57,8 +58,8 @@ struct request {
 
 /*
  * Options and configuration files -> settings -> policy. Nothing has touched the system when this
- * fails. What a project's file that is not trusted asks for beyond the user's own words is left out,
- * with one warning.
+ * fails. What a project's file that is not trusted asks for beyond the user's own words is left
+ * out, with one warning.
  */
 ERR_CHECKED int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
 			     struct request *r, struct err *e);
@@ -78,8 +79,8 @@ ERR_CHECKED int request_collect(const struct opts_table *table, char **argv,
 ERR_CHECKED int request_resolve(struct request *r, const char *command, struct err *e);
 
 /*
- * For a server: its policy becomes the ceiling of every call, with the maximum of limits that the user has
- * not set.
+ * For a server: its policy becomes the ceiling of every call, with the maximum of limits that the
+ * user has not set.
  */
 ERR_CHECKED int request_raise_ceiling(struct request *r, struct err *e);
 
