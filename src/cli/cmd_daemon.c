@@ -29,6 +29,8 @@ static const char *const examples[] = {
 	"from now on run, MCP and HTTP take a sandbox that waits ready, where one fits exactly",
 	"agentkernel daemon prewarm --image python:3.12-alpine --count 5",
 	"five more of these, always",
+	"agentkernel daemon prewarm --mode claude",
+	"for 'run -m claude' and 'agent run claude', in any directory",
 	"agentkernel daemon status",
 	"what waits, and how often it was of use",
 	NULL,
@@ -69,7 +71,11 @@ static void plan_done(struct plan *p)
 		buf_done(&p->keys[i]);
 }
 
-/* What `run` would make of it, with that image and in that mode, less the workspace. */
+/*
+ * What `run` would make of it, with that image and in that mode. The workspace is that of whoever
+ * claims the sandbox: this process's own directory need not be fit for one, so it is not checked
+ * (POLICY_BY_CALLER).
+ */
 static int resolve_pool(struct request *r, const struct configuration_pool *pool,
 			char *const *environ_list, struct err *e)
 {
@@ -77,9 +83,7 @@ static int resolve_pool(struct request *r, const struct configuration_pool *pool
 					      pool->image ? pool->image : POLICY_HOST_IMAGE,
 					      "[daemon]", POLICY_BY_COMMAND_LINE };
 	const struct policy_setting mode = { POLICY_MODE, pool->agent, "[daemon]",
-					     POLICY_BY_COMMAND };
-	const struct policy_setting no_workspace = { POLICY_WORKSPACE, NULL, "[daemon]",
-						     POLICY_BY_COMMAND_LINE };
+					     POLICY_BY_CALLER };
 	char *none[] = { NULL };
 	const char *words[1];
 	unsigned count = 0;
@@ -88,8 +92,7 @@ static int resolve_pool(struct request *r, const struct configuration_pool *pool
 	    0)
 		return -1;
 	if (opts_settings_add(&r->settings, &image, e) < 0 ||
-	    (pool->agent && opts_settings_add(&r->settings, &mode, e) < 0) ||
-	    opts_settings_add(&r->settings, &no_workspace, e) < 0)
+	    (pool->agent && opts_settings_add(&r->settings, &mode, e) < 0))
 		return -1;
 	r->flags.is_json = true;
 	return request_resolve(r, NULL, e);
@@ -260,46 +263,19 @@ static int run_restart(const struct cli_context *context, char **argv, int *ret_
 	return make_plan(&plan, context->environ_list, e) < 0 ? -1 : start_in_background(&plan, e);
 }
 
-/* The daemon writes JSON; for people its few words are put on lines of their own. */
-static void format_status(const char *text, struct buf *out)
-{
-	for (unsigned depth = 0; *text; text++) {
-		if (*text == '}' || *text == ']')
-			depth--;
-		if (strchr("{}[]", *text)) {
-			if (*text == '{' && depth == 2)
-				buf_add_text(out, "\n ");
-			depth += *text == '{' || *text == '[';
-			continue;
-		}
-		if (*text == ',' && depth == 1)
-			buf_add_text(out, "\n");
-		else if (*text == ',')
-			buf_add_text(out, "  ");
-		else if (*text == ':')
-			buf_add_text(out, " ");
-		else if (*text != '"')
-			buf_add(out, text, 1);
-	}
-	buf_add_text(out, "\n");
-}
-
 static int run_status(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
 	struct status_flags flags = { 0 };
-	cleanup_free char *json = NULL;
+	cleanup_free char *text = NULL;
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (read_nothing(argv, "daemon status", &status_options, &flags, e) < 0 ||
-	    daemon_ask_status(context->environ_list, &json, e) < 0)
+	    daemon_ask_status(context->environ_list, flags.is_json, &text, e) < 0)
 		return -1;
-	if (flags.is_json)
-		buf_addf(&out, "%s\n", json);
-	else
-		format_status(json, &out);
-	if (!flags.is_json && !strstr(json, buildid_get()))
+	buf_addf(&out, "%s%s", text, flags.is_json ? "\n" : "");
+	if (!flags.is_json && !strstr(text, buildid_get()))
 		buf_addf(&out,
 			 "it is of another build than this program (%s), so no run uses it: "
 			 "'agentkernel daemon restart' renews it\n",
@@ -319,8 +295,11 @@ static int run_prewarm(const struct cli_context *context, char **argv, int *ret_
 
 	images_init(&image);
 	if (request_collect(&request_prewarm_options, argv, context->environ_list, &r, words, 0,
-			    &word_count, e) < 0 ||
-	    request_resolve(&r, NULL, e) < 0)
+			    &word_count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r.settings.count; i++)
+		r.settings.list[i].layer = POLICY_BY_CALLER; /* as in resolve_pool() */
+	if (request_resolve(&r, NULL, e) < 0)
 		return -1;
 	if (r.flags.count && parse_count(r.flags.count, 0, DAEMON_WARM_MAX, &count, e) < 0)
 		return err_wrap(e, "--count");
@@ -340,9 +319,9 @@ const struct cli_command cmd_daemon_start = {
 		"it is exactly what was asked for; otherwise, and without the daemon, sandboxes "
 		"are "
 		"built\n"
-		"as they are needed. Sandboxes that show a directory of the host cannot wait. "
+		"as they are needed. A workspace and mounts are added when a sandbox is taken. "
 		"[daemon] in\n"
-		"your own config.toml says how many wait, and of which images.",
+		"your own config.toml says how many wait, and of which images and agents.",
 	.examples = examples,
 	.options = &start_options,
 	.run = run_start,

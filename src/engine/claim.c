@@ -9,6 +9,7 @@
 #include "engine/surroundings.h"
 #include "policy/environment.h"
 #include "policy/policyfile.h"
+#include "sandbox/placement.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,18 +20,51 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bool can_wait(const struct policy *p)
+/* A worktree's repository is one more place. */
+#define PLACES_MAX (PLACEMENT_TREES_MAX - 1u)
+
+static bool has_places(const struct policy *p)
 {
-	return !p->workspace && !p->home && p->mount_count == 0 && !p->places &&
-	       p->cpu_time_ms == 0;
+	return p->workspace || p->mount_count > 0;
+}
+
+/* The filter of one that waits for places refuses set-id modes, as it must for directories that can
+ * be written. */
+static bool has_writable_place(const struct policy *p)
+{
+	bool is_found = p->workspace != NULL;
+
+	for (unsigned i = 0; i < p->mount_count; i++)
+		is_found = is_found || !p->mounts[i].is_read_only;
+	return is_found;
+}
+
+const char *claim_find_obstacle(const struct policy *p)
+{
+	if (p->home)
+		return "it shows your home directory";
+	if (p->is_clone)
+		return "it works on a private clone";
+	if (p->mount_count + 1 > PLACES_MAX)
+		return "it shows too many directories of the host";
+	if (has_places(p) && !has_writable_place(p))
+		return "all that it shows of the host is read-only";
+	if (p->places) /* of a named sandbox */
+		return "it has a name";
+	return NULL;
 }
 
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out)
 {
 	struct policy own = *p;
 
-	if (!can_wait(p))
+	if (claim_find_obstacle(p))
 		return false;
+	/* comes when it is claimed, with all that is about it */
+	own.workspace = NULL;
+	own.protect = own.unprotect = own.mask = NULL;
+	own.protects_strictly = false;
+	own.mount_count = 0;
 	/* the command's own, not the sandbox's: they come with the command */
 	own.env_count = 0;
 	own.passed = NULL;
@@ -39,6 +73,8 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	own.timeout_ms = 0;
 	own.workdir = (char *)(uintptr_t) "/";
 	own.is_workdir_asked = false;
+	if (own.egress.fallback == EGRESS_ALLOW) /* no denial ever names it */
+		own.egress.fallback_origin = (char *)(uintptr_t)POLICY_ORIGIN_DEFAULT;
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
 		own.origin[field].text =
 			POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
@@ -47,6 +83,8 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	buf_add(out, buildid_get(), strlen(buildid_get()) + 1);
 	if (!surroundings_format(out))
 		return false;
+	buf_add(out, "", 1);
+	buf_add_text(out, has_places(p) ? "yes" : "no");
 	buf_add(out, "", 1);
 	buf_addf(out, "%s", image && image->root.layers ? image->root.layers : "");
 	buf_add(out, "", 1);
@@ -71,7 +109,8 @@ int claim_split_key(const char *key, size_t len, struct claim_key *ret, struct e
 {
 	ret->build = take_text(&key, &len);
 	ret->surroundings = ret->build ? take_text(&key, &len) : NULL;
-	ret->layers = ret->surroundings ? take_text(&key, &len) : NULL;
+	ret->places = ret->surroundings ? take_text(&key, &len) : NULL;
+	ret->layers = ret->places ? take_text(&key, &len) : NULL;
 	if (!ret->layers)
 		return err_set(e, ERR_INVALID, "half a key");
 	ret->policy = key;
@@ -79,17 +118,13 @@ int claim_split_key(const char *key, size_t len, struct claim_key *ret, struct e
 	return 0;
 }
 
-int claim_parse_key(const char *key, size_t len, struct policy *ret, const char **ret_layers,
+int claim_parse_key(const char *key, size_t len, struct policy *ret, struct claim_key *ret_key,
 		    struct err *e)
 {
-	struct claim_key k;
-
-	if (claim_split_key(key, len, &k, e) < 0)
+	if (claim_split_key(key, len, ret_key, e) < 0 ||
+	    policyfile_parse(ret_key->policy, ret_key->policy_len, ret, e) < 0)
 		return -1;
-	*ret_layers = k.layers;
-	if (policyfile_parse(k.policy, k.policy_len, ret, e) < 0)
-		return -1;
-	if (!can_wait(ret))
+	if (claim_find_obstacle(ret) || has_places(ret))
 		return err_set(e, ERR_INVALID, "such a sandbox cannot wait ready");
 	return 0;
 }
@@ -143,7 +178,7 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 	struct err ignored = { 0 };
 
 	buf_init(&key, CLAIM_KEY_MAX_BYTES);
-	if (!can_wait(p) || claim_connect(environ_list, &fd, &ignored) < 0 ||
+	if (claim_find_obstacle(p) || claim_connect(environ_list, &fd, &ignored) < 0 ||
 	    !claim_format_key(p, image, &key))
 		return false;
 	if (frame_send(fd, CLAIM_TAKE, key.bytes, key.len, NULL, 0) < 0 ||
@@ -153,6 +188,7 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 		return false;
 	}
 	memcpy(&ret->answer, answer.bytes, sizeof(ret->answer));
+	ret->awaits_places = has_places(p);
 	ret->process_fd = take_fd(&answer.fds[0]);
 	ret->init_fd = take_fd(&answer.fds[1]);
 	return true;

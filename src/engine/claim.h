@@ -4,13 +4,16 @@
  *
  * The daemon (engine/daemon) keeps sandboxes ready, each with a process of its own (engine/warm).
  * Whoever wants one sends what it must be, to the byte: the build of the
- * program, its own surroundings (engine/surroundings), the resolved policy, less what belongs to the command, and the layers of its image. If there is
- * one, two sockets come back: to that sandbox's process, for signals and for how it ended, and to
- * its init, for the command itself, so that nobody else has to be woken. If there is none, or no
- * daemon, the caller builds its own and nobody is told.
+ * program, its own surroundings (engine/surroundings), the resolved policy, less what belongs to
+ * the command, and the layers of its image. If there is one, two sockets come back: to that
+ * sandbox's process, for signals and for how it ended, and to its init, for the command itself, so
+ * that nobody else has to be woken. If there is none, or no daemon, the caller builds its own and
+ * nobody is told.
  *
- * What cannot wait ready: anything that shows a directory of the host, which may be another one by
- * then; a limit on processor time, which counts from the start.
+ * Directories of the host are not part of the key: a sandbox that will show some waits without
+ * them, and gets them from whoever claims it (sandbox/placement), checked as at any start. Two
+ * things cannot wait ready: a home directory, around which the root is built, and a private clone
+ * of a workspace.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,6 +24,7 @@
 
 struct images;
 
+#define CLAIM_STATUS_TABLE "table"
 #define CLAIM_SOCKET "daemon.sock"
 #define CLAIM_COMMAND_ID 1u  /* the only one it ever runs */
 #define CLAIM_ANSWER_MS 100u /* until the daemon answers; then a sandbox is built as without it */
@@ -30,7 +34,7 @@ struct images;
 enum claim_kind {
 	CLAIM_TAKE = 300, /* a key; answered with struct claim_answer and two sockets */
 	CLAIM_PREWARM,    /* struct claim_count, then a key */
-	CLAIM_STATUS,     /* answered with JSON */
+	CLAIM_STATUS,     /* CLAIM_STATUS_TABLE, or nothing for JSON; answered with a text */
 	CLAIM_STOP,
 
 	CLAIM_READY, /* from a sandbox's process: struct claim_answer, and its init's socket */
@@ -43,14 +47,15 @@ struct claim_count {
 
 /* What a client has to know of its sandbox. */
 struct claim_answer {
-	uint32_t host_gid;
-	uint32_t filter;                  /* for a command whose streams are no files */
-	uint32_t filter_for_file_streams; /* for one that has such a stream */
+	uint32_t idmap_kind, host_uid, host_gid; /* of the sandbox's ids: sandbox/idmap.h */
+	uint32_t filter;                         /* for a command whose streams are no files */
+	uint32_t filter_for_file_streams;        /* for one that has such a stream */
 };
 
 /* One that is ours. */
 struct claim {
-	bool is_other_build; /* there is none: the daemon is of another build */
+	bool is_other_build;     /* there is none: the daemon is of another build */
+	bool awaits_places;      /* it has to be sent what it shows of the host */
 	int process_fd, init_fd; /* -1: not open */
 	struct claim_answer answer;
 };
@@ -60,21 +65,26 @@ void claim_done(struct claim *c); /* may run twice */
 struct claim_end {
 	uint64_t cpu_us, peak_memory_bytes, oom_kill_count, pids_refused_count;
 	uint32_t has_memory, limit, gate_deaths, denial_count;
+	uint32_t is_stuck; /* a process inside does not end: the kernel holds it */
 };
 
-/* False: such a sandbox cannot wait ready. */
+/* Why such a sandbox cannot wait ready; NULL: it can. */
+const char *claim_find_obstacle(const struct policy *p);
+/* False: such a sandbox cannot wait ready, or this process cannot be compared
+ * (engine/surroundings). */
 bool claim_format_key(const struct policy *p, const struct images *image, struct buf *out);
 /* Its parts, borrowed. */
 struct claim_key {
 	const char *build;        /* base/buildid: a daemon of another build has other sandboxes */
 	const char *surroundings; /* engine/surroundings */
+	const char *places;       /* "yes": it gets directories of the host when it is claimed */
 	const char *layers, *policy;
 	size_t policy_len;
 };
 ERR_CHECKED int claim_split_key(const char *key, size_t len, struct claim_key *ret, struct err *e);
-/* Back; *ret_layers is borrowed from the key, "" for the host's. */
+/* And its policy; *ret_key borrows from the key. */
 ERR_CHECKED int claim_parse_key(const char *key, size_t len, struct policy *ret,
-				const char **ret_layers, struct err *e);
+				struct claim_key *ret_key, struct err *e);
 
 /* To the daemon of this user; ERR_NOT_FOUND when there is none. */
 ERR_CHECKED int claim_connect(char *const *environ_list, int *ret_fd, struct err *e);

@@ -19,6 +19,8 @@
 #include "base/json.h"
 #include "base/logfile.h"
 #include "base/mem.h"
+#include "base/parse.h"
+#include "base/table.h"
 #include "base/title.h"
 #include "engine/claim.h"
 #include "engine/images.h"
@@ -71,13 +73,19 @@ struct pool {
 	char *key;
 	size_t key_len;
 	struct policy policy;
-	const char *layers; /* in the key */
+	struct claim_key parts; /* of .key */
 	unsigned min_warm;
 	bool is_permanent;
 	struct waiting *waiting;
 	unsigned waiting_count;
 	uint64_t hits, misses, last_used_ms, not_before_ms;
 	char trouble[ERR_MESSAGE_MAX_BYTES]; /* why the last one could not be built; "" */
+};
+
+/* A child whose sandbox serves a client. */
+struct claimed {
+	pid_t pid;
+	const struct pool *pool; /* NULL: it is gone */
 };
 
 struct client {
@@ -94,7 +102,8 @@ struct keeper {
 	uint64_t given, started_ms;
 	unsigned processor_count;
 	unsigned in_use; /* children that were claimed */
-	pid_t *claimed;
+	struct claimed *claimed;
+	uint64_t strangers;     /* claims by processes with other surroundings */
 	bool is_over, is_short; /* of memory */
 	struct buf surroundings;
 	struct logfile log;
@@ -120,6 +129,16 @@ static void pool_free(struct pool *p)
 	free(p);
 }
 
+/* What was claimed from it goes on. */
+static void drop_pool(struct keeper *k, unsigned index)
+{
+	for (unsigned i = 0; i < k->in_use; i++)
+		if (k->claimed[i].pool == k->pools[index])
+			k->claimed[i].pool = NULL;
+	pool_free(k->pools[index]);
+	k->pools[index] = k->pools[--k->pool_count];
+}
+
 static struct pool *find_pool(struct keeper *k, const char *key, size_t len)
 {
 	for (unsigned i = 0; i < k->pool_count; i++)
@@ -142,8 +161,7 @@ static bool make_room(struct keeper *k)
 			oldest = i;
 	if (oldest == DAEMON_POOLS_MAX)
 		return false;
-	pool_free(k->pools[oldest]);
-	k->pools[oldest] = k->pools[--k->pool_count];
+	drop_pool(k, oldest);
 	return true;
 }
 
@@ -160,7 +178,7 @@ static struct pool *add_pool(struct keeper *k, const char *key, size_t len, unsi
 	*p = (struct pool){ .min_warm = min_warm, .last_used_ms = clock_now_ms() };
 	p->key = mem_dup_bytes(key, len);
 	p->key_len = len;
-	if (claim_parse_key(p->key, len, &p->policy, &p->layers, e) < 0) {
+	if (claim_parse_key(p->key, len, &p->policy, &p->parts, e) < 0) {
 		pool_free(p);
 		return NULL;
 	}
@@ -185,7 +203,8 @@ static _Noreturn void be_warm(struct keeper *k, const struct pool *p, int channe
 {
 	const struct warm_options o = { .environ_list = k->options->environ_list,
 					.policy = &p->policy,
-					.layers = p->layers,
+					.layers = p->parts.layers,
+					.awaits_places = strcmp(p->parts.places, "yes") == 0,
 					.channel_fd = 3 };
 	sigset_t none;
 
@@ -287,8 +306,7 @@ static void age(struct keeper *k)
 				drop_waiting(p, j);
 		if (p->is_permanent || now_ms - p->last_used_ms < DAEMON_IDLE_MS)
 			continue;
-		pool_free(p);
-		k->pools[i] = k->pools[--k->pool_count];
+		drop_pool(k, i);
 	}
 }
 
@@ -298,7 +316,7 @@ static void reap(struct keeper *k)
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		for (unsigned i = 0; i < k->in_use; i++)
-			if (k->claimed[i] == pid) {
+			if (k->claimed[i].pid == pid) {
 				k->claimed[i] = k->claimed[--k->in_use];
 				break;
 			}
@@ -327,7 +345,7 @@ static bool give(struct keeper *k, struct pool *p, int client_fd)
 			return true; /* it has gone, or will be once its socket is closed */
 		drop_waiting(p, i);
 		k->claimed = mem_grow(k->claimed, k->in_use + 1, sizeof(*k->claimed));
-		k->claimed[k->in_use++] = w.pid;
+		k->claimed[k->in_use++] = (struct claimed){ w.pid, p };
 		k->given++;
 		return true;
 	}
@@ -356,6 +374,7 @@ static void on_take(struct keeper *k, int fd, const struct frame *f)
 		return;
 	}
 	if (strcmp(key.surroundings, buf_text(&k->surroundings)) != 0) {
+		k->strangers++;
 		refuse(fd, ERR_NOT_FOUND,
 		       "other limits, groups, priorities or cgroups than the daemon's");
 		return;
@@ -406,44 +425,130 @@ static void on_prewarm(struct keeper *k, int fd, const struct frame *f)
 	control_answer(fd, NULL, 0);
 }
 
-static void format_pool(struct json *j, const struct pool *p)
+/* ---- status ---- */
+
+/* A pool as it is shown. */
+struct figures {
+	const char *agent, *image, *profile;
+	bool has_places;
+	unsigned warm, building, in_use;
+	const char *why; /* it has fewer than it should; NULL: it has not */
+};
+
+static const char *find_reason(const struct keeper *k, const struct pool *p, unsigned building)
 {
-	unsigned ready = 0;
+	if (p->waiting_count - building >= p->min_warm)
+		return NULL;
+	if (k->is_short)
+		return "memory is short";
+	if (p->trouble[0])
+		return p->trouble;
+	return building || count_waiting(k, false) < DAEMON_WARM_MAX
+		       ? "being filled"
+		       : "the most that may wait are there";
+}
+
+static struct figures look_at(const struct keeper *k, const struct pool *p)
+{
+	struct figures f = { .agent = mode_get(p->policy.mode)->name,
+			     .image = p->policy.image,
+			     .profile = profile_get(p->policy.profile)->name,
+			     .has_places = strcmp(p->parts.places, "yes") == 0 };
 
 	for (unsigned i = 0; i < p->waiting_count; i++)
-		ready += p->waiting[i].init_fd >= 0;
+		*(p->waiting[i].init_fd >= 0 ? &f.warm : &f.building) += 1;
+	for (unsigned i = 0; i < k->in_use; i++)
+		f.in_use += k->claimed[i].pool == p;
+	f.why = find_reason(k, p, f.building);
+	return f;
+}
+
+static void format_pool(struct json *j, const struct keeper *k, const struct pool *p)
+{
+	const struct figures f = look_at(k, p);
+
 	json_open_object(j, NULL);
-	json_add_text(j, "image", p->policy.image);
-	json_add_text(j, "profile", profile_get(p->policy.profile)->name);
-	json_add_text(j, "mode", mode_get(p->policy.mode)->name);
-	json_add_number(j, "warm", ready);
-	json_add_number(j, "building", p->waiting_count - ready);
+	json_add_text(j, "image", f.image);
+	json_add_text(j, "profile", f.profile);
+	json_add_text(j, "mode", f.agent);
+	json_add_bool(j, "workspace", f.has_places);
+	json_add_number(j, "warm", f.warm);
+	json_add_number(j, "building", f.building);
 	json_add_number(j, "min_warm", p->min_warm);
+	json_add_number(j, "in_use", f.in_use);
 	json_add_number(j, "hits", (int64_t)p->hits);
 	json_add_number(j, "misses", (int64_t)p->misses);
 	json_add_text(j, "trouble", p->trouble[0] ? p->trouble : NULL);
+	json_add_text(j, "why_not_full", f.why);
 	json_close_object(j);
 }
 
-static void on_status(struct keeper *k, int fd)
+static void format_json(const struct keeper *k, struct buf *out)
 {
-	cleanup_buf struct buf out;
 	struct json j;
 
-	buf_init(&out, STATUS_MAX_BYTES);
-	json_init(&j, &out);
+	json_init(&j, out);
 	json_open_object(&j, NULL);
 	json_add_number(&j, "pid", getpid());
 	json_add_text(&j, "build", buildid_get());
 	json_add_number(&j, "uptime_ms", (int64_t)(clock_now_ms() - k->started_ms));
 	json_add_number(&j, "in_use", k->in_use);
 	json_add_number(&j, "given", (int64_t)k->given);
+	json_add_number(&j, "strangers", (int64_t)k->strangers);
 	json_add_bool(&j, "memory_short", k->is_short);
 	json_open_array(&j, "pools");
 	for (unsigned i = 0; i < k->pool_count; i++)
-		format_pool(&j, k->pools[i]);
+		format_pool(&j, k, k->pools[i]);
 	json_close_array(&j);
 	json_close_object(&j);
+}
+
+static void add_row(struct table *t, const struct keeper *k, const struct pool *p)
+{
+	const struct figures f = look_at(k, p);
+	cleanup_free char *agent = mem_format("%s%s", f.agent, f.has_places ? " + workspace" : "");
+	cleanup_free char *warm = mem_format("%u of %u", f.warm, p->min_warm);
+	cleanup_free char *in_use = mem_format("%u", f.in_use);
+	cleanup_free char *hits = mem_format("%" PRIu64, p->hits);
+	cleanup_free char *misses = mem_format("%" PRIu64, p->misses);
+
+	table_add_row(t, (const char *const[]){ agent, f.image, f.profile, warm, in_use, hits,
+						misses, f.why ? f.why : "-" });
+}
+
+/* A line about the daemon, and a table of its pools. */
+static void format_table(const struct keeper *k, struct buf *out)
+{
+	CLEANUP(table_freep) struct table *t = table_new(8);
+	char uptime[PARSE_FORMAT_MAX_BYTES];
+
+	buf_addf(out, "pid %d, build %s, up %s, %u in use, %" PRIu64 " given\n", (int)getpid(),
+		 buildid_get(),
+		 parse_format_duration((clock_now_ms() - k->started_ms) / 1000 * 1000, uptime),
+		 k->in_use, k->given);
+	table_add_row(t, (const char *const[]){ "AGENT", "IMAGE", "PROFILE", "WARM", "IN USE",
+						"HITS", "MISSES", "WHY NOT FULL" });
+	for (unsigned i = 0; i < k->pool_count; i++)
+		add_row(t, k, k->pools[i]);
+	table_format(t, out);
+	if (k->strangers)
+		buf_addf(out,
+			 "%" PRIu64
+			 " runs had other limits, groups, priorities or cgroups than the "
+			 "daemon, and built their own\n",
+			 k->strangers);
+}
+
+static void on_status(struct keeper *k, int fd, const struct frame *f)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, STATUS_MAX_BYTES);
+	if (f->len == strlen(CLAIM_STATUS_TABLE) &&
+	    memcmp(f->bytes, CLAIM_STATUS_TABLE, f->len) == 0)
+		format_table(k, &out);
+	else
+		format_json(k, &out);
 	control_answer(fd, out.bytes, out.len);
 }
 
@@ -467,7 +572,7 @@ static bool on_client(struct keeper *k, int fd)
 		on_prewarm(k, fd, &f);
 		return true;
 	case CLAIM_STATUS:
-		on_status(k, fd);
+		on_status(k, fd, &f);
 		return true;
 	case CLAIM_STOP:
 		k->is_over = true;
@@ -591,8 +696,8 @@ static void turn(struct keeper *k, struct pollfd *polled)
 }
 
 /*
- * What nobody else may come by for: named sandboxes whose time is over while they do not run, and the
- * empty cgroups of runs that were killed. In a process of its own, since removing takes time.
+ * What nobody else may come by for: named sandboxes whose time is over while they do not run, and
+ * the empty cgroups of runs that were killed. In a process of its own, since removing takes time.
  */
 static void sweep(struct keeper *k)
 {
@@ -773,15 +878,16 @@ static int explain(struct err *e)
 	return -1;
 }
 
-int daemon_ask_status(char *const *environ_list, char **ret_json, struct err *e)
+int daemon_ask_status(char *const *environ_list, bool is_json, char **ret_text, struct err *e)
 {
+	const char *form = is_json ? "" : CLAIM_STATUS_TABLE;
 	CLEANUP(frame_done) struct frame answer = { 0 };
 	cleanup_fd int fd = -1;
 
 	if (claim_connect(environ_list, &fd, e) < 0 ||
-	    control_ask(fd, CLAIM_STATUS, NULL, 0, &answer, e) < 0)
+	    control_ask(fd, CLAIM_STATUS, form, strlen(form), &answer, e) < 0)
 		return explain(e);
-	*ret_json = mem_dup_bytes(answer.bytes, answer.len);
+	*ret_text = mem_dup_bytes(answer.bytes, answer.len);
 	return 0;
 }
 
@@ -832,11 +938,13 @@ int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
 
 	buf_init(&request, CLAIM_KEY_MAX_BYTES);
 	buf_add(&request, &body, sizeof(body));
+	if (claim_find_obstacle(p))
+		return err_set(e, ERR_UNSUPPORTED, "such a sandbox cannot wait ready: %s",
+			       claim_find_obstacle(p));
 	if (!claim_format_key(p, image, &request))
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"such a sandbox cannot wait ready: it shows a directory of the host, "
-			"or counts processor time");
+		return err_set(e, ERR_UNSUPPORTED,
+			       "the daemon cannot know whether its sandboxes are as this process's "
+			       "would be: a filter of system calls restricts this process");
 	if (claim_connect(environ_list, &fd, e) < 0)
 		return -1;
 	return control_do(fd, CLAIM_PREWARM, request.bytes, request.len, e) < 0 ? explain(e) : 0;

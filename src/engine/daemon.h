@@ -20,7 +20,7 @@
 #define DAEMON_CLIENTS_MAX 256u
 #define DAEMON_IDLE_MS (10u * 60 * 1000)     /* a pool that was not asked for */
 #define DAEMON_WARM_AGE_MS (10u * 60 * 1000) /* a sandbox that waits longer is made anew */
-#define DAEMON_SWEEP_MS 10000u /* between two looks for what has expired */
+#define DAEMON_SWEEP_MS 10000u               /* between two looks for what has expired */
 #define DAEMON_FREE_MIN_PERCENT 10u          /* of memory */
 
 struct daemon_pool {
@@ -44,7 +44,8 @@ ERR_CHECKED int daemon_serve(const struct daemon_options *o, struct err *e);
 
 /* ---- asking it ---- */
 
-ERR_CHECKED int daemon_ask_status(char *const *environ_list, char **ret_json, struct err *e);
+ERR_CHECKED int daemon_ask_status(char *const *environ_list, bool is_json, char **ret_text,
+				  struct err *e);
 /* Waits until it has gone. */
 ERR_CHECKED int daemon_ask_stop(char *const *environ_list, struct err *e);
 

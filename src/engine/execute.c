@@ -18,13 +18,18 @@
 #include "engine/audit.h"
 #include "engine/claim.h"
 #include "engine/control.h"
+#include "engine/hostfiles.h"
 #include "engine/lifecycle.h"
 #include "engine/named.h"
+#include "engine/newnames.h"
+#include "engine/session.h"
 #include "engine/supervise.h"
 #include "policy/account.h"
 #include "policy/environment.h"
 #include "sandbox/mount.h"
+#include "sandbox/idmap.h"
 #include "sandbox/order.h"
+#include "sandbox/placement.h"
 #include "sandbox/report.h"
 
 #include <errno.h>
@@ -52,6 +57,11 @@ struct execution {
 	int signal_fd;
 	struct streams streams;
 	struct audit_caller caller; /* looked up while the command starts */
+
+	/* of one that was claimed and shows directories of the host */
+	struct hostfiles files;
+	struct newnames names;
+	int placed_fd; /* where init says that its walls stand; -1: it has nothing to be sent */
 };
 
 static void execution_init(struct execution *x, const struct execute_options *o)
@@ -63,9 +73,12 @@ static void execution_init(struct execution *x, const struct execute_options *o)
 		.reporting_fd = -1,
 		.master_fd = -1,
 		.signal_fd = -1,
+		.placed_fd = -1,
 	};
 	named_init(&x->named);
 	streams_init(&x->streams);
+	hostfiles_init(&x->files);
+	newnames_init(&x->names);
 }
 
 static void execution_done(struct execution *x)
@@ -76,6 +89,9 @@ static void execution_done(struct execution *x)
 	cleanup_closep(&x->reporting_fd);
 	cleanup_closep(&x->master_fd);
 	cleanup_closep(&x->signal_fd);
+	cleanup_closep(&x->placed_fd);
+	newnames_done(&x->names);
+	hostfiles_done(&x->files);
 	policy_done(&x->policy);
 	named_run_done(&x->run);
 	named_done(&x->named);
@@ -407,6 +423,7 @@ static int wait_for_end(struct execution *x, struct supervise_outcome *ret, stru
 		.send_signal = send_signal,
 		.context = x,
 		.streams = &x->streams,
+		.names = &x->names,
 		.signal_fd = x->signal_fd,
 		.other_fd = x->control_fd,
 		.on_other = on_control,
@@ -610,16 +627,24 @@ static void take_denials(const char *at, const char *end, uint32_t count, struct
 	}
 }
 
+/* A directory that it could write to is looked through, which has to wait until nothing inside
+ * runs. */
+static bool has_to_await_end(const struct execution *x, const struct supervise_outcome *outcome)
+{
+	bool is_well = outcome->has_status && WIFEXITED(outcome->wait_status) &&
+		       WEXITSTATUS(outcome->wait_status) == 0;
+
+	return !is_well || x->options->wants_figures || x->names.workspace;
+}
+
 /* What only its own process knows. Nobody waits for it where all went well and nobody asks. */
 static void ask_end(struct execution *x, struct supervise_outcome *outcome, struct run_result *ret)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
 	struct claim_end end;
 	struct err ignored;
-	bool is_well = outcome->has_status && WIFEXITED(outcome->wait_status) &&
-		       WEXITSTATUS(outcome->wait_status) == 0;
 
-	if ((is_well && !x->options->wants_figures) || x->control_fd < 0 ||
+	if (!has_to_await_end(x, outcome) || x->control_fd < 0 ||
 	    control_ask(x->control_fd, CLAIM_END, NULL, 0, &answer, &ignored) < 0 ||
 	    answer.len < sizeof(end))
 		return;
@@ -631,35 +656,118 @@ static void ask_end(struct execution *x, struct supervise_outcome *outcome, stru
 	ret->gate_deaths = end.gate_deaths;
 	if (end.limit <= REPORT_LIMIT_PIDS)
 		outcome->limit = end.limit;
+	if (end.is_stuck)
+		(void)keyrows_list_add(&x->names.notices, SESSION_STUCK_WORDS);
 	take_denials(answer.bytes + sizeof(end), answer.bytes + answer.len, end.denial_count, ret);
 }
 
-/* 1: it ran; 0: its sandbox had ended before it could be handed the command. */
-static int run_claimed(struct execution *x, struct run_result *ret, struct err *e)
+/* What the workspace has gained, once nothing inside runs any more. */
+static void take_notices(struct execution *x, struct run_result *ret)
+{
+	newnames_conclude(&x->names);
+	ret->notices = take_ptr(x->names.notices);
+}
+
+/* The host's directories, checked as at any start. */
+static int open_places(struct execution *x, struct err *e)
+{
+	char *const *environ_list = x->options->caller->environ_list;
+	const struct claim_answer *answer = &x->claim->answer;
+	const struct idmap map = { .kind = answer->idmap_kind,
+				   .uid = x->policy.uid,
+				   .gid = x->policy.gid,
+				   .host_uid = answer->host_uid,
+				   .host_gid = answer->host_gid,
+				   .lock_fd = -1 };
+
+	if (hostfiles_open(&x->files, &x->policy, environ_list, &map, e) < 0)
+		return -1;
+	return newnames_open(&x->names, &x->policy, &x->files.workspace, environ_list, NULL, e);
+}
+
+/* Returns -errno. The command may follow at once: init takes it when its walls stand. */
+static int send_places(struct execution *x)
+{
+	const struct rootfs_options shown = { .places = x->files.places,
+					      .place_count = x->files.count,
+					      .guards = x->files.workspace.guards,
+					      .guard_count = x->files.workspace.guard_count };
+	int fds[1 + PLACEMENT_TREES_MAX];
+	cleanup_buf struct buf body;
+	unsigned tree_count = 0;
+	int ends[2], r;
+
+	buf_init(&body, FRAME_BODY_MAX_BYTES);
+	if (!placement_format(&shown, &body, fds + 1, &tree_count))
+		return -E2BIG;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	x->placed_fd = ends[0];
+	fds[0] = ends[1];
+	r = frame_send(x->claim->init_fd, ORDER_PLACES, body.bytes, body.len, fds, 1 + tree_count);
+	(void)close(ends[1]);
+	return r;
+}
+
+/* No end of the command came: did its sandbox's walls ever stand? If not, nothing was started. */
+static bool was_placed(const struct execution *x)
+{
+	struct report report;
+	struct err ignored;
+
+	return x->placed_fd < 0 || report_read(x->placed_fd, &report, &ignored) == 1;
+}
+
+/* 1: it is under way; 0: its sandbox could not be used, and nothing was started. */
+static int start_claimed(struct execution *x, struct err *e)
 {
 	const struct execute_options *o = x->options;
-	struct supervise_outcome outcome = { 0 };
-	uint64_t started_us = clock_now_us();
 	struct err why = { 0 };
 
+	if (x->claim->awaits_places && (open_places(x, e) < 0))
+		return -1;
 	if (supervise_hold_signals(&x->signal_fd, e) < 0 || open_reports(x, e) < 0 ||
 	    streams_open(&x->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
 		return -1;
-	if (x->claim->answer.host_gid)
+	if (x->claim->answer.idmap_kind == IDMAP_PRIVATE)
 		streams_lend_pipes(&x->streams, x->claim->answer.host_gid + x->policy.gid);
+	if (x->claim->awaits_places && send_places(x) < 0)
+		return 0;
 	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, &why) < 0) {
 		if (why.sys == EPIPE)
 			return 0;
 		*e = why;
 		return -1;
 	}
-	if (x->streams.has_tty && await_terminal(x, e) < 0)
+	if (x->streams.has_tty && await_terminal(x, &why) < 0) {
+		if (!was_placed(x))
+			return 0;
+		*e = why;
 		return -1;
+	}
 	streams_started(&x->streams, x->master_fd);
-	if (wait_for_end(x, &outcome, e) < 0)
-		return -1;
+	return 1;
+}
+
+/* 1: it ran; 0: its sandbox had ended before it could be handed the command. */
+static int run_claimed(struct execution *x, struct run_result *ret, struct err *e)
+{
+	struct supervise_outcome outcome = { 0 };
+	uint64_t started_us = clock_now_us();
+	int r = start_claimed(x, e);
+
+	if (r <= 0)
+		return r;
 	*ret = (struct run_result){ .was_warm = true };
+	if (wait_for_end(x, &outcome, e) < 0) {
+		ask_end(x, &outcome, ret);
+		take_notices(x, ret);
+		return -1;
+	}
+	if (!outcome.has_status && outcome.limit == REPORT_LIMIT_NONE && !was_placed(x))
+		return 0;
 	ask_end(x, &outcome, ret);
+	take_notices(x, ret);
 	drain(x);
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;
 	run_judge(&outcome, ret);

@@ -319,7 +319,8 @@ static int look_at_file(struct newnames *n, struct newnames_file *f, struct err 
 	if (is_unchanged(f))
 		return 0;
 	f->was_replaced = true;
-	/* .gitmodules is a file of the project, which git runs nothing from: a checkout replaces it */
+	/* .gitmodules is a file of the project, which git runs nothing from: a checkout replaces it
+	 */
 	return strcmp(path_base_name(f->path), "config") == 0 ? clean_file(n, f, e) : 0;
 }
 
@@ -399,8 +400,8 @@ static int look_at_files(struct newnames *n, struct err *e)
 }
 
 /*
- * What the kernel has for us, a bounded part of it. 0: no name can have appeared since the last look;
- * 1: names have to be looked at.
+ * What the kernel has for us, a bounded part of it. 0: no name can have appeared since the last
+ * look; 1: names have to be looked at.
  */
 static int read_events(struct newnames *n, struct err *e)
 {
@@ -527,4 +528,17 @@ int newnames_inspect(struct newnames *n, struct err *e)
 	}
 	n->is_over = false;
 	return r < 0 || looked < 0 ? -1 : 0;
+}
+
+void newnames_conclude(struct newnames *n)
+{
+	struct err e = { 0 };
+	cleanup_free char *text = NULL;
+
+	if (newnames_inspect(n, &e) == 0)
+		return;
+	text = mem_format("the workspace could not be looked through for what git outside would "
+			  "run: %s",
+			  e.msg);
+	(void)keyrows_list_add(&n->notices, text);
 }

@@ -32,7 +32,7 @@ struct policy;
 struct workspace;
 
 #define NEWNAMES_LOOK_MS 50
-#define NEWNAMES_BEGIN_MS 10 /* after the start: shorter runs are looked at once, at their end */
+#define NEWNAMES_BEGIN_MS 10   /* after the start: shorter runs are looked at once, at their end */
 #define NEWNAMES_BURST_MAX 32u /* names moved in NEWNAMES_BURST_MS: more ends the sandbox */
 #define NEWNAMES_BURST_MS 60000u
 #define NEWNAMES_FILES_MAX 32u    /* of git's settings that are watched for changes */
@@ -66,7 +66,7 @@ struct newnames {
 	uint64_t look_at_ms; /* not before */
 	bool has_to_look;
 	bool has_begun; /* an inotify instance was made, or there was none left */
-	bool is_over; /* nothing of the sandbox runs, or all is frozen */
+	bool is_over;   /* nothing of the sandbox runs, or all is frozen */
 };
 
 void newnames_init(struct newnames *n);
@@ -83,4 +83,5 @@ int newnames_wait_ms(const struct newnames *n); /* -1: for ever */
 ERR_CHECKED int newnames_look(struct newnames *n, struct err *e);
 
 /* Nothing of the sandbox runs, or all of it is frozen: looks once more, and into repositories. */
+void newnames_conclude(struct newnames *n); /* what cannot be looked at is a notice */
 ERR_CHECKED int newnames_inspect(struct newnames *n, struct err *e);

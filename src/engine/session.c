@@ -148,7 +148,7 @@ static bool has_image(const struct session *s)
  */
 static bool may_set_ids(const struct session *s, unsigned streams)
 {
-	if (!has_image(s))
+	if (!has_image(s) || s->options.awaits_places)
 		return false;
 	for (unsigned i = 0; i < s->files.count; i++)
 		if (s->files.places[i].kind == ROOTFS_HOST && !s->files.places[i].is_read_only)
@@ -324,6 +324,7 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 		.network = p->has_network ? netns_build : NULL,
 		.watch = watched(s),
 		.serves = s->options.serves,
+		.awaits_places = s->options.awaits_places,
 	};
 
 	if (check_landlock(p, &s->has_landlock, e) < 0)
@@ -346,17 +347,9 @@ int session_start(struct session *s, struct command *command, unsigned streams, 
 
 void session_inspect(struct session *s)
 {
-	struct err e = { 0 };
-	cleanup_free char *text = NULL;
-
 	if (s->sandbox.is_stuck)
 		(void)keyrows_list_add(&s->names.notices, SESSION_STUCK_WORDS);
-	if (newnames_inspect(&s->names, &e) == 0)
-		return;
-	text = mem_format("the workspace could not be looked through for what git outside would "
-			  "run: %s",
-			  e.msg);
-	(void)keyrows_list_add(&s->names.notices, text);
+	newnames_conclude(&s->names);
 }
 
 int session_await_init(const struct session *s, struct err *e)

@@ -30,6 +30,7 @@ struct session_options {
 	struct imageroot
 		*root;      /* NULL: the host's programs, and nothing stays; its trees are set */
 	bool serves;        /* init waits for orders */
+	bool awaits_places; /* it also waits for the directories of the host that it will show */
 	bool is_changeable; /* limits can be changed, and it can be frozen: every cgroup is made */
 	const char *name;   /* of a named sandbox; NULL: it gets an id like "run-1a2b3c4d" */
 	const char *machine_id; /* NULL: none */

@@ -27,6 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CPU_LOOK_MS 50 /* how often the time of a sandbox with such a limit is looked at */
+
 struct warm {
 	const struct warm_options *options;
 	struct images image;
@@ -34,6 +36,7 @@ struct warm {
 	int client_fd;
 	bool has_ended, is_over;
 	enum report_limit limit;
+	uint64_t waited_cpu_us; /* used before it was ready: no command's */
 };
 
 /* ---- the client ---- */
@@ -84,6 +87,7 @@ static void tell_end(struct warm *w)
 		.limit = w->limit,
 		.gate_deaths = w->session.gatekeeper.deaths,
 		.denial_count = w->session.gatekeeper.denial_count,
+		.is_stuck = w->session.sandbox.is_stuck,
 	};
 	buf_add(&out, &end, sizeof(end));
 	add_denials(&w->session.gatekeeper, &out);
@@ -126,17 +130,49 @@ static void on_events(struct warm *w)
 	}
 }
 
-/* Init's last word. */
+/* Init's last word, or its first after a claim. */
 static void on_report(struct warm *w)
 {
 	struct report report;
 	struct err ignored = { 0 };
 	int r = report_read(w->session.sandbox.report_fd, &report, &ignored);
 
+	if (r == 1 && report.kind == REPORT_STARTED) /* it has what it shows, and all its walls */
+		return;
 	if (r == 1 && report.kind == REPORT_LIMIT)
 		w->limit = report.limit;
 	w->has_ended = true;
 	cleanup_closep(&w->session.sandbox.report_fd);
+}
+
+/* Init counts where there is no cgroup (sandbox/watch). What was used to build it does not count.
+ */
+static bool watches_cpu(const struct warm *w)
+{
+	return w->options->policy->cpu_time_ms && w->session.cgroup.kind != CGROUP_NONE &&
+	       !w->has_ended;
+}
+
+static void check_cpu(struct warm *w)
+{
+	uint64_t used_us = 0;
+
+	if (!watches_cpu(w) || !cgroup_get_cpu_us(&w->session.cgroup, &used_us) ||
+	    (used_us - w->waited_cpu_us) / 1000 <= w->options->policy->cpu_time_ms)
+		return;
+	w->limit = REPORT_LIMIT_CPU_TIME;
+	w->has_ended = true;
+	native_stop(&w->session.sandbox); /* its command's report ends without a word: the client
+					     asks why */
+}
+
+static int wait_ms(const struct warm *w)
+{
+	int gate_ms = gatekeeper_wait_ms(&w->session.gatekeeper);
+
+	if (!watches_cpu(w))
+		return gate_ms;
+	return gate_ms >= 0 && gate_ms < CPU_LOOK_MS ? gate_ms : CPU_LOOK_MS;
 }
 
 static void serve(struct warm *w)
@@ -151,8 +187,9 @@ static void serve(struct warm *w)
 		};
 		unsigned gates = gatekeeper_poll(&w->session.gatekeeper, polled + 3);
 
-		if (poll(polled, 3 + gates, gatekeeper_wait_ms(&w->session.gatekeeper)) < 0)
+		if (poll(polled, 3 + gates, wait_ms(w)) < 0)
 			continue;
+		check_cpu(w);
 		for (unsigned i = 0; i < gates; i++)
 			if (polled[3 + i].revents) {
 				gatekeeper_on_ready(&w->session.gatekeeper);
@@ -191,6 +228,7 @@ static int build(struct warm *w, struct err *e)
 		.policy = w->options->policy,
 		.environ_list = w->options->environ_list,
 		.serves = true,
+		.awaits_places = w->options->awaits_places,
 	};
 	struct command none;
 
@@ -210,13 +248,16 @@ static int build(struct warm *w, struct err *e)
 /* From here on it can be claimed. */
 static bool say_ready(struct warm *w)
 {
-	const struct session *s = &w->session;
+	struct session *s = &w->session;
 	const struct claim_answer answer = {
-		.host_gid = s->idmap.kind == IDMAP_PRIVATE ? s->idmap.host_gid : 0,
+		.idmap_kind = s->idmap.kind,
+		.host_uid = s->idmap.host_uid,
+		.host_gid = s->idmap.host_gid,
 		.filter = session_choose_filter(s, 0),
 		.filter_for_file_streams = session_choose_filter(s, SESSION_FILE_STREAM),
 	};
 
+	(void)cgroup_get_cpu_us(&s->cgroup, &w->waited_cpu_us);
 	return frame_send(w->client_fd, CLAIM_READY, &answer, sizeof(answer), &s->sandbox.orders_fd,
 			  1) == 0;
 }

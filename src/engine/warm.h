@@ -7,12 +7,15 @@
  */
 #include "base/err.h"
 
+#include <stdbool.h>
+
 struct policy;
 
 struct warm_options {
 	char *const *environ_list;
 	const struct policy *policy;
 	const char *layers; /* that the image must have; "": the host's programs */
+	bool awaits_places; /* of the host: sandbox/placement.h */
 	int channel_fd;     /* to the daemon, later to the client */
 };
 

@@ -31,6 +31,7 @@ struct mode {
 	 * "*.example.org" stands for everything below example.org and for that name itself.
 	 */
 	const char *const *domains[MODE_LISTS_MAX];
+	const char *origin; /* of these rules: the same, however the mode was chosen */
 	const char *const *secrets; /* variables of the caller that go inside; NULL-ended */
 };
 

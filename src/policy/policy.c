@@ -251,7 +251,7 @@ static int read_mode(struct resolver *r, const struct policy_setting *s, struct 
 		return err_wrap(e, "mode '%s'", mode->name);
 	if (mode->domains[0]) {
 		r->policy->has_network = true;
-		egress_set_fallback(&r->policy->egress, EGRESS_BLOCK, s->origin);
+		egress_set_fallback(&r->policy->egress, EGRESS_BLOCK, mode->origin);
 	}
 	return 0;
 }
@@ -275,7 +275,7 @@ static int finish_mode(struct resolver *r, struct err *e)
 
 	for (size_t i = 0; i < COUNT_OF(mode->domains) && mode->domains[i]; i++)
 		for (const char *const *d = mode->domains[i]; *d && p->has_network; d++)
-			if (egress_allow_domain(&p->egress, *d + strlen("*."), origin->text, e) < 0)
+			if (egress_allow_domain(&p->egress, *d + strlen("*."), mode->origin, e) < 0)
 				return -1;
 	if (mode->domains[0] && p->has_network && policy_is_default(p, POLICY_ALLOW_HOST))
 		p->origin[POLICY_ALLOW_HOST] = *origin;

@@ -12,6 +12,7 @@
 #include "sandbox/init.h"
 #include "sandbox/loopback.h"
 #include "sandbox/mount.h"
+#include "sandbox/placement.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
 #include "sandbox/serve.h"
@@ -127,7 +128,7 @@ static int open_network(const struct native_plan *plan, int channel_fd, struct e
 
 /* The root, with the trees that the parent has mapped for us, in the order of their numbers. */
 static int enter_root(const struct native_plan *plan, int channel_fd, struct limitfiles *limits,
-		      struct err *e)
+		      struct placement *placement, struct err *e)
 {
 	struct rootfs_options rootfs = plan->rootfs;
 	struct imageroot image;
@@ -138,6 +139,10 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 	rootfs.cgroup_kind = plan->cgroup->kind;
 	rootfs.figures = &plan->figures;
 	rootfs.limits = limits;
+	if (plan->awaits_places) {
+		rootfs.await_places = placement_await;
+		rootfs.placement = placement;
+	}
 	if (maps_trees(plan)) {
 		r = fdpass_receive(channel_fd, fds, &count);
 		if (r < 0)
@@ -149,6 +154,12 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 		rootfs.image = &image;
 	}
 	return rootfs_enter(&rootfs, e); /* what is left open is closed before the command */
+}
+
+/* Nobody works on the files of one that waits, and its root is not there before it is claimed. */
+static bool hands_out_root(const struct native_plan *plan)
+{
+	return plan->serves && !plan->awaits_places;
 }
 
 /* What work on files from outside needs: the finished root, its users, and its mounts. */
@@ -188,7 +199,7 @@ static int pin(const struct native_plan *plan, struct err *e)
 }
 
 static int build_walls(const struct native_plan *plan, const struct links *l,
-		       struct limitfiles *limits, struct err *e)
+		       struct limitfiles *limits, struct placement *placement, struct err *e)
 {
 	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
@@ -202,9 +213,9 @@ static int build_walls(const struct native_plan *plan, const struct links *l,
 		return -1;
 	if (open_network(plan, l->channel[CHILD_END], e) < 0)
 		return -1;
-	if (enter_root(plan, l->channel[CHILD_END], limits, e) < 0)
+	if (enter_root(plan, l->channel[CHILD_END], limits, placement, e) < 0)
 		return -1;
-	if (plan->serves && hand_out_root(l->channel[CHILD_END], e) < 0)
+	if (hands_out_root(plan) && hand_out_root(l->channel[CHILD_END], e) < 0)
 		return -1;
 	if (wall_stands(WALL_OWN_KEYRING) && privs_fresh_keyring(e) < 0)
 		return -1;
@@ -234,6 +245,12 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 		.lock_fd = plan->idmap->lock_fd,
 		.watch = plan->watch,
 	};
+	struct placement placement = {
+		.orders_fd = l->orders[CHILD_END],
+		.report_fd = l->report[WRITE_END],
+		.lifeline_fd = l->lifeline[READ_END],
+		.placed_fd = -1,
+	};
 	struct err e = { 0 };
 	int slave_fd = -1;
 
@@ -243,10 +260,12 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 	/* our copy of the supervisor's end would keep the lifeline open for ever */
 	cleanup_closep(&l->lifeline[WRITE_END]);
 	cleanup_closep(&l->orders[PARENT_END]);
-	if (build_walls(plan, l, &limits, &e) < 0) {
+	if (build_walls(plan, l, &limits, &placement, &e) < 0) {
 		hint_at_doctor(&e);
 		goto out;
 	}
+	if (placement.placed_fd >= 0)
+		report_started(placement.placed_fd); /* from here on the claim cannot be undone */
 	if (command.has_tty) {
 		if (tty_open_inside(l->channel[CHILD_END], &slave_fd, &e) < 0)
 			goto out;
@@ -376,7 +395,7 @@ static int receive_all(const struct native_plan *plan, struct native_sandbox *s,
 
 	if (plan->network && receive(s, channel_fd, s->sockets, &s->socket_count, e) < 0)
 		return -1;
-	if (plan->serves) {
+	if (hands_out_root(plan)) {
 		if (receive(s, channel_fd, fds, &count, e) < 0)
 			return -1;
 		s->root_fd = fds[0];

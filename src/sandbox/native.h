@@ -34,6 +34,8 @@ struct native_plan {
 	native_network_fn *network;        /* NULL: loopback and nothing else */
 	struct limitfiles_figures figures; /* with the cpus that it may run on */
 	bool is_pinned;                    /* and no others: it is made so */
+	bool awaits_places;                /* what it shows of the host comes when it is claimed:
+					      sandbox/placement.h */
 	bool serves; /* init waits for orders (sandbox/order.h) instead of one command */
 };
 

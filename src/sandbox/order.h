@@ -27,6 +27,7 @@ enum order_kind {
 	ORDER_USAGE,     /* nothing; answered by an EVENT_USAGE */
 	ORDER_FREEZE,    /* struct order_freeze: every process stops, where there is no freezer */
 	ORDER_THAW,      /* nothing */
+	ORDER_PLACES,    /* the first, to one that waits for it: sandbox/placement.h */
 
 	EVENT_STARTED, /* struct order_event */
 	EVENT_ENDED,

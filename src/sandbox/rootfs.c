@@ -9,7 +9,8 @@
  *
  *   1. the base                                     written, bound, restricted
  *   2. for a read-only root, its writable places    binds of the root's own directories
- *   3. /dev, /proc, /sys, then what the policy shows   parents before children
+ *   3. /dev, /proc, /sys                            here a sandbox that waits ready stops
+ * (placement) then what the policy shows                   parents before children
  *   4. masks and protected paths                    on top of all that
  *   5. for a read-only root, the root itself; pivot
  *
@@ -524,9 +525,27 @@ static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o
 	return limitfiles_show(dir_fd, root_fd, o->cgroup_kind, e);
 }
 
+/*
+ * The places of a sandbox that waited become known only now. Where the staging area covers a
+ * directory of the host, none of them can be opened by its name.
+ */
+static int await_places(struct rootfs_options *o, const char *stage, struct err *e)
+{
+	if (!o->await_places)
+		return 0;
+	if (o->await_places(o->placement, o, e) < 0)
+		return -1;
+	for (unsigned i = 0; o->image && i < o->place_count; i++)
+		if (o->places[i].source && o->places[i].tree_fd < 0 &&
+		    path_is_within(o->places[i].source, stage))
+			return err_set(e, ERR_BUSY, "'%s' cannot be shown in a sandbox that waited",
+				       o->places[i].source);
+	return 0;
+}
+
 /* Everything above the base. */
-static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, int limits_fd,
-		     struct err *e)
+static int fill_root(int root_fd, int empty_fd, struct rootfs_options *o, const char *stage,
+		     int limits_fd, struct err *e)
 {
 	const struct policy *p = o->policy;
 
@@ -540,7 +559,7 @@ static int fill_root(int root_fd, int empty_fd, const struct rootfs_options *o, 
 		return -1;
 	if (show_limits(root_fd, empty_fd, o, limits_fd, e) < 0)
 		return -1;
-	if (show_places(root_fd, empty_fd, o, e) < 0)
+	if (await_places(o, stage, e) < 0 || show_places(root_fd, empty_fd, o, e) < 0)
 		return -1;
 	if (mask_end(empty_fd, e) < 0)
 		return -1;
@@ -557,8 +576,7 @@ static int build_host(int root_fd, const struct rootfs_options *o, struct err *e
 }
 
 /* An image brings its own programs; a named sandbox of the host image shows this machine's. */
-static int fill_overlay(int root_fd, int staging_fd, const struct rootfs_options *o,
-			struct err *e)
+static int fill_overlay(int root_fd, int staging_fd, const struct rootfs_options *o, struct err *e)
 {
 	if (imageroot_fill(root_fd, o, e) < 0)
 		return err_wrap(e, "prepare the image");
@@ -636,8 +654,9 @@ static int prepare_limits(int tmpfs_fd, const struct rootfs_options *o, int *ret
 	return make_limits(tmpfs_fd, o, e);
 }
 
-int rootfs_enter(const struct rootfs_options *o, struct err *e)
+int rootfs_enter(const struct rootfs_options *options, struct err *e)
 {
+	struct rootfs_options own = *options, *o = &own;
 	cleanup_fd int limits_fd = -1;
 	cleanup_fd int tmpfs_fd = -1;
 	cleanup_fd int overlay_fd = -1;
@@ -660,7 +679,7 @@ int rootfs_enter(const struct rootfs_options *o, struct err *e)
 		     : build_host(tmpfs_fd, o, e) < 0)
 		return -1;
 	root_fd = o->image ? overlay_fd : tmpfs_fd;
-	if (fill_root(root_fd, tmpfs_fd, o, limits_fd, e) < 0)
+	if (fill_root(root_fd, tmpfs_fd, o, place, limits_fd, e) < 0)
 		return -1;
 	return mount_pivot(root_fd, e);
 }

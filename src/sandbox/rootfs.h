@@ -17,7 +17,9 @@
 
 struct limitfiles;
 struct limitfiles_figures;
+struct placement;
 struct policy;
+struct rootfs_options;
 
 enum rootfs_kind {
 	ROOTFS_HOST,  /* a file or directory of the host */
@@ -74,6 +76,11 @@ struct rootfs_options {
 	int limits_tree_fd;           /* that, as a detached tree of a root caller; -1: by path */
 	struct limitfiles *limits;    /* filled in where they can be changed */
 	enum cgroup_kind cgroup_kind; /* what keeps them */
+
+	/* Called when all but the places is there, and fills these in. NULL: they are known
+	 * already. */
+	int (*await_places)(struct placement *context, struct rootfs_options *o, struct err *e);
+	struct placement *placement;
 };
 
 /* Writable also where the root is not; the home directory is one more. Ended by NULL. */

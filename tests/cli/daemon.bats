@@ -10,7 +10,7 @@ daemon_setup() {
 
 # With a state directory of this test's own.
 own() {
-	as env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host "$AK" "$@"
+	as env ${OWN_HOME:+HOME="$OWN_HOME"} AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host "$AK" "$@"
 }
 
 start_daemon() {
@@ -110,15 +110,142 @@ teardown() {
 	[ "$status" -ne 0 ]
 }
 
-@test "what shows a directory of the host never waits" {
+# pool WORDS: a value of the pool that waits for places
+pool() {
+	status "next(p for p in pools if p['workspace'])['$1']"
+}
+
+# await_pool N: so many of it wait
+await_pool() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ "$(pool warm)" != "$1" ] || return 0
+		sleep 0.05
+	done
+	own daemon status
+	return 1
+}
+
+@test "a workspace, mounts, masks and protections are added when a sandbox is taken" {
 	start_daemon
-	mkdir here && cd here
-	[ "$(own run --workspace pwd)" = "$PWD" ]
-	own run -v "$W:/w:ro" true
-	[ "$(status 's["given"]')" = 0 ]
-	run own daemon prewarm --workspace
+	own daemon prewarm --workspace --count 2
+	await_pool 2
+	as mkdir one two shown && as sh -c 'echo 1 >one/file; echo 2 >two/file; echo key >two/.env; echo s >shown/file'
+	cd one
+	[ "$(own run --workspace sh -c 'pwd; cat file; echo new >made')" = "$PWD"$'\n1' ]
+	[ "$(cat made)" = new ]
+	await_pool 2
+	cd ../two
+	as git init -q .
+	run own run --workspace --mask '.env*' --protect file -v "$W/shown:/shown" sh -c 'pwd; cat .env; echo x 2>/dev/null >file || echo protected; echo x 2>/dev/null >.git/hooks/new || echo hooks; echo more >>/shown/file'
+	[ "$output" = "$PWD"$'\nprotected\nhooks' ] || { echo "$output"; return 1; }
+	[ "$(cat ../shown/file .env)" = $'s\nmore\nkey' ]
+	[ "$(pool hits)" = 2 ]
+	await_pool 2
+	run own run --workspace sh -c 'mkdir .vscode && sleep 0.3; git config core.pager "touch pwned"; mkdir sub && git init -q sub && git -C sub config core.pager "touch pwned"'
+	[[ $output == *"'.vscode' was moved to "* && $output == *"sub/.git': core.pager"* ]] || { echo "$output"; return 1; }
+	[ ! -e .vscode ]
+	! grep -q pager .git/config sub/.git/config
+	[ "$(pool hits)" = 3 ]
+}
+
+@test "for every agent's mode a sandbox waits, prewarmed from anywhere" {
+	start_daemon
+	mkdir project
+	for from in / "$W" "$W/project"; do
+		cd "$from"
+		OWN_HOME=$W own daemon prewarm --mode claude --count 1
+	done
+	own daemon prewarm -m codex --count 1
+	own daemon prewarm -m gemini --count 1
+	[ "$(status 'len(pools)')" = 4 ] # one for each of them: where it was asked for makes no difference
+	cd "$W/project"
+	for mode in claude codex gemini; do
+		until [ "$(status "next(p for p in pools if p['mode'] == '$mode')['warm']")" = 1 ]; do sleep 0.05; done
+		[ "$(own run -m $mode pwd)" = "$PWD" ]
+		[ "$(status "next(p for p in pools if p['mode'] == '$mode')['hits']")" = 1 ]
+	done
+	own daemon status >table
+	[[ $(head -n 2 table | tail -n 1) =~ ^AGENT\ +IMAGE\ +PROFILE\ +WARM\ +IN\ USE\ +HITS\ +MISSES\ +WHY\ NOT\ FULL$ ]]
+	grep -Eq '^claude \+ workspace +host +moderate +[01] of 1 +[01] +1 +0 ' table
+}
+
+@test "the configuration's pools for agents are filled" {
+	daemon_setup
+	mkdir -p "$W/home/.config/agentkernel" project
+	printf '[daemon]\nmin_warm = 1\n[daemon.agents.claude]\nmin_warm = 2\n' >"$W/home/.config/agentkernel/config.toml"
+	cd "$W/home" # where no workspace could be
+	OWN_HOME=$W/home own daemon start
+	await_pool 2
+	cd "$W/project"
+	[ "$(OWN_HOME=$W/home own run -m claude pwd)" = "$PWD" ]
+	[ "$(pool hits)" = 1 ]
+}
+
+@test "a sandbox that waited has the mounts, walls and variables of one that did not" {
+	start_daemon
+	as git init -q project
+	cd project
+	as mkdir -p .vscode sub/.claude
+	for options in "-m claude" "-m codex" "--workspace --read-only --protect-new strict" "-v $W:/w --tmpfs /t:1M --workspace"; do
+		# shellcheck disable=SC2086 # words
+		own daemon prewarm $options --count 1
+		until [ "$(status "sum(p['warm'] for p in pools)")" = "$(status "sum(p['min_warm'] for p in pools)")" ]; do sleep 0.05; done
+		# shellcheck disable=SC2086
+		own run $options sh -c 'cut -d" " -f 4-6 /proc/self/mountinfo | sort; grep -E "^(Cap|NoNewPrivs|Seccomp|Groups)" /proc/self/status; cat /proc/self/uid_map | wc -l; ls -la /proc/self/fd | wc -l; pwd; env | sort' 2>&1 | cat >"$W/warm"
+		given=$(status 's["given"]')
+		own daemon stop
+		# shellcheck disable=SC2086
+		own run $options sh -c 'cut -d" " -f 4-6 /proc/self/mountinfo | sort; grep -E "^(Cap|NoNewPrivs|Seccomp|Groups)" /proc/self/status; cat /proc/self/uid_map | wc -l; ls -la /proc/self/fd | wc -l; pwd; env | sort' 2>&1 | cat >"$W/cold"
+		own daemon start
+		await_warm 3
+		[ "$given" = 1 ] || { echo "$options: $given given"; return 1; }
+		sed -i "s|/agentkernel[^ ]*||" "$W/warm" "$W/cold" # directories of the state with random names
+		diff "$W/warm" "$W/cold" || { echo "$options"; return 1; }
+	done
+}
+
+@test "what cannot be shown in a sandbox that waited is shown in one that did not, and refused as there" {
+	start_daemon
+	own daemon prewarm --workspace --count 2
+	await_pool 2
+	mkdir gone && cd gone && rmdir "$PWD"
+	run own run --workspace true
 	[ "$status" -eq 125 ]
-	[[ $output == *"cannot wait ready"* ]]
+	cd "$W"
+	run own run --workspace -v /nonexistent:/x true
+	[[ $status -eq 125 && $output == *nonexistent* ]]
+	run own run -v "$STATE:/x" true
+	[[ $status -eq 125 && $output == *"no sandbox may see"* ]]
+	if [ "${AS:-root}" = root ]; then # a file system that was mounted after the sandbox was built
+		mkdir later
+		mount -t tmpfs none later
+		echo there >later/file
+		run own run --workspace=later cat file
+		umount later
+		[ "$output" = there ] || { echo "$output"; return 1; }
+	fi
+}
+
+@test "a home directory and a private clone cannot wait, and prewarm says which it is" {
+	start_daemon
+	run own daemon prewarm --home
+	[[ $status -eq 125 && $output == *"cannot wait ready: it shows your home directory" ]]
+	as git init -q repository && cd repository
+	run own daemon prewarm --workspace --clone
+	[[ $status -eq 125 && $output == *"cannot wait ready: it works on a private clone" ]]
+	run own run -v "$W:/w:ro" true
+	[ "$status" -eq 0 ]
+	[ "$(status 's["given"]')" = 0 ]
+}
+
+@test "processor time counts from the moment a sandbox is taken" {
+	start_daemon
+	own daemon prewarm --cpu-time 1s --count 1
+	until [ "$(status 'pools[1]["warm"]')" = 1 ]; do sleep 0.05; done
+	run own run --cpu-time 1s sh -c 'while :; do :; done'
+	[[ $status -eq 152 && $output == *"used up its processor time of 1s"* ]] || { echo "$status $output"; return 1; }
+	[ "$(status 'pools[1]["hits"]')" = 1 ]
 }
 
 @test "the walls of a sandbox that waited are those of every other" {
