@@ -167,6 +167,7 @@ void claim_done(struct claim *c)
 {
 	cleanup_closep(&c->process_fd);
 	cleanup_closep(&c->init_fd);
+	cleanup_closep(&c->owner_ns_fd);
 }
 
 bool claim_take(char *const *environ_list, const struct policy *p, const struct images *image,
@@ -178,12 +179,15 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 	struct err ignored = { 0 };
 
 	buf_init(&key, CLAIM_KEY_MAX_BYTES);
-	if (claim_find_obstacle(p) || claim_connect(environ_list, &fd, &ignored) < 0 ||
-	    !claim_format_key(p, image, &key))
+	if (claim_find_obstacle(p) || claim_connect(environ_list, &fd, &ignored) < 0)
+		return false;
+	surroundings_format_cgroups(&key);
+	buf_add(&key, "", 1);
+	if (!claim_format_key(p, image, &key))
 		return false;
 	if (frame_send(fd, CLAIM_TAKE, key.bytes, key.len, NULL, 0) < 0 ||
 	    control_wait(fd, CLAIM_ANSWER_MS, &answer, &ignored) < 0 ||
-	    answer.len != sizeof(ret->answer) || answer.fd_count != 2) {
+	    answer.len != sizeof(ret->answer) || answer.fd_count < 2 || answer.fd_count > 3) {
 		ret->is_other_build = ignored.code == ERR_UNSUPPORTED;
 		return false;
 	}
@@ -191,5 +195,7 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 	ret->awaits_places = has_places(p);
 	ret->process_fd = take_fd(&answer.fds[0]);
 	ret->init_fd = take_fd(&answer.fds[1]);
+	if (answer.fd_count > 2)
+		ret->owner_ns_fd = take_fd(&answer.fds[2]);
 	return true;
 }

@@ -32,12 +32,14 @@ struct images;
 #define CLAIM_DENIALS_MAX_BYTES (64u << 10)
 
 enum claim_kind {
-	CLAIM_TAKE = 300, /* a key; answered with struct claim_answer and two sockets */
+	CLAIM_TAKE = 300, /* cgroups (engine/surroundings), a NUL, a key; answered with struct
+			     claim_answer, two sockets and perhaps a user namespace */
 	CLAIM_PREWARM,    /* struct claim_count, then a key */
 	CLAIM_STATUS,     /* CLAIM_STATUS_TABLE, or nothing for JSON; answered with a text */
 	CLAIM_STOP,
 
-	CLAIM_READY, /* from a sandbox's process: struct claim_answer, and its init's socket */
+	CLAIM_READY, /* from a sandbox's process: struct claim_answer, its init's socket, perhaps a
+			namespace */
 	CLAIM_END,   /* from the client, when its command has ended: struct claim_end, denials */
 };
 
@@ -57,6 +59,7 @@ struct claim {
 	bool is_other_build;     /* there is none: the daemon is of another build */
 	bool awaits_places;      /* it has to be sent what it shows of the host */
 	int process_fd, init_fd; /* -1: not open */
+	int owner_ns_fd;         /* maps the files of this very user (sandbox/idmap.h); -1: none */
 	struct claim_answer answer;
 };
 void claim_done(struct claim *c); /* may run twice */

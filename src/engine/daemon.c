@@ -63,8 +63,9 @@
 
 struct waiting {
 	pid_t pid;
-	int channel_fd; /* the client's, once there is one */
-	int init_fd;    /* the same; -1: it is not ready */
+	int channel_fd;  /* the client's, once there is one */
+	int init_fd;     /* the same; -1: it is not ready */
+	int owner_ns_fd; /* for the client as well; -1: none */
 	struct claim_answer answer;
 	uint64_t since_ms;
 };
@@ -105,7 +106,7 @@ struct keeper {
 	struct claimed *claimed;
 	uint64_t strangers;     /* claims by processes with other surroundings */
 	bool is_over, is_short; /* of memory */
-	struct buf surroundings;
+	struct buf surroundings, cgroups;
 	struct logfile log;
 	int dir_fd; /* of the state directory, for the log */
 };
@@ -116,6 +117,7 @@ static void drop_waiting(struct pool *p, unsigned index)
 {
 	(void)close(p->waiting[index].channel_fd); /* it ends by that, unless it was given away */
 	cleanup_closep(&p->waiting[index].init_fd);
+	cleanup_closep(&p->waiting[index].owner_ns_fd);
 	p->waiting[index] = p->waiting[--p->waiting_count];
 }
 
@@ -234,9 +236,11 @@ static void start_one(struct keeper *k, struct pool *p)
 		return;
 	}
 	p->waiting = mem_grow(p->waiting, p->waiting_count + 1, sizeof(*p->waiting));
-	p->waiting[p->waiting_count++] = (struct waiting){
-		.pid = pid, .channel_fd = ends[0], .init_fd = -1, .since_ms = clock_now_ms()
-	};
+	p->waiting[p->waiting_count++] = (struct waiting){ .pid = pid,
+							   .channel_fd = ends[0],
+							   .init_fd = -1,
+							   .owner_ns_fd = -1,
+							   .since_ms = clock_now_ms() };
 }
 
 /* "0.20 0.18 0.12 3/345 8765": three can run now, and we are one of them. */
@@ -337,11 +341,12 @@ static bool give(struct keeper *k, struct pool *p, int client_fd)
 {
 	for (unsigned i = 0; i < p->waiting_count; i++) {
 		const struct waiting w = p->waiting[i];
-		const int fds[] = { w.channel_fd, w.init_fd };
+		const int fds[] = { w.channel_fd, w.init_fd, w.owner_ns_fd };
 
 		if (w.init_fd < 0)
 			continue;
-		if (frame_send(client_fd, CONTROL_OK, &w.answer, sizeof(w.answer), fds, 2) < 0)
+		if (frame_send(client_fd, CONTROL_OK, &w.answer, sizeof(w.answer), fds,
+			       w.owner_ns_fd >= 0 ? 3 : 2) < 0)
 			return true; /* it has gone, or will be once its socket is closed */
 		drop_waiting(p, i);
 		k->claimed = mem_grow(k->claimed, k->in_use + 1, sizeof(*k->claimed));
@@ -363,24 +368,45 @@ static int check_build(const char *build, struct err *e)
 				 buildid_get(), build);
 }
 
+/* Is what limits a process of these cgroups what limits us? The same cgroups have the same limits.
+ */
+static bool has_our_limits(const struct keeper *k, const char *cgroups)
+{
+	cleanup_buf struct buf ours;
+	cleanup_buf struct buf theirs;
+
+	buf_init(&ours, BUF_TEXT_MAX_BYTES);
+	buf_init(&theirs, BUF_TEXT_MAX_BYTES);
+	if (strcmp(cgroups, buf_text(&k->cgroups)) == 0)
+		return true;
+	surroundings_format_limits(buf_text(&k->cgroups), &ours);
+	surroundings_format_limits(cgroups, &theirs);
+	return !ours.is_cut && !theirs.is_cut && strcmp(buf_text(&ours), buf_text(&theirs)) == 0;
+}
+
 static void on_take(struct keeper *k, int fd, const struct frame *f)
 {
-	struct pool *p = find_pool(k, f->bytes, f->len);
+	size_t cgroups_len = strnlen(f->bytes, f->len);
+	size_t before = cgroups_len < f->len ? cgroups_len + 1 : f->len;
+	const char *bytes = f->bytes + before;
+	size_t len = f->len - before;
+	struct pool *p = find_pool(k, bytes, len);
 	struct claim_key key;
 	struct err e = { 0 };
 
-	if (claim_split_key(f->bytes, f->len, &key, &e) < 0 || check_build(key.build, &e) < 0) {
+	if (claim_split_key(bytes, len, &key, &e) < 0 || check_build(key.build, &e) < 0) {
 		control_fail(fd, &e);
 		return;
 	}
-	if (strcmp(key.surroundings, buf_text(&k->surroundings)) != 0) {
+	if (strcmp(key.surroundings, buf_text(&k->surroundings)) != 0 ||
+	    !has_our_limits(k, f->bytes)) {
 		k->strangers++;
 		refuse(fd, ERR_NOT_FOUND,
 		       "other limits, groups, priorities or cgroups than the daemon's");
 		return;
 	}
 	if (!p && k->options->min_warm > 0)
-		p = add_pool(k, f->bytes, f->len, k->options->min_warm, &e);
+		p = add_pool(k, bytes, len, k->options->min_warm, &e);
 	if (!p) {
 		refuse(fd, ERR_NOT_FOUND, "no such pool");
 		return;
@@ -606,10 +632,12 @@ static void on_channel(struct keeper *k, struct pool *p, unsigned index)
 
 	if (frame_may_pass(r))
 		return;
-	if (r == 1 && f.kind == CLAIM_READY && f.fd_count == 1 &&
+	if (r == 1 && f.kind == CLAIM_READY && (f.fd_count == 1 || f.fd_count == 2) &&
 	    f.len == sizeof(p->waiting[index].answer)) {
 		memcpy(&p->waiting[index].answer, f.bytes, f.len);
 		p->waiting[index].init_fd = take_fd(&f.fds[0]);
+		if (f.fd_count == 2)
+			p->waiting[index].owner_ns_fd = take_fd(&f.fds[1]);
 		p->trouble[0] = '\0';
 		return;
 	}
@@ -822,6 +850,7 @@ static void keeper_done(struct keeper *k)
 		(void)close(k->clients[i].fd);
 	free(k->claimed);
 	buf_done(&k->surroundings);
+	buf_done(&k->cgroups);
 	cleanup_closep(&k->listen_fd);
 	cleanup_closep(&k->signal_fd);
 	cleanup_closep(&k->lock_fd);
@@ -840,6 +869,8 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 			    .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 
 	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
+	buf_init(&k.cgroups, BUF_TEXT_MAX_BYTES);
+	surroundings_format_cgroups(&k.cgroups);
 	/* one that cannot be compared is nobody's */
 	if (!surroundings_format(&k.surroundings))
 		buf_add_text(&k.surroundings, "?");

@@ -634,7 +634,7 @@ static bool has_to_await_end(const struct execution *x, const struct supervise_o
 	bool is_well = outcome->has_status && WIFEXITED(outcome->wait_status) &&
 		       WEXITSTATUS(outcome->wait_status) == 0;
 
-	return !is_well || x->options->wants_figures || x->names.workspace;
+	return !is_well || x->options->wants_figures || (x->names.workspace && !outcome->was_alone);
 }
 
 /* What only its own process knows. Nobody waits for it where all went well and nobody asks. */
@@ -678,11 +678,20 @@ static int open_places(struct execution *x, struct err *e)
 				   .gid = x->policy.gid,
 				   .host_uid = answer->host_uid,
 				   .host_gid = answer->host_gid,
-				   .lock_fd = -1 };
+				   .lock_fd = -1,
+				   .has_owner_ns = x->claim->owner_ns_fd >= 0,
+				   .owner_ns_fd = x->claim->owner_ns_fd,
+				   .owner_uid = geteuid(),
+				   .owner_gid = getegid() };
 
-	if (hostfiles_open(&x->files, &x->policy, environ_list, &map, e) < 0)
-		return -1;
-	return newnames_open(&x->names, &x->policy, &x->files.workspace, environ_list, NULL, e);
+	return hostfiles_open(&x->files, &x->policy, environ_list, &map, e);
+}
+
+/* Before anything runs inside. */
+static int watch_places(struct execution *x, struct err *e)
+{
+	return newnames_open(&x->names, &x->policy, &x->files.workspace,
+			     x->options->caller->environ_list, NULL, e);
 }
 
 /* Returns -errno. The command may follow at once: init takes it when its walls stand. */
@@ -724,15 +733,17 @@ static int start_claimed(struct execution *x, struct err *e)
 	const struct execute_options *o = x->options;
 	struct err why = { 0 };
 
-	if (x->claim->awaits_places && (open_places(x, e) < 0))
+	/* what it shows first: init mounts that while we do the rest */
+	if (x->claim->awaits_places && open_places(x, e) < 0)
 		return -1;
-	if (supervise_hold_signals(&x->signal_fd, e) < 0 || open_reports(x, e) < 0 ||
+	if (x->claim->awaits_places && send_places(x) < 0)
+		return 0;
+	if (watch_places(x, e) < 0 || supervise_hold_signals(&x->signal_fd, e) < 0 ||
+	    open_reports(x, e) < 0 ||
 	    streams_open(&x->streams, o->tty, o->is_captured ? STREAMS_CAPTURED : 0, e) < 0)
 		return -1;
 	if (x->claim->answer.idmap_kind == IDMAP_PRIVATE)
 		streams_lend_pipes(&x->streams, x->claim->answer.host_gid + x->policy.gid);
-	if (x->claim->awaits_places && send_places(x) < 0)
-		return 0;
 	if (send_command(x, x->streams.has_tty ? ORDER_TTY : 0, &why) < 0) {
 		if (why.sys == EPIPE)
 			return 0;

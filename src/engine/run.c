@@ -229,7 +229,7 @@ static int run_claimed(const struct run_options *o, struct run_result *ret, stru
 		.wants_figures = o->is_captured,
 		.lifeline_fd = o->lifeline_fd,
 	};
-	struct claim claim = { .process_fd = -1, .init_fd = -1 };
+	struct claim claim = { .process_fd = -1, .init_fd = -1, .owner_ns_fd = -1 };
 
 	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim)) {
 		ret->has_outdated_daemon = claim.is_other_build;

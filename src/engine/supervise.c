@@ -144,6 +144,7 @@ static int on_report(struct loop *l, struct err *e)
 	l->outcome.wait_status = report.wait_status;
 	l->outcome.has_timed_out |= report.flags & REPORT_TIMED_OUT;
 	l->outcome.is_disk_full = report.flags & REPORT_DISK_FULL;
+	l->outcome.was_alone = report.flags & REPORT_ALONE;
 	return 0;
 }
 

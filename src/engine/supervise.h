@@ -27,6 +27,7 @@ struct supervise_outcome {
 	int wait_status;
 	bool has_timed_out;
 	bool is_disk_full; /* the root's disk, when the command had failed */
+	bool was_alone;    /* nothing else ran inside when it ended */
 	bool was_left; /* the user went away from a terminal that stays: SUPERVISE_CAN_LEAVE */
 	enum report_limit limit;
 };

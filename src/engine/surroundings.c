@@ -1,8 +1,8 @@
 /*
  * surroundings - what a process hands on to what it starts; see surroundings.h.
  *
- * Some fifty system calls, of which a claim makes them once. A file that cannot be read says so in
- * the text: then it has to be missing on the other side, too.
+ * Some thirty system calls, which a claim makes once. A file that cannot be read says so in the
+ * text: then it has to be missing on the other side, too.
  */
 #include "engine/surroundings.h"
 
@@ -166,17 +166,20 @@ static void add_hierarchy(struct buf *out, char *line)
 	}
 }
 
-static void add_cgroups(struct buf *out)
+void surroundings_format_cgroups(struct buf *out)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
-	char *rest, *line;
 
-	if (file_read_at(AT_FDCWD, "/proc/self/cgroup", CGROUPS_MAX_BYTES, &text, &len) < 0) {
-		buf_add_text(out, " -");
-		return;
-	}
-	rest = text;
+	if (file_read_at(AT_FDCWD, "/proc/self/cgroup", CGROUPS_MAX_BYTES, &text, &len) == 0)
+		buf_add_text(out, text);
+}
+
+void surroundings_format_limits(const char *cgroups, struct buf *out)
+{
+	cleanup_free char *text = mem_dup(cgroups);
+	char *rest = text, *line;
+
 	while ((line = strsep(&rest, "\n")))
 		if (line[0])
 			add_hierarchy(out, line);
@@ -189,6 +192,5 @@ bool surroundings_format(struct buf *out)
 	add_limits(out);
 	add_identity(out);
 	add_priorities(out);
-	add_cgroups(out);
 	return !out->is_cut;
 }

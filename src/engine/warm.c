@@ -34,6 +34,7 @@ struct warm {
 	struct images image;
 	struct session session;
 	int client_fd;
+	int owner_ns_fd; /* for the directories that the client will show; -1: none */
 	bool has_ended, is_over;
 	enum report_limit limit;
 	uint64_t waited_cpu_us; /* used before it was ready: no command's */
@@ -222,6 +223,16 @@ static int open_image(struct warm *w, struct err *e)
 	return 0;
 }
 
+/* Most directories are the caller's own: the map for these is made while nobody waits. */
+static int prepare_owner_ns(struct warm *w, struct err *e)
+{
+	const struct idmap *map = &w->session.idmap;
+
+	if (!w->options->awaits_places || map->kind != IDMAP_PRIVATE)
+		return 0;
+	return idmap_open_owner_ns(map, geteuid(), getegid(), &w->owner_ns_fd, e);
+}
+
 static int build(struct warm *w, struct err *e)
 {
 	struct session_options options = {
@@ -242,7 +253,7 @@ static int build(struct warm *w, struct err *e)
 		return -1;
 	if (fcntl(w->session.sandbox.orders_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
 		return err_sys(e, errno, "prepare the socket for orders");
-	return 0;
+	return prepare_owner_ns(w, e);
 }
 
 /* From here on it can be claimed. */
@@ -258,13 +269,14 @@ static bool say_ready(struct warm *w)
 	};
 
 	(void)cgroup_get_cpu_us(&s->cgroup, &w->waited_cpu_us);
-	return frame_send(w->client_fd, CLAIM_READY, &answer, sizeof(answer), &s->sandbox.orders_fd,
-			  1) == 0;
+	return frame_send(w->client_fd, CLAIM_READY, &answer, sizeof(answer),
+			  (const int[]){ s->sandbox.orders_fd, w->owner_ns_fd },
+			  w->owner_ns_fd >= 0 ? 2 : 1) == 0;
 }
 
 void warm_main(const struct warm_options *o)
 {
-	struct warm w = { .options = o, .client_fd = o->channel_fd };
+	struct warm w = { .options = o, .client_fd = o->channel_fd, .owner_ns_fd = -1 };
 	struct err e = { 0 };
 
 	(void)setsid();

@@ -174,13 +174,13 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 
 /*
  * A process that does nothing but hold a new user namespace until we have opened it. It shares our
- * memory, which saves copying it; the one thing there that it could change is errno, and none of its
- * calls fails.
+ * memory, which saves copying it; the one thing there that it could change is errno, and none of
+ * its calls fails.
  *
  * A process that has ended and is not reaped still has its namespace, and root may still write its
  * maps: for root it ends at once, which saves a wake-up and a signal at every run that shows a
- * directory. To others the kernel shows the files of an ended process as root's; then it waits until
- * it is killed, by us or, should we be killed first, by the kernel.
+ * directory. To others the kernel shows the files of an ended process as root's; then it waits
+ * until it is killed, by us or, should we be killed first, by the kernel.
  */
 static int holder_main(void *parent)
 {
@@ -297,6 +297,10 @@ int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owne
 {
 	struct maps maps;
 
+	if (m->has_owner_ns && m->owner_uid == owner_uid && m->owner_gid == owner_gid) {
+		*ret_fd = fcntl(m->owner_ns_fd, F_DUPFD_CLOEXEC, 0);
+		return *ret_fd < 0 ? err_sys(e, errno, "duplicate a user namespace") : 0;
+	}
 	format_owner_map(maps.uids, sizeof(maps.uids), owner_uid, m->host_uid, m->uid);
 	format_owner_map(maps.gids, sizeof(maps.gids), owner_gid, m->host_gid, m->gid);
 	return open_namespace(write_texts, &maps, ret_fd, e);

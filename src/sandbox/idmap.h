@@ -48,6 +48,12 @@ struct idmap {
 	uint32_t host_uid, host_gid; /* of id 0 of the range, or the caller's own */
 	int lock_fd;                 /* IDMAP_PRIVATE: holds the slot while it is open anywhere */
 	struct subid subid;          /* IDMAP_SUBIDS */
+
+	/* IDMAP_PRIVATE: what idmap_open_owner_ns() would make for the files of one owner, made
+	 * already */
+	bool has_owner_ns;
+	int owner_ns_fd;               /* borrowed */
+	uint32_t owner_uid, owner_gid; /* that owner */
 };
 
 /* Chooses the map for a command that runs as uid:gid inside. */

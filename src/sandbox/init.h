@@ -23,9 +23,11 @@ struct limitfiles;
 struct init_options {
 	const struct command *command;
 	int report_fd;
-	int lifeline_fd;                 /* reads end-of-file when the supervisor is gone */
-	int lock_fd;                     /* held while we live; may be -1 */
-	int orders_fd;                   /* -1: one command; else sandbox/serve.h */
+	int lifeline_fd; /* reads end-of-file when the supervisor is gone */
+	int lock_fd;     /* held while we live; may be -1 */
+	bool has_waited; /* for its places (sandbox/placement), which has begun what serve_run()
+			    would do */
+	int orders_fd;   /* -1: one command; else sandbox/serve.h */
 	const struct limitfiles *limits; /* what the sandbox is told about them */
 	struct watch_limits watch;
 };

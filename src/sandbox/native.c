@@ -264,8 +264,10 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 		hint_at_doctor(&e);
 		goto out;
 	}
-	if (placement.placed_fd >= 0)
+	if (placement.placed_fd >= 0) {
 		report_started(placement.placed_fd); /* from here on the claim cannot be undone */
+		init.has_waited = true;
+	}
 	if (command.has_tty) {
 		if (tty_open_inside(l->channel[CHILD_END], &slave_fd, &e) < 0)
 			goto out;

@@ -8,7 +8,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "sandbox/order.h"
+#include "sandbox/privs.h"
 #include "sandbox/report.h"
 
 #include <errno.h>
@@ -201,8 +203,17 @@ static int wait_for_order(struct placement *p, struct err *e)
 	return 0;
 }
 
+/* What sandbox/serve would do later, and takes time, is done while nobody waits. */
+static int prepare_init(struct err *e)
+{
+	signals_reset();
+	return privs_bound_init(e);
+}
+
 int placement_await(struct placement *p, struct rootfs_options *o, struct err *e)
 {
+	if (prepare_init(e) < 0)
+		return -1;
 	report_started(p->report_fd);
 	if (wait_for_order(p, e) < 0)
 		return -1;

@@ -96,17 +96,21 @@ int privs_drop(const struct privs_options *o, struct err *e)
 	return 0;
 }
 
+int privs_bound_init(struct err *e)
+{
+	return drop_bounding(package_manager_set, e);
+}
+
 int privs_drop_init(unsigned flags, struct err *e)
 {
 	uint64_t keep = 0;
 
 	if (flags & PRIVS_WATCHES)
 		keep |= CAP_BIT(CAP_SYS_PTRACE);
-	if (flags & PRIVS_SERVES) {
+	if (flags & PRIVS_SERVES)
 		keep |= package_manager_set | CAP_BIT(CAP_SETPCAP);
-		if (drop_bounding(package_manager_set, e) < 0)
-			return -1;
-	}
+	if (flags & PRIVS_SERVES && !(flags & PRIVS_BOUNDED) && privs_bound_init(e) < 0)
+		return -1;
 	if (set_capabilities(keep, e) < 0)
 		return -1;
 	if (wall_stands(WALL_NO_NEW_PRIVS) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -30,7 +30,12 @@ ERR_CHECKED int privs_drop(const struct privs_options *o, struct err *e);
 enum privs_init_flags {
 	PRIVS_WATCHES = 1 << 0, /* init looks at the memory of processes that have capabilities */
 	PRIVS_SERVES = 1 << 1,  /* it starts commands, as any user and with what they may have */
+	PRIVS_BOUNDED = 1 << 2, /* privs_bound_init() was called before */
 };
+
+/* What a serving init can never have again, nor what it starts: the bounding set. Its own
+ * capabilities stay. */
+ERR_CHECKED int privs_bound_init(struct err *e);
 
 /* For init, which otherwise needs no capability at all. */
 ERR_CHECKED int privs_drop_init(unsigned flags, struct err *e);

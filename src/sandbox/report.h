@@ -19,6 +19,7 @@ enum report_kind {
 enum report_flags {
 	REPORT_TIMED_OUT = 1 << 0, /* its deadline passed first */
 	REPORT_DISK_FULL = 1 << 1, /* when it ended the root had no room left */
+	REPORT_ALONE = 1 << 2,     /* when it ended nothing but init was left inside */
 };
 
 enum report_limit {

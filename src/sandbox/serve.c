@@ -487,6 +487,14 @@ static void on_output(struct task *t, int which)
 	}
 }
 
+/* Whoever loses its parent becomes our child: without a child there is no other process. */
+static bool is_alone(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD;
+}
+
 static void end_task(struct server *s, struct task *t, int status)
 {
 	const struct tasklog_end end = { status, t->has_timed_out };
@@ -498,7 +506,9 @@ static void end_task(struct server *s, struct task *t, int status)
 		cleanup_closep(&t->output_fd[0]);
 	tasklog_write(&t->log, TASKLOG_END, &end, sizeof(end));
 	if (t->report_fd >= 0)
-		report_ended(t->report_fd, status, t->has_timed_out ? REPORT_TIMED_OUT : 0);
+		report_ended(t->report_fd, status,
+			     (t->has_timed_out ? REPORT_TIMED_OUT : 0) |
+				     (is_alone() ? REPORT_ALONE : 0));
 	cleanup_closep(&t->report_fd);
 	tell_of_task(s, EVENT_ENDED, t, status);
 	t->pid = 0;
@@ -662,7 +672,8 @@ static int prepare(struct server *s, struct err *e)
 	 * All else is not blocked: the kernel throws away what is sent to a pid 1 without handlers,
 	 * but queues what it has blocked, on the caller's account.
 	 */
-	signals_reset();
+	if (!s->options->has_waited)
+		signals_reset();
 	(void)signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
@@ -678,7 +689,9 @@ static int prepare(struct server *s, struct err *e)
 	s->signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_sys(e, errno, "wait for signals in init");
-	if (privs_drop_init(PRIVS_SERVES | (s->watch.memory_bytes ? PRIVS_WATCHES : 0), e) < 0)
+	if (privs_drop_init(PRIVS_SERVES | (s->watch.memory_bytes ? PRIVS_WATCHES : 0) |
+				    (s->options->has_waited ? PRIVS_BOUNDED : 0),
+			    e) < 0)
 		return -1;
 	if (s->template.has_landlock && landlock_restrict(NULL, LANDLOCK_SCOPES, e) < 0)
 		return -1;
