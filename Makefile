@@ -84,7 +84,7 @@ BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 
 # Which build this is: a digest of the sources, written anew only when it changes.
 BUILDID_HEADER := $(BUILD)/gen/buildid_text.h
-BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/engine/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
+BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/engine/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
 $(shell mkdir -p $(BUILD)/gen && echo '#define BUILDID_TEXT "$(BUILDID)"' | cmp -s - $(BUILDID_HEADER) || \
 	echo '#define BUILDID_TEXT "$(BUILDID)"' > $(BUILDID_HEADER))
 

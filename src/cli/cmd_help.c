@@ -17,8 +17,8 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 /* The commands that most people need, in the order in which they meet them. */
 static const struct cli_command *const first_commands[] = {
-	&cmd_run,  &cmd_sandbox_create, &cmd_sandbox_start,     &cmd_exec,
-	&cmd_sandbox_list, &cmd_sandbox_stop,   &cmd_sandbox_remove,    &cmd_checkpoint_create,
+	&cmd_run,          &cmd_sandbox_create, &cmd_sandbox_start,  &cmd_exec,
+	&cmd_sandbox_list, &cmd_sandbox_stop,   &cmd_sandbox_remove, &cmd_checkpoint_create,
 	&cmd_agent_run,    &cmd_plugin_install, &cmd_doctor,
 };
 
@@ -42,8 +42,9 @@ static void add_group(struct buf *out, const char *group, const char *title)
 
 	buf_addf(out, "\n%s:\n", title);
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {
-		bool is_in = len > 0 ? strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' '
-				     : !strchr((*c)->name, ' ');
+		bool is_in =
+			len > 0 ? strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' '
+				: !strchr((*c)->name, ' ');
 
 		if (is_in && !is_first(*c))
 			add_line(out, *c);
@@ -55,11 +56,16 @@ static void format_overview(struct buf *out)
 	static const struct {
 		const char *group, *title;
 	} groups[] = {
-		{ "sandbox", "Named sandboxes" }, { "checkpoint", "Checkpoints" },
-		{ "image", "Images" },            { "network", "Network" },
-		{ "agent", "Coding agents" },     { "plugin", "Plugins of coding agents" },
-		{ "mcp", "For programs" },        { "daemon", "Sandboxes that wait ready" },
-		{ "config", "Configuration" },    { "policy", "Policies" },
+		{ "sandbox", "Named sandboxes" },
+		{ "checkpoint", "Checkpoints" },
+		{ "image", "Images" },
+		{ "network", "Network" },
+		{ "agent", "Coding agents" },
+		{ "plugin", "Plugins of coding agents" },
+		{ "mcp", "For programs" },
+		{ "daemon", "Sandboxes that wait ready" },
+		{ "config", "Configuration" },
+		{ "policy", "Policies" },
 		{ "", "Others" },
 	};
 
@@ -98,7 +104,7 @@ static void format_man_options(const struct opts_table *t, struct buf *out)
 	for (size_t i = 0; i < t->count; i++) {
 		const struct opt *o = &t->rows[i];
 
-		if (o->group)
+		if (opts_begins_group(t, i))
 			buf_addf(out, ".PP\n%s:\n", o->group);
 		buf_add_text(out, ".TP\n");
 		if (o->letter)

@@ -10,23 +10,13 @@ static const char *const examples[] = {
 	NULL,
 };
 
-#define LIMIT(field_) .kind = OPT_SETTING, .field = (field_)
-
+/* clang-format off */
 static const struct opt rows[] = {
-	{ "Limits", "memory", 0, "SIZE", "memory of the whole sandbox: 512M, 2GiB",
-	  LIMIT(POLICY_MEMORY) },
-	{ NULL, "cpus", 0, "N", "processors: 1, 0.5", LIMIT(POLICY_CPUS) },
-	{ NULL, "pids", 0, "N", "processes and threads", LIMIT(POLICY_PIDS) },
-	{ NULL, "disk", 0, "SIZE", "what is written; it was created with one: 10G",
-	  LIMIT(POLICY_DISK) },
-	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", LIMIT(POLICY_IO_READ) },
-	{ NULL, "io-write", 0, "RATE", "writing to disks", LIMIT(POLICY_IO_WRITE) },
-	{ NULL, "bandwidth", 0, "RATE", "of the network, each way: 1MB/s",
-	  LIMIT(POLICY_BANDWIDTH) },
-	{ NULL, "timeout", 0, "DURATION", "of each command from now on", LIMIT(POLICY_TIMEOUT) },
-	{ NULL, "cpu-time", 0, "DURATION", "processor time of the whole sandbox",
-	  LIMIT(POLICY_CPU_TIME) },
+#define LIVE(id, name, value, help) \
+	{ "Limits", name, 0, value, help, .kind = OPT_SETTING, .field = POLICY_##id },
+#include "policy/fields.def"
 };
+/* clang-format on */
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

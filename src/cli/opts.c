@@ -307,6 +307,14 @@ bool opts_ask_for_help(const struct opts_table *table, char **argv)
 	return false;
 }
 
+bool opts_begins_group(const struct opts_table *table, size_t index)
+{
+	const char *group = table->rows[index].group;
+
+	return group && (index == 0 || !table->rows[index - 1].group ||
+			 strcmp(group, table->rows[index - 1].group) != 0);
+}
+
 void opts_format_help(const struct opts_table *table, struct buf *out)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -314,7 +322,7 @@ void opts_format_help(const struct opts_table *table, struct buf *out)
 		char left[NAME_MAX_BYTES];
 		const char *value_mark = o->kind == OPT_DIR_SETTING ? " [" : " ";
 
-		if (o->group)
+		if (opts_begins_group(table, i))
 			buf_addf(out, "%s%s:\n", i ? "\n" : "", o->group);
 		(void)snprintf(left, sizeof(left), "  %c%c%s --%s%s%s%s", o->letter ? '-' : ' ',
 			       o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,

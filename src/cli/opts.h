@@ -75,5 +75,8 @@ ERR_CHECKED int opts_parse(const struct opts_table *table, char **argv, void *ou
 /* Is --help or -h among our own options? `table` may be NULL. */
 bool opts_ask_for_help(const struct opts_table *table, char **argv);
 
+/* Does a heading come before this row? */
+bool opts_begins_group(const struct opts_table *table, size_t index);
+
 struct buf;
 void opts_format_help(const struct opts_table *table, struct buf *out);

@@ -19,95 +19,17 @@
 
 #define SETTING(field_) .kind = OPT_SETTING, .field = (field_)
 
-/* What every command that makes a policy takes. */
+/* How an option of policy/fields.def becomes a setting. */
+#define TEXT .kind = OPT_SETTING
+#define SWITCH(text) .kind = OPT_SETTING, .fixed = (text)
+#define DIRECTORY .kind = OPT_DIR_SETTING
+#define LINES .kind = OPT_SETTING_FILE
+#define NOTHING .kind = OPT_SETTING_OFF
 /* clang-format off */
-#define POLICY_ROWS \
-	{ "What runs", "image", 'i', "REF", \
-	  "image (default: detected); host = this machine's own programs, read-only", \
-	  SETTING(POLICY_IMAGE) }, \
-	{ NULL, "pull", 0, "WHEN", "missing (default), always or never", .kind = OPT_TEXT, \
-	  .offset = offsetof(struct request_flags, pull) }, \
-	{ NULL, "entrypoint", 0, "PROGRAM", "instead of the image's own; \"\" for none", \
-	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, entrypoint) }, \
-	{ NULL, "profile", 'p', "NAME", "restrictive, moderate (default) or permissive", \
-	  SETTING(POLICY_PROFILE) }, \
-	{ NULL, "compatibility-mode", 'm', "MODE", \
-	  "what an agent needs: native, claude, codex or gemini", SETTING(POLICY_MODE) }, \
-	{ NULL, "mode", 0, "MODE", "the same in short", SETTING(POLICY_MODE) }, \
-	{ NULL, "config", 'c', "FILE", "instead of the agentkernel.toml that is found", \
-	  .kind = OPT_TEXT, .offset = offsetof(struct request_flags, config) }, \
-	{ NULL, "no-config", 0, NULL, "no configuration file at all", \
-	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, has_no_config) }, \
-	{ NULL, "user", 'u', "USER[:GROUP]", "as whom: a name the image knows, or a number", \
-	  SETTING(POLICY_USER) }, \
-	{ NULL, "workdir", 'w', "DIR", "where the command starts, inside", \
-	  SETTING(POLICY_WORKDIR) }, \
-	{ NULL, "env", 'e', "NAME[=VALUE]", "set a variable; without a value: the caller's own", \
-	  SETTING(POLICY_ENV) }, \
-	{ NULL, "env-file", 0, "FILE", "set the variables in FILE, one NAME=VALUE a line", \
-	  .kind = OPT_SETTING_FILE, .field = POLICY_ENV }, \
-	{ NULL, "backend", 0, "NAME", "who builds the walls: native", SETTING(POLICY_BACKEND) }, \
-	{ "What it sees", "mount", 'v', "SRC[:DST][:ro]", "show a file or directory of the host", \
-	  SETTING(POLICY_MOUNT) }, \
-	{ NULL, "tmpfs", 0, "DST[:SIZE]", "an empty directory in memory (size: as --disk)", \
-	  SETTING(POLICY_TMPFS) }, \
-	{ NULL, "workspace", 'W', "DIR", \
-	  "the directory (default: this one) at its own path, writable, and start there", \
-	  .kind = OPT_DIR_SETTING, .field = POLICY_WORKSPACE }, \
-	{ NULL, "clone", 0, NULL, \
-	  "the workspace is a repository: work on a private clone of it", \
-	  SETTING(POLICY_CLONE), .fixed = "true" }, \
-	{ NULL, "no-workspace", 0, NULL, "no workspace, whatever the profile or mode says", \
-	  .kind = OPT_SETTING_OFF, .field = POLICY_WORKSPACE }, \
-	{ NULL, "protect", 0, "PATH", "read-only in the workspace, besides what always is", \
-	  SETTING(POLICY_PROTECT) }, \
-	{ NULL, "unprotect", 0, "PATH", "of what always is, this is writable: .vscode", \
-	  SETTING(POLICY_UNPROTECT) }, \
-	{ NULL, "protect-new", 0, "HOW", \
-	  "protected names that do not exist: watch (moved away when made) or strict (blocked)", \
-	  SETTING(POLICY_PROTECT_NEW) }, \
-	{ NULL, "mask", 0, "PATTERN", "appears empty in the workspace: .env*, **/secrets", \
-	  SETTING(POLICY_MASK) }, \
-	{ NULL, "home", 0, NULL, "your home directory, read-only, less what holds keys", \
-	  SETTING(POLICY_HOME), .fixed = "true" }, \
-	{ NULL, "no-home", 0, NULL, "no home, whatever the profile says", \
-	  SETTING(POLICY_HOME), .fixed = "false" }, \
-	{ NULL, "unmask", 0, "PATH", "show this of the home, although it may hold keys: .npmrc", \
-	  SETTING(POLICY_UNMASK) }, \
-	{ NULL, "read-only", 0, NULL, "read-only root; /tmp and the home stay writable", \
-	  SETTING(POLICY_READ_ONLY), .fixed = "true" }, \
-	{ "Network", "network", 0, NULL, "the public internet, whatever the profile says", \
-	  SETTING(POLICY_NETWORK), .fixed = "true" }, \
-	{ NULL, "no-network", 0, NULL, "no network, whatever the profile says", \
-	  SETTING(POLICY_NETWORK), .fixed = "false" }, \
-	{ NULL, "network-policy", 0, "allow|deny", "what happens where no rule says anything", \
-	  SETTING(POLICY_NETWORK_POLICY) }, \
-	{ NULL, "allow-host", 0, "PATTERN", "allow HOST, HOST:PORT, *.DOMAIN, * or an address", \
-	  SETTING(POLICY_ALLOW_HOST) }, \
-	{ NULL, "block-host", 0, "PATTERN", "block them; the most specific rule wins", \
-	  SETTING(POLICY_BLOCK_HOST) }, \
-	{ NULL, "allow-cidr", 0, "NETWORK", "allow addresses, also private ones: 10.1.0.0/16", \
-	  SETTING(POLICY_ALLOW_CIDR) }, \
-	{ NULL, "block-cidr", 0, "NETWORK", "block addresses, whatever their name", \
-	  SETTING(POLICY_BLOCK_CIDR) }, \
-	{ "Limits", "memory", 0, "SIZE", "memory of the whole sandbox: 512M, 2GiB", \
-	  SETTING(POLICY_MEMORY) }, \
-	{ NULL, "cpus", 0, "N", "processors: 1, 0.5", SETTING(POLICY_CPUS) }, \
-	{ NULL, "pids", 0, "N", "processes and threads", SETTING(POLICY_PIDS) }, \
-	{ NULL, "disk", 0, "SIZE", "what it may write (default: half of memory)", \
-	  SETTING(POLICY_DISK) }, \
-	{ NULL, "nofile", 0, "N", "open files of a process", SETTING(POLICY_NOFILE) }, \
-	{ NULL, "file-size", 0, "SIZE", "size of a single file", SETTING(POLICY_FILE_SIZE) }, \
-	{ NULL, "io-read", 0, "RATE", "reading from disks: 10MB/s", SETTING(POLICY_IO_READ) }, \
-	{ NULL, "io-write", 0, "RATE", "writing to disks", SETTING(POLICY_IO_WRITE) }, \
-	{ NULL, "bandwidth", 0, "RATE", "of the network, each way: 1MB/s", \
-	  SETTING(POLICY_BANDWIDTH) }, \
-	{ NULL, "timeout", 0, "DURATION", "end it after 30s, 10m, 1h30m (exit status 124)", \
-	  SETTING(POLICY_TIMEOUT) }, \
-	{ NULL, "cpu-time", 0, "DURATION", "processor time of the whole sandbox", \
-	  SETTING(POLICY_CPU_TIME) }, \
-	{ NULL, "accept-missing", 0, "WALL", "run although this host lacks WALL: landlock", \
-	  SETTING(POLICY_ACCEPT_MISSING) }
+#define ROW(group, id, name, letter, value, help, ...) \
+	{ group, name, letter, value, help, __VA_ARGS__, .field = POLICY_##id },
+#define CALLERS_ROW(id, name, value, help, ...) \
+	{ "What callers may ask for", name, 0, value, help, __VA_ARGS__, .field = POLICY_##id, .layer = POLICY_MAXIMUM },
 /* clang-format on */
 
 /* clang-format off */
@@ -122,27 +44,15 @@
 	  .offset = offsetof(struct request_flags, ttl) }
 /* clang-format on */
 
-/* clang-format off */
-#define MAXIMUM(field_) .kind = OPT_SETTING, .field = (field_), .layer = POLICY_MAXIMUM
-#define CALLER_ROWS \
-	{ "What callers may ask for", "max-memory", 0, "SIZE", \
-	  "at most so much memory (default: --memory, or half of this machine's)", \
-	  MAXIMUM(POLICY_MEMORY) }, \
-	{ NULL, "max-cpus", 0, "N", "processors (default: --cpus)", MAXIMUM(POLICY_CPUS) }, \
-	{ NULL, "max-pids", 0, "N", "processes (default: --pids, or 8192)", MAXIMUM(POLICY_PIDS) }, \
-	{ NULL, "max-disk", 0, "SIZE", "disk (default: --disk, or 16GiB)", MAXIMUM(POLICY_DISK) }, \
-	{ NULL, "host-image", 0, NULL, \
-	  "this machine's own programs (default: unless an image is named)", \
-	  MAXIMUM(POLICY_IMAGE), .fixed = "yes" }, \
-	{ NULL, "no-host-image", 0, NULL, "images alone", MAXIMUM(POLICY_IMAGE), .fixed = "no" }
-/* clang-format on */
-
-static const struct opt policy_rows[] = { POLICY_ROWS, OUTPUT_ROWS };
+static const struct opt policy_rows[] = {
+#include "cli/policyrows.def"
+	OUTPUT_ROWS,
+};
 
 static const struct opt prewarm_rows[] = {
 	{ "How many", "count", 0, "N", "so many wait ready (default 3)", .kind = OPT_TEXT,
 	  .offset = offsetof(struct request_flags, count) },
-	POLICY_ROWS,
+#include "cli/policyrows.def"
 };
 
 static const struct opt serve_rows[] = {
@@ -162,14 +72,20 @@ static const struct opt serve_rows[] = {
 	  .offset = offsetof(struct request_flags, tls_cert) },
 	{ NULL, "tls-key", 0, "FILE", "its private key", .kind = OPT_TEXT,
 	  .offset = offsetof(struct request_flags, tls_key) },
-	CALLER_ROWS,
-	POLICY_ROWS,
+#define CALLERS(...) CALLERS_ROW(__VA_ARGS__)
+#include "policy/fields.def"
+#include "cli/policyrows.def"
 };
 
-static const struct opt mcp_rows[] = { CALLER_ROWS, POLICY_ROWS, OUTPUT_ROWS };
+static const struct opt mcp_rows[] = {
+#define CALLERS(...) CALLERS_ROW(__VA_ARGS__)
+#include "policy/fields.def"
+#include "cli/policyrows.def"
+	OUTPUT_ROWS,
+};
 
 static const struct opt run_rows[] = {
-	POLICY_ROWS,
+#include "cli/policyrows.def"
 	KEPT_ROWS,
 	{ NULL, "keep", 'k', NULL, "keep the sandbox when the command has ended, and say its name",
 	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_kept) },
@@ -180,8 +96,8 @@ static const struct opt run_rows[] = {
 	  "say which files of yours are masked and which variables stay out", .kind = OPT_FLAG,
 	  .offset = offsetof(struct request_flags, is_verbose) },
 	{ NULL, "detach", 'd', NULL,
-	  "do not wait: the sandbox is kept and runs on, and its name is printed",
-	  .kind = OPT_FLAG, .offset = offsetof(struct request_flags, is_detached) },
+	  "do not wait: the sandbox is kept and runs on, and its name is printed", .kind = OPT_FLAG,
+	  .offset = offsetof(struct request_flags, is_detached) },
 	{ NULL, "rm", 0, NULL, "nothing is kept (the default)", .kind = OPT_DOCKERS_FLAG,
 	  .offset = offsetof(struct request_flags, is_removed) },
 	{ NULL, "interactive", 0, NULL, "stdin is passed on (always)", .kind = OPT_DOCKERS_FLAG,
@@ -196,7 +112,7 @@ static const struct opt create_rows[] = {
 	{ "What it is made from", "from", 0, "IMAGE|CHECKPOINT",
 	  "a checkpoint with its policy, or an image as with --image", .kind = OPT_TEXT,
 	  .offset = offsetof(struct request_flags, from) },
-	POLICY_ROWS,
+#include "cli/policyrows.def"
 	KEPT_ROWS,
 	OUTPUT_ROWS,
 };
@@ -283,11 +199,12 @@ static int resolve(struct request *r, struct policy *ret, struct err *e)
 
 /* ---- a project's file that asks for more than the user allows ---- */
 
-/* What of a project's file counts: its settings, less those that were left out, and what lowers presets. */
+/* What of a project's file counts: its settings, less those that were left out, and what lowers
+ * presets. */
 struct clamp {
 	struct request *request;
 	const struct policy *ceiling;
-	size_t base_count;                          /* settings before the project's */
+	size_t base_count;                           /* settings before the project's */
 	bool is_dropped[CONFIGURATION_SETTINGS_MAX]; /* of the project's */
 	struct policy_setting lowered[POLICY_FIELD_COUNT];
 	size_t lowered_count;
@@ -337,8 +254,8 @@ static bool lower_field(struct clamp *c, enum policy_field field)
 		enum policy_field field;
 		const char *text; /* NULL: none of it */
 	} least[] = {
-		{ POLICY_WORKSPACE, NULL },      { POLICY_HOME, "false" },
-		{ POLICY_NETWORK, "false" },     { POLICY_READ_ONLY, "true" },
+		{ POLICY_WORKSPACE, NULL },        { POLICY_HOME, "false" },
+		{ POLICY_NETWORK, "false" },       { POLICY_READ_ONLY, "true" },
 		{ POLICY_NETWORK_POLICY, "deny" },
 	};
 
@@ -356,7 +273,8 @@ static bool lower_field(struct clamp *c, enum policy_field field)
 	return false;
 }
 
-/* Where an option has set the same field, the words name that: the project's line goes before them. */
+/* Where an option has set the same field, the words name that: the project's line goes before them.
+ */
 static void note_left_out(struct request *r, enum policy_field field, const char *why)
 {
 	const struct configuration *project = &r->config.project;

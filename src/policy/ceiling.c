@@ -31,38 +31,11 @@ struct rule {
 			     none */
 };
 
-#define RULE(kind, member, ...)                                                                    \
-	{                                                                                          \
-		kind, offsetof(struct policy, member), __VA_ARGS__                                 \
-	}
-
 static const struct rule rules[POLICY_FIELD_COUNT] = {
-	[POLICY_CAPABILITIES] = RULE(RULE_GRANT, has_capabilities),
-	[POLICY_TRACE] = RULE(RULE_GRANT, may_trace),
-	[POLICY_READ_ONLY] = RULE(RULE_WALL, is_read_only),
-	[POLICY_NETWORK] = RULE(RULE_GRANT, has_network),
-	[POLICY_WORKSPACE] = RULE(RULE_SAME, workspace),
-	[POLICY_CLONE] = RULE(RULE_GUARD, is_clone),
-	[POLICY_PROTECT] = RULE(RULE_AT_LEAST, protect),
-	[POLICY_MASK] = RULE(RULE_AT_LEAST, mask),
-	[POLICY_UNPROTECT] = RULE(RULE_ONLY, unprotect),
-	[POLICY_PROTECT_NEW] = RULE(RULE_GUARD, protects_strictly),
-	[POLICY_UNMASK] = RULE(RULE_ONLY, unmask),
-	[POLICY_HOME] = RULE(RULE_SAME, home),
-	[POLICY_ENVIRONMENT] = RULE(RULE_GRANT, passes_env),
-	[POLICY_ACCEPT_MISSING] = RULE(RULE_GRANT, accepts_no_landlock),
-	[POLICY_MEMORY] =
-		RULE(RULE_LIMIT, memory_bytes), /* half of the machine's: ceiling_raise() */
-	[POLICY_CPUS] = RULE(RULE_LIMIT, cpus_milli),
-	[POLICY_PIDS] = RULE(RULE_LIMIT, pids_count, CEILING_PIDS_MAX),
-	[POLICY_DISK] = RULE(RULE_LIMIT, disk_bytes, CEILING_DISK_MAX_BYTES),
-	[POLICY_NOFILE] = RULE(RULE_LIMIT, nofile_count, POLICY_NOFILE_MAX),
-	[POLICY_FILE_SIZE] = RULE(RULE_LIMIT, file_size_bytes),
-	[POLICY_IO_READ] = RULE(RULE_LIMIT, io_read_bytes_per_s),
-	[POLICY_IO_WRITE] = RULE(RULE_LIMIT, io_write_bytes_per_s),
-	[POLICY_BANDWIDTH] = RULE(RULE_LIMIT, bandwidth_bytes_per_s),
-	[POLICY_TIMEOUT] = RULE(RULE_LIMIT, timeout_ms),
-	[POLICY_CPU_TIME] = RULE(RULE_LIMIT, cpu_time_ms),
+#define CEILING(id, kind, member) [POLICY_##id] = { kind, offsetof(struct policy, member), 0 },
+#define NUMBER(id, name, kind, member, min, max, most)                                             \
+	[POLICY_##id] = { RULE_LIMIT, offsetof(struct policy, member), most },
+#include "policy/fields.def"
 };
 
 static const void *member_of(const struct policy *p, enum policy_field field)

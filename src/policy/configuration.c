@@ -1,11 +1,11 @@
 /*
  * configuration - what an agentkernel.toml says; see configuration.h.
  *
- * Theory of operation. `keys` has a row for every "table.key": what kind of value it takes and
- * where that goes, mostly as the text of a policy setting, so that a value means the same in a file
- * and on the command line and is checked in one place, policy/policy.c. Two tables have names of
- * the user's own ([env], [daemon.agents.*]) and one is a list ([[mounts]]): they have a reader
- * each.
+ * Theory of operation. `keys` has a row for every "table.key" (those of policies are in
+ * policy/fields.def): what kind of value it takes and where that goes, mostly as the text of a
+ * policy setting, so that a value means the same in a file and on the command line and is checked
+ * in one place, policy/policy.c. Two tables have names of the user's own ([env], [daemon.agents.*])
+ * and one is a list ([[mounts]]): they have a reader each.
  *
  * Hostile: the document, when it comes with a project. It is bounded by base/toml; what it may ask
  * for is decided by who resolves the settings.
@@ -54,68 +54,22 @@ struct key {
 	bool is_maximum; /* for callers of a server, and no value */
 };
 
-#define SETTING(table, name, kind, field_)                                                         \
-	{                                                                                          \
-		table, name, kind, .field = (field_)                                               \
-	}
-#define MOST(table, name, kind, field_)                                                            \
-	{                                                                                          \
-		table, name, kind, .field = (field_), .is_maximum = true                           \
-	}
 #define MEMBER(table, name, kind, member, ...)                                                     \
 	{                                                                                          \
 		table, name, kind, .offset = offsetof(struct configuration, member), __VA_ARGS__   \
 	}
 
 static const struct key keys[] = {
+#define KEY(id, table, name, kind) { table, name, kind, .field = POLICY_##id },
+#include "policy/fields.def"
+#define CALLERS_KEY(id, name, kind)                                                                \
+	{ "callers", name, kind, .field = POLICY_##id, .is_maximum = true },
+#include "policy/fields.def"
+
 	MEMBER("sandbox", "name", KEY_WORD, name),
-	SETTING("sandbox", "image", KEY_TEXT, POLICY_IMAGE),
-	SETTING("sandbox", "base_image", KEY_TEXT, POLICY_IMAGE),
-	SETTING("sandbox", "workdir", KEY_TEXT, POLICY_WORKDIR),
-	SETTING("sandbox", "user", KEY_TEXT, POLICY_USER),
-	SETTING("sandbox", "backend", KEY_TEXT, POLICY_BACKEND),
 	MEMBER("sandbox", "init", KEY_WORD, init),
 
 	MEMBER("agent", "preferred", KEY_WORD, agent),
-	SETTING("agent", "compatibility_mode", KEY_TEXT, POLICY_MODE),
-	SETTING("agent", "mode", KEY_TEXT, POLICY_MODE),
-
-	SETTING("security", "profile", KEY_TEXT, POLICY_PROFILE),
-	SETTING("security", "network", KEY_SWITCH, POLICY_NETWORK),
-	SETTING("security", "read_only", KEY_SWITCH, POLICY_READ_ONLY),
-	SETTING("security", "mount_cwd", KEY_SWITCH, POLICY_WORKSPACE),
-	SETTING("security", "clone", KEY_SWITCH, POLICY_CLONE),
-	SETTING("security", "mount_home", KEY_SWITCH, POLICY_HOME),
-	SETTING("security", "pass_env", KEY_LIST, POLICY_ENV),
-	SETTING("security", "protect", KEY_LIST, POLICY_PROTECT),
-	SETTING("security", "unprotect", KEY_LIST, POLICY_UNPROTECT),
-	SETTING("security", "protect_new", KEY_TEXT, POLICY_PROTECT_NEW),
-	SETTING("security", "mask", KEY_LIST, POLICY_MASK),
-	SETTING("security", "unmask", KEY_LIST, POLICY_UNMASK),
-
-	SETTING("network", "policy", KEY_TEXT, POLICY_NETWORK_POLICY),
-	SETTING("network", "allow", KEY_LIST, POLICY_ALLOW_HOST),
-	SETTING("network", "block", KEY_LIST, POLICY_BLOCK_HOST),
-	SETTING("network", "bandwidth", KEY_TEXT, POLICY_BANDWIDTH),
-
-	SETTING("resources", "memory", KEY_AMOUNT, POLICY_MEMORY),
-	SETTING("resources", "memory_mb", KEY_MEBIBYTE, POLICY_MEMORY),
-	SETTING("resources", "cpus", KEY_AMOUNT, POLICY_CPUS),
-	SETTING("resources", "vcpus", KEY_AMOUNT, POLICY_CPUS),
-	SETTING("resources", "pids", KEY_AMOUNT, POLICY_PIDS),
-	SETTING("resources", "disk", KEY_AMOUNT, POLICY_DISK),
-	SETTING("resources", "nofile", KEY_AMOUNT, POLICY_NOFILE),
-	SETTING("resources", "file_size", KEY_AMOUNT, POLICY_FILE_SIZE),
-	SETTING("resources", "io_read", KEY_TEXT, POLICY_IO_READ),
-	SETTING("resources", "io_write", KEY_TEXT, POLICY_IO_WRITE),
-	SETTING("resources", "timeout", KEY_AMOUNT, POLICY_TIMEOUT),
-	SETTING("resources", "cpu_time", KEY_AMOUNT, POLICY_CPU_TIME),
-
-	MOST("callers", "memory", KEY_AMOUNT, POLICY_MEMORY),
-	MOST("callers", "cpus", KEY_AMOUNT, POLICY_CPUS),
-	MOST("callers", "pids", KEY_AMOUNT, POLICY_PIDS),
-	MOST("callers", "disk", KEY_AMOUNT, POLICY_DISK),
-	MOST("callers", "host", KEY_SWITCH, POLICY_IMAGE),
 
 	MEMBER("tools", "allow", KEY_NAMES, tools.tools),
 	MEMBER("tools", "block", KEY_NAMES, tools.blocked_tools),
@@ -570,7 +524,8 @@ static int read_entry(struct reader *r, const struct toml_entry *entry, struct e
 				    "only your own config.toml can say how images are fetched");
 	}
 	if (is_named(entry, "callers") && r->owner != CONFIGURATION_USERS)
-		return toml_err_key(entry, e, "only your own config.toml can say what callers may ask for");
+		return toml_err_key(entry, e,
+				    "only your own config.toml can say what callers may ask for");
 	if (is_named(entry, "api") && r->owner != CONFIGURATION_USERS)
 		return toml_err_key(entry, e, "only your own config.toml can say who may ask");
 	if (is_named(entry, "env")) {

@@ -1,8 +1,8 @@
 /*
  * policy - resolving settings into one struct; see policy.h.
  *
- * Theory of operation. One row per field (`fields`) says how its text is read, between which
- * limits, and into which member. Numbers need no code of their own; the few fields with a
+ * Theory of operation. One block per field (policy/fields.def) says how its text is read, between
+ * which limits, and into which member. Numbers need no code of their own; the few fields with a
  * grammar (users, mounts, variables) have a reader each. Presets are applied before the single
  * settings of their layer, whatever their order on the command line. What a mode adds to lists (its
  * domains, its keys) is added at the end, by the last preset: a preset that is replaced leaves
@@ -34,7 +34,6 @@ typedef int read_fn(struct resolver *r, const struct policy_setting *s, struct e
 enum value_kind { VALUE_OWN_READER, VALUE_BYTES, VALUE_RATE, VALUE_COUNT, VALUE_MILLI, VALUE_MS };
 
 struct field {
-	const char *name;
 	enum value_kind kind;
 	size_t offset; /* of a uint64_t, for every kind but VALUE_OWN_READER */
 	uint64_t min, max;
@@ -46,67 +45,17 @@ static read_fn read_accept_missing, read_backend, read_clone, read_env, read_hom
 	read_protect_new, read_read_only, read_rule, read_tmpfs, read_user, read_workdir,
 	read_workspace;
 
-#define NUMBER(kind_, member, min_, max_)                                                          \
-	.kind = (kind_), .offset = offsetof(struct policy, member), .min = (min_), .max = (max_)
-
-static const struct field fields[] = {
-	[POLICY_MODE] = { "compatibility-mode", .read = read_mode },
-	[POLICY_PROFILE] = { "profile", .read = read_profile },
-	[POLICY_IMAGE] = { "image", .read = read_image },
-	[POLICY_BACKEND] = { "backend", .read = read_backend },
-	[POLICY_USER] = { "user", .read = read_user },
-	[POLICY_CAPABILITIES] = { "capabilities" },
-	[POLICY_TRACE] = { "trace" },
-	[POLICY_READ_ONLY] = { "read-only", .read = read_read_only },
-	[POLICY_NETWORK] = { "network", .read = read_network },
-	[POLICY_NETWORK_POLICY] = { "network-policy", .read = read_network_policy },
-	[POLICY_ALLOW_HOST] = { "allow-host", .read = read_rule },
-	[POLICY_BLOCK_HOST] = { "block-host", .read = read_rule },
-	[POLICY_ALLOW_CIDR] = { "allow-cidr", .read = read_rule },
-	[POLICY_BLOCK_CIDR] = { "block-cidr", .read = read_rule },
-	[POLICY_WORKSPACE] = { "workspace", .read = read_workspace },
-	[POLICY_CLONE] = { "clone", .read = read_clone },
-	[POLICY_PROTECT] = { "protect", .read = read_name },
-	[POLICY_UNPROTECT] = { "unprotect", .read = read_name },
-	[POLICY_PROTECT_NEW] = { "protect-new", .read = read_protect_new },
-	[POLICY_MASK] = { "mask", .read = read_name },
-	[POLICY_HOME] = { "home", .read = read_home },
-	[POLICY_UNMASK] = { "unmask", .read = read_name },
-	[POLICY_MOUNT] = { "mount", .read = read_mount },
-	[POLICY_TMPFS] = { "tmpfs", .read = read_tmpfs },
-	[POLICY_WORKDIR] = { "workdir", .read = read_workdir },
-	[POLICY_ENVIRONMENT] = { "environment" },
-	[POLICY_ENV] = { "env", .read = read_env },
-	[POLICY_MEMORY] = { "memory", NUMBER(VALUE_BYTES, memory_bytes, POLICY_MEMORY_MIN_BYTES,
-					     POLICY_MEMORY_MAX_BYTES) },
-	[POLICY_CPUS] = { "cpus", NUMBER(VALUE_MILLI, cpus_milli, POLICY_CPUS_MIN_MILLI,
-					 POLICY_CPUS_MAX_MILLI) },
-	[POLICY_PIDS] = { "pids",
-			  NUMBER(VALUE_COUNT, pids_count, POLICY_PIDS_MIN, POLICY_PIDS_MAX) },
-	[POLICY_DISK] = { "disk", NUMBER(VALUE_BYTES, disk_bytes, POLICY_DISK_MIN_BYTES,
-					 POLICY_DISK_MAX_BYTES) },
-	[POLICY_NOFILE] = { "nofile", NUMBER(VALUE_COUNT, nofile_count, POLICY_NOFILE_MIN,
-					     POLICY_NOFILE_MAX) },
-	[POLICY_FILE_SIZE] = { "file-size",
-			       NUMBER(VALUE_BYTES, file_size_bytes, POLICY_FILE_SIZE_MIN_BYTES,
-				      POLICY_FILE_SIZE_MAX_BYTES) },
-	[POLICY_IO_READ] = { "io-read",
-			     NUMBER(VALUE_RATE, io_read_bytes_per_s, POLICY_IO_MIN_BYTES_PER_S,
-				    POLICY_IO_MAX_BYTES_PER_S) },
-	[POLICY_IO_WRITE] = { "io-write",
-			      NUMBER(VALUE_RATE, io_write_bytes_per_s, POLICY_IO_MIN_BYTES_PER_S,
-				     POLICY_IO_MAX_BYTES_PER_S) },
-	[POLICY_BANDWIDTH] = { "bandwidth", NUMBER(VALUE_RATE, bandwidth_bytes_per_s,
-						   POLICY_BANDWIDTH_MIN_BYTES_PER_S,
-						   POLICY_BANDWIDTH_MAX_BYTES_PER_S) },
-	[POLICY_TIMEOUT] = { "timeout", NUMBER(VALUE_MS, timeout_ms, POLICY_TIMEOUT_MIN_MS,
-					       POLICY_TIMEOUT_MAX_MS) },
-	[POLICY_CPU_TIME] = { "cpu-time", NUMBER(VALUE_MS, cpu_time_ms, POLICY_CPU_TIME_MIN_MS,
-						 POLICY_CPU_TIME_MAX_MS) },
-	[POLICY_ACCEPT_MISSING] = { "accept-missing", .read = read_accept_missing },
+static const char *const names[] = {
+#define FIELD(id, name) [POLICY_##id] = name,
+#include "policy/fields.def"
 };
 
-static_assert(COUNT_OF(fields) == POLICY_FIELD_COUNT, "a policy field has no row");
+static const struct field fields[POLICY_FIELD_COUNT] = {
+#define READER(id, function) [POLICY_##id] = { .read = function },
+#define NUMBER(id, name, kind_, member, min_, max_, most)                                          \
+	[POLICY_##id] = { kind_, offsetof(struct policy, member), min_, max_, NULL },
+#include "policy/fields.def"
+};
 
 static void set_text(char **member, char *text)
 {
@@ -591,15 +540,13 @@ int policy_resolve(const struct policy_setting *settings, size_t count,
 
 static bool can_change(enum policy_field field)
 {
-	static const enum policy_field limits[] = {
-		POLICY_MEMORY,    POLICY_CPUS,    POLICY_PIDS,     POLICY_IO_READ, POLICY_IO_WRITE,
-		POLICY_BANDWIDTH, POLICY_TIMEOUT, POLICY_CPU_TIME, POLICY_DISK,
-	};
-
-	for (size_t i = 0; i < COUNT_OF(limits); i++)
-		if (limits[i] == field)
-			return true;
-	return false;
+	switch (field) {
+#define LIVE(id, ...) case POLICY_##id:
+#include "policy/fields.def"
+		return true;
+	default:
+		return false;
+	}
 }
 
 int policy_change(struct policy *p, const struct policy_setting *settings, size_t count,
@@ -676,7 +623,7 @@ bool policy_is_asked(const struct policy *p, enum policy_field field)
 
 const char *policy_field_name(enum policy_field field)
 {
-	return fields[field].name;
+	return names[field];
 }
 
 enum policy_unit policy_get_number(const struct policy *p, enum policy_field field, uint64_t *ret)

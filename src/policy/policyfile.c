@@ -57,17 +57,8 @@ static const struct keyrows_row rows[] = {
 	ROW("image-env", KEYROWS_LIST, policy.image_env),
 	ROW("place", KEYROWS_LIST, policy.places),
 	ROW("passed", KEYROWS_LIST, policy.passed),
-	ROW("memory", KEYROWS_NUMBER, policy.memory_bytes),
-	ROW("cpus", KEYROWS_NUMBER, policy.cpus_milli),
-	ROW("pids", KEYROWS_NUMBER, policy.pids_count),
-	ROW("disk", KEYROWS_NUMBER, policy.disk_bytes),
-	ROW("nofile", KEYROWS_NUMBER, policy.nofile_count),
-	ROW("file-size", KEYROWS_NUMBER, policy.file_size_bytes),
-	ROW("io-read", KEYROWS_NUMBER, policy.io_read_bytes_per_s),
-	ROW("io-write", KEYROWS_NUMBER, policy.io_write_bytes_per_s),
-	ROW("bandwidth", KEYROWS_NUMBER, policy.bandwidth_bytes_per_s),
-	ROW("timeout", KEYROWS_NUMBER, policy.timeout_ms),
-	ROW("cpu-time", KEYROWS_NUMBER, policy.cpu_time_ms),
+#define NUMBER(id, name, kind, member, ...) ROW(name, KEYROWS_NUMBER, policy.member),
+#include "policy/fields.def"
 };
 
 static keyrows_read_fn read_other;

@@ -117,7 +117,7 @@ static void others_are_not_there_in_the_words_for_what_does_not_exist(void **sta
 	assert_int_equal(look("hers", &e), ERR_NONE); /* the user sees all */
 	assert_int_equal(look("once", &e), ERR_NONE);
 
-	named_work_for("name:alice");
+	named_work_for("name:alice", "0123456789abcdef");
 	assert_int_equal(look("hers", &e), ERR_NONE);
 	assert_int_equal(look("users", &foreign), ERR_NOT_FOUND);
 	assert_int_equal(look("using", &missing), ERR_NOT_FOUND);
@@ -125,13 +125,13 @@ static void others_are_not_there_in_the_words_for_what_does_not_exist(void **sta
 	assert_string_equal(foreign.msg, missing.msg);
 	assert_int_equal(look("once", &e), ERR_NOT_FOUND);
 
-	named_work_for("name:alic"); /* a beginning is another name */
+	named_work_for("name:alic", "0123456789abcdef"); /* a beginning is another name */
 	assert_int_equal(look("hers", &e), ERR_NOT_FOUND);
-	named_work_for(NULL); /* the administrator */
+	named_work_for(NULL, "0123456789abcdef"); /* the administrator */
 	assert_int_equal(look("hers", &e), ERR_NONE);
 	assert_int_equal(look("users", &e), ERR_NONE);
 	assert_int_equal(look("once", &e), ERR_NOT_FOUND);
-	named_work_for(NAMED_CALL_OWNER "1");
+	named_work_for(NAMED_CALL_OWNER "1", "0123456789abcdef");
 	assert_int_equal(look("once", &e), ERR_NONE);
 }
 
@@ -143,9 +143,9 @@ static void one_whose_record_is_lost_is_the_administrators(void **state)
 	(void)state;
 	make("lost", "name:alice");
 	assert_int_equal(truncate(record, 3), 0);
-	named_work_for("name:alice");
+	named_work_for("name:alice", "0123456789abcdef");
 	assert_int_equal(look("lost", &e), ERR_NOT_FOUND);
-	named_work_for(NULL);
+	named_work_for(NULL, "0123456789abcdef");
 	assert_int_equal(look("lost", &e), ERR_CORRUPT);
 }
 
@@ -157,7 +157,7 @@ static void another_that_takes_the_name_after_the_check_is_not_there(void **stat
 
 	(void)state;
 	named_init(&n);
-	named_work_for("name:alice");
+	named_work_for("name:alice", "0123456789abcdef");
 	make("swapped", "name:alice");
 	assert_int_equal(named_open(environment, "swapped", &n, &e), 0);
 	named_pin(&n);
@@ -182,7 +182,7 @@ static void a_name_that_is_taken_does_not_say_by_whom(void **state)
 
 	(void)state;
 	named_init(&n);
-	named_work_for("name:bob");
+	named_work_for("name:bob", "0123456789abcdef");
 	(void)snprintf(n.name, sizeof(n.name), "hers");
 	n.image = mem_dup("host");
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &policy, &e), 0);
