@@ -17,6 +17,7 @@
 #define CONTROL_SOCKET "control.sock"
 #define CONTROL_TEXT_MAX_BYTES 200 /* of a command line, for showing */
 #define CONTROL_TASKS_MAX 512u
+#define CONTROL_WORDS_MAX_BYTES (16u << 10) /* of an argument list that is remembered */
 #define CONTROL_CONNECT_MS 5000u /* until a supervisor takes a connection or a message */
 #define CONTROL_ANSWER_MS 10000u /* until it answers: silence is an error, with words */
 #define CONTROL_STILL_MS 60000u  /* the same where it waits for processes to stand still */
@@ -38,6 +39,7 @@ enum control_kind {
 	CONTROL_INFO,    /* struct control_info */
 	CONTROL_DISK,    /* answered with a descriptor: the directory that holds "upper" */
 	CONTROL_NOTICES, /* answered with texts, each ended by a NUL: since the connection began */
+	CONTROL_COMMAND, /* a command's id; answered with struct control_command and its words */
 
 	/* answers */
 	CONTROL_OK = 200,
@@ -59,6 +61,12 @@ struct control_task {
 	char text[CONTROL_TEXT_MAX_BYTES];
 };
 
+/* Followed by the argument list, each word ended by a NUL. */
+struct control_command {
+	int32_t pid;     /* inside, also after its end; 0: not started */
+	uint32_t is_cut; /* words beyond CONTROL_WORDS_MAX_BYTES are missing */
+};
+
 struct control_stats {
 	uint32_t has_memory, has_cpu, has_pids, has_io;
 	uint64_t memory_bytes, peak_memory_bytes, memory_limit_bytes;
@@ -77,6 +85,7 @@ struct control_info {
 
 FRAME_STRUCT(struct control_stop, 8);
 FRAME_STRUCT(struct control_task, 240);
+FRAME_STRUCT(struct control_command, 8);
 FRAME_STRUCT(struct control_stats, 120);
 FRAME_STRUCT(struct control_info, 16);
 FRAME_STRUCT(struct err, 520); /* CONTROL_FAILED */

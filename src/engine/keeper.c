@@ -220,7 +220,7 @@ static void on_task_event(struct kept *k, const struct frame *f)
 	if (!t)
 		return;
 	if (f->kind == EVENT_STARTED) {
-		t->shown.pid = event.pid;
+		t->shown.pid = t->command.pid = event.pid;
 		return;
 	}
 	t->shown.pid = 0;

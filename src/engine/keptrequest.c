@@ -190,6 +190,28 @@ static void answer_ps(struct kept *k, const struct kept_client *client)
 	control_answer(client->fd, out.bytes, out.len);
 }
 
+/* Also of one that has ended, as long as it is remembered. */
+static int answer_command(struct kept *k, const struct kept_client *client, const struct frame *f,
+			  struct err *e)
+{
+	const struct task *t;
+	cleanup_buf struct buf out;
+	uint32_t id;
+
+	buf_init(&out, FRAME_BODY_MAX_BYTES);
+	if (f->len != sizeof(id))
+		return err_set(e, ERR_INVALID, "half a request");
+	memcpy(&id, f->bytes, sizeof(id));
+	t = tasktable_find(&k->tasks, id);
+	if (!t)
+		return err_set(e, ERR_NOT_FOUND, "no command %08" PRIx32 " in sandbox '%s'", id,
+			       k->options.named->name);
+	buf_add(&out, &t->command, sizeof(t->command));
+	buf_add(&out, t->words.bytes, t->words.len);
+	control_answer(client->fd, out.bytes, out.len);
+	return 0;
+}
+
 /* ---- freezing ---- */
 
 static int pause_all(struct kept *k, struct err *e)
@@ -471,6 +493,8 @@ int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame 
 	case CONTROL_PS:
 		answer_ps(k, client);
 		return 0;
+	case CONTROL_COMMAND:
+		return answer_command(k, client, f, e);
 	case CONTROL_STOP:
 		return stop(k, f, e);
 	case CONTROL_PAUSE:

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/frame.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "engine/lifecycle.h"
 #include "engine/named.h"
@@ -44,6 +45,35 @@ int tasks_list(char *const *environ_list, const char *sandbox, struct tasks_list
 	memcpy(ret->entries, answer.bytes, ret->count * sizeof(*ret->entries));
 	for (size_t i = 0; i < ret->count; i++)
 		ret->entries[i].text[CONTROL_TEXT_MAX_BYTES - 1] = '\0';
+	return 0;
+}
+
+void tasks_command_done(struct tasks_command *c)
+{
+	keyrows_list_free(&c->argv);
+	*c = (struct tasks_command){ 0 };
+}
+
+int tasks_describe(char *const *environ_list, const char *sandbox, uint32_t id,
+		   struct tasks_command *ret, struct err *e)
+{
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	struct control_command head;
+	size_t count = 0;
+
+	if (ask(environ_list, sandbox, CONTROL_COMMAND, &id, sizeof(id), &answer, e) < 0)
+		return -1;
+	if (answer.len < sizeof(head))
+		return err_set(e, ERR_REMOTE, "the supervisor gave half an answer");
+	memcpy(&head, answer.bytes, sizeof(head));
+	*ret = (struct tasks_command){ .pid = head.pid, .is_cut = head.is_cut };
+	ret->argv = mem_alloc(sizeof(*ret->argv));
+	/* the bytes are followed by a NUL of our own: no word runs out of them */
+	for (size_t at = sizeof(head); at < answer.len; at += strlen(answer.bytes + at) + 1) {
+		ret->argv = mem_grow(ret->argv, count + 2, sizeof(*ret->argv));
+		ret->argv[count++] = mem_dup(answer.bytes + at);
+		ret->argv[count] = NULL;
+	}
 	return 0;
 }
 

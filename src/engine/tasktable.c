@@ -89,6 +89,7 @@ int tasktable_open_log(const struct tasktable *t, uint32_t id, int ret_fds[2], s
 
 static void drop(struct tasktable *t, unsigned index)
 {
+	buf_done(&t->rows[index].words);
 	memmove(&t->rows[index], &t->rows[index + 1], (t->count - index - 1) * sizeof(*t->rows));
 	t->count--;
 }
@@ -124,6 +125,20 @@ static void describe(char *const *argv, char out[CONTROL_TEXT_MAX_BYTES])
 	}
 }
 
+/* Whole words only: half of one would look like another argument. */
+static void keep_words(struct task *task, char *const *argv)
+{
+	buf_init(&task->words, CONTROL_WORDS_MAX_BYTES);
+	for (; *argv && !task->command.is_cut; argv++) {
+		size_t len = strlen(*argv) + 1;
+
+		if (len > CONTROL_WORDS_MAX_BYTES - task->words.len)
+			task->command.is_cut = 1;
+		else
+			buf_add(&task->words, *argv, len);
+	}
+}
+
 uint32_t tasktable_choose_id(const struct tasktable *t)
 {
 	uint32_t id = ORDER_ALL;
@@ -145,4 +160,5 @@ void tasktable_add(struct tasktable *t, const struct order_command *c, char *con
 					  .uid = c->uid,
 					  .started_ms = timestamp_now_ms() } };
 	describe(argv, task->shown.text);
+	keep_words(task, argv);
 }
