@@ -133,6 +133,31 @@ void json_add_bytes(struct json *j, const char *key, const char *bytes, size_t l
 	add_string(j->out, bytes, len);
 }
 
+void json_add_base64(struct json *j, const char *key, const char *bytes, size_t len)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	start_value(j, key);
+	buf_add_text(j->out, "\"");
+	for (size_t at = 0; at < len; at += 3) {
+		size_t left = len - at;
+		uint32_t three = (uint32_t)(unsigned char)bytes[at] << 16;
+		char four[4];
+
+		if (left > 1)
+			three |= (uint32_t)(unsigned char)bytes[at + 1] << 8;
+		if (left > 2)
+			three |= (unsigned char)bytes[at + 2];
+		four[0] = digits[three >> 18];
+		four[1] = digits[three >> 12 & 63];
+		four[2] = left > 1 ? digits[three >> 6 & 63] : '=';
+		four[3] = left > 2 ? digits[three & 63] : '=';
+		buf_add(j->out, four, sizeof(four));
+	}
+	buf_add_text(j->out, "\"");
+}
+
 void json_add_text(struct json *j, const char *key, const char *text)
 {
 	if (text)

@@ -30,6 +30,8 @@ void json_close_array(struct json *j);
 
 void json_add_text(struct json *j, const char *key, const char *text); /* NULL gives null */
 void json_add_bytes(struct json *j, const char *key, const char *bytes, size_t len);
+/* The bytes in base64, with padding. */
+void json_add_base64(struct json *j, const char *key, const char *bytes, size_t len);
 void json_add_number(struct json *j, const char *key, int64_t value);
 void json_add_bool(struct json *j, const char *key, bool value);
 void json_add_null(struct json *j, const char *key);

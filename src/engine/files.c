@@ -134,10 +134,10 @@ static int open_for(const struct agent *a, const struct request *q, const char *
 	if (!(q->flags & FILES_WRITE))
 		flags |= O_RDONLY;
 	else
-		flags |= (q->flags & FILES_READ ? O_RDWR : O_WRONLY) |
+		flags |= (q->flags & (FILES_READ | FILES_EDIT) ? O_RDWR : O_WRONLY) |
 			 (q->flags & FILES_APPEND ? O_APPEND : 0);
 	fd = q->flags & FILES_NEW ? -ENOENT : mount_open_in_root(a->root_fd, path, flags);
-	if (fd == -ENOENT && q->flags & FILES_WRITE) {
+	if (fd == -ENOENT && q->flags & FILES_WRITE && !(q->flags & FILES_EDIT)) {
 		cleanup_fd int parent_fd = -1;
 		const char *name = NULL;
 
@@ -154,7 +154,8 @@ static int open_for(const struct agent *a, const struct request *q, const char *
 		return name_error(-fd, path, e);
 	if (check_plain(fd, path, e) < 0)
 		return -1;
-	if (q->flags & FILES_WRITE && !(q->flags & FILES_APPEND) && ftruncate(fd, 0) < 0)
+	if (q->flags & FILES_WRITE && !(q->flags & (FILES_APPEND | FILES_EDIT)) &&
+	    ftruncate(fd, 0) < 0)
 		return name_error(errno, path, e);
 	*ret_fd = take_fd(&fd);
 	return 0;

@@ -42,6 +42,7 @@ enum files_flags {
 	FILES_NEW = 1 << 3,     /* with FILES_WRITE: it must not be there */
 	FILES_PARENTS = 1 << 4, /* directories above are made */
 	FILES_TREE = 1 << 5,    /* remove: all that is in it, too */
+	FILES_EDIT = 1 << 6,    /* with FILES_WRITE: it must be there, is read, and not emptied */
 };
 
 /* A plain file; the descriptor is the caller's to close. */

@@ -177,7 +177,8 @@ static void give(struct logs *l, const struct tasklog_chunk *chunk, const char *
 		l->offset = chunk->offset;
 	}
 	done = l->offset - chunk->offset;
-	fn(context, chunk->stream, bytes + done, chunk->len - done);
+	if (fn)
+		fn(context, chunk->stream, bytes + done, chunk->len - done);
 	l->offset = chunk->offset + chunk->len;
 }
 

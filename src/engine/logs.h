@@ -26,7 +26,7 @@ void logs_done(struct logs *l);
 ERR_CHECKED int logs_open(char *const *environ_list, const char *sandbox, const char *id,
 			  struct logs *ret, struct err *e);
 
-/* What is there from l->offset on, in order; a skip is told first. */
+/* What is there from l->offset on, in order; a skip is told first. `fn` NULL: only its end. */
 typedef void logs_fn(void *context, enum tasklog_stream stream, const char *bytes, size_t len);
 ERR_CHECKED int logs_read(struct logs *l, logs_fn *fn, void *context, uint64_t *ret_skipped,
 			  struct err *e);

@@ -18,8 +18,8 @@ struct order_command;
 struct task {
 	struct control_task shown;
 	struct control_command command;
-	struct buf words;          /* the argument list, each word ended by a NUL */
-	uint64_t kill_at_ms;       /* 0: not to be killed */
+	struct buf words;              /* the argument list, each word ended by a NUL */
+	uint64_t kill_at_ms;           /* 0: not to be killed */
 	uint32_t asker_uid, asker_pid; /* of a detached one: whose act it is; pid 0: not known */
 	char asker_program[AUDIT_PROGRAM_MAX_BYTES];
 };
