@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/sandboxview.h"
 #include "cli/words.h"
 #include "engine/lifecycle.h"
 #include "engine/tasks.h"
@@ -138,14 +139,6 @@ static void add_row(struct table *t, const struct row *r)
 			s->has_pids ? pids : "?", s->has_io ? io : "?", net });
 }
 
-static void add_number(struct json *j, const char *key, bool is_known, uint64_t value)
-{
-	if (is_known)
-		json_add_number(j, key, (int64_t)value);
-	else
-		json_add_null(j, key);
-}
-
 static void add_object(const struct row *r, struct buf *out)
 {
 	const struct control_stats *s = &r->stats;
@@ -154,17 +147,11 @@ static void add_object(const struct row *r, struct buf *out)
 	json_init(&j, out);
 	json_open_object(&j, NULL);
 	json_add_text(&j, "name", r->name);
-	add_number(&j, "cpu_us", s->has_cpu, s->cpu_us);
-	add_number(&j, "cpu_milli", s->has_cpu && r->was_there, cpu_share(r));
-	add_number(&j, "memory", s->has_memory, s->memory_bytes);
-	add_number(&j, "peak_memory", s->peak_memory_bytes, s->peak_memory_bytes);
-	add_number(&j, "memory_limit", s->memory_limit_bytes, s->memory_limit_bytes);
-	add_number(&j, "pids", s->has_pids, s->pids_count);
-	add_number(&j, "pids_limit", s->pids_limit, s->pids_limit);
-	add_number(&j, "io_read", s->has_io, s->read_bytes);
-	add_number(&j, "io_written", s->has_io, s->written_bytes);
-	json_add_number(&j, "network_sent", (int64_t)s->sent_bytes);
-	json_add_number(&j, "network_received", (int64_t)s->received_bytes);
+	if (s->has_cpu && r->was_there)
+		json_add_number(&j, "cpu_milli", (int64_t)cpu_share(r));
+	else
+		json_add_null(&j, "cpu_milli");
+	sandboxview_add_figures(&j, s);
 	json_close_object(&j);
 	buf_add_text(out, "\n");
 }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/title.h"
 #include "cli/cli.h"
 #include "engine/checkpoint.h"
@@ -23,9 +24,6 @@
 #include <unistd.h>
 
 #define RESULT_MAX_BYTES (64u << 20)
-#define CEILING_HINT                                                                               \
-	"only the user can allow more, in agentkernel.toml or with options of the server"
-
 static errand_fn *const functions[] = {
 	[OPERATION_RUN] = errandcommand_run,
 	[OPERATION_CREATE] = errandsandbox_create,
@@ -34,25 +32,33 @@ static errand_fn *const functions[] = {
 	[OPERATION_REMOVE] = errandsandbox_remove,
 	[OPERATION_FILE_WRITE] = errandfile_write,
 	[OPERATION_FILE_READ] = errandfile_read,
+	[OPERATION_FILE_EDIT] = errandfile_edit,
+	[OPERATION_FILE_LIST] = errandfile_list,
+	[OPERATION_FILE_REMOVE] = errandfile_remove,
+	[OPERATION_UPLOAD] = errandarchive_upload,
+	[OPERATION_DOWNLOAD] = errandarchive_download,
 	[OPERATION_START] = errandsandbox_start,
 	[OPERATION_STOP] = errandsandbox_stop,
-	[OPERATION_EXEC_START] = errandcommand_exec_start,
-	[OPERATION_EXEC_OUTPUT] = errandcommand_exec_output,
-	[OPERATION_EXEC_KILL] = errandcommand_exec_kill,
-	[OPERATION_FILE_LIST] = errandfile_list,
+	[OPERATION_EXEC_START] = errandtask_start,
+	[OPERATION_EXEC_WAIT] = errandtask_wait,
+	[OPERATION_EXEC_OUTPUT] = errandtask_output,
+	[OPERATION_EXEC_KILL] = errandtask_kill,
+	[OPERATION_EXEC_LIST] = errandtask_list,
 	[OPERATION_CHECKPOINT] = errandsandbox_checkpoint,
+	[OPERATION_CHECKPOINT_LIST] = errandsandbox_checkpoint_list,
+	[OPERATION_CHECKPOINT_REMOVE] = errandsandbox_checkpoint_remove,
 	[OPERATION_RESTORE] = errandsandbox_restore,
 	[OPERATION_FORK] = errandsandbox_fork,
-	[OPERATION_NETWORK_LOG] = errandsandbox_network_log,
-	[OPERATION_NETWORK_CHECK] = errandsandbox_network_check,
+	[OPERATION_PAUSE] = errandsandbox_pause,
+	[OPERATION_RESUME] = errandsandbox_resume,
+	[OPERATION_NETWORK_LOG] = errandnetwork_log,
+	[OPERATION_NETWORK_CHECK] = errandnetwork_check,
 	[OPERATION_INFO] = errandsandbox_info,
-	[OPERATION_FILE_REMOVE] = errandfile_remove,
+	[OPERATION_STATS] = errandsandbox_stats,
+	[OPERATION_NETWORK_CHANGE] = errandnetwork_change,
 	[OPERATION_EXTEND] = errandsandbox_extend,
 	[OPERATION_AUDIT] = errandaudit_logs,
 	[OPERATION_EVENTS] = errandaudit_events,
-	[OPERATION_EXEC_LIST] = errandcommand_exec_list,
-	[OPERATION_CHECKPOINT_LIST] = errandsandbox_checkpoint_list,
-	[OPERATION_CHECKPOINT_REMOVE] = errandsandbox_checkpoint_remove,
 };
 _Static_assert(COUNT_OF(functions) == OPERATION_COUNT, "an operation has no function");
 
@@ -218,6 +224,48 @@ char **errand_command(const struct errand *w)
 	return argv;
 }
 
+/* ---- paths ---- */
+
+int errand_resolve_path_by(const struct policy *p, const char *text, char **ret, struct err *e)
+{
+	char *path;
+
+	if (text && text[0] == '/') {
+		*ret = mem_dup(text);
+		return 0;
+	}
+	if (text && text[0] == '~' && text[1] && text[1] != '/')
+		return err_set(e, ERR_INVALID,
+			       "'%.200s': only ~ and ~/... are known, the home of the sandbox's "
+			       "user",
+			       text);
+	if (text && text[0] == '~')
+		path = path_absolute(p->home_dir, text[1] ? text + 2 : ".");
+	else
+		path = path_absolute(p->workdir, text ? text : ".");
+	if (!path)
+		return err_set(e, ERR_INVALID, "'%.200s' leads above the root directory", text);
+	*ret = path;
+	return 0;
+}
+
+int errand_resolve_path(const struct errand *w, const char *sandbox, const char *text, char **ret,
+			struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (text && text[0] == '/') {
+		*ret = mem_dup(text);
+		return 0;
+	}
+	if (named_open(w->environ_list, sandbox, &n, e) < 0 ||
+	    named_load_policy(&n, &policy, e) < 0)
+		return -1;
+	return errand_resolve_path_by(&policy, text, ret, e);
+}
+
 /* ---- policy ---- */
 
 static int resolve_ceiling(struct errand *w, const char *command, struct err *e)
@@ -296,7 +344,7 @@ int errand_resolve(struct errand *w, const char *command, struct err *e)
 	if (ceiling_lower(&w->policy, &w->ceiling.policy, &lowered, e) < 0)
 		return -1;
 	tell_lowered(lowered);
-	return ceiling_check(&w->policy, &w->ceiling.policy, CEILING_HINT, NULL, e);
+	return ceiling_check(&w->policy, &w->ceiling.policy, ERRAND_CEILING_HINT, NULL, e);
 }
 
 uint64_t errand_timeout_ms(const struct errand *w)
@@ -324,11 +372,20 @@ int errand_check_sandbox(const struct errand *w, const char *name, enum errand_u
 	if (!errand_is_creators(w, n.creator, use)) {
 		if (named_load_policy(&n, &policy, e) < 0)
 			return -1;
-		if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
+		if (ceiling_check(&policy, &w->ceiling.policy, ERRAND_CEILING_HINT, NULL, e) < 0)
 			return err_wrap(e, "sandbox '%s' may do more than you", name);
 	}
 	named_pin(&n); /* what was checked is what is used */
 	return 0;
+}
+
+int errand_check_user(const struct errand *w, struct err *e)
+{
+	const char *user = errand_text(w, "user"), *most = w->ceiling.policy.user_text;
+
+	if (!user || ceiling_allows_root(&w->ceiling.policy) || (most && strcmp(user, most) == 0))
+		return 0;
+	return err_set(e, ERR_DENIED, "user: the server does not let you choose one");
 }
 
 int errand_check_checkpoint(const struct errand *w, const struct checkpoint *c, struct err *e)
@@ -342,7 +399,7 @@ int errand_check_checkpoint(const struct errand *w, const struct checkpoint *c, 
 			       ? err_set(e, ERR_DENIED, "checkpoint '%s' was imported by the user",
 					 c->id)
 			       : -1;
-	if (ceiling_check(&policy, &w->ceiling.policy, CEILING_HINT, NULL, e) < 0)
+	if (ceiling_check(&policy, &w->ceiling.policy, ERRAND_CEILING_HINT, NULL, e) < 0)
 		return err_wrap(e, "checkpoint '%s' is of a sandbox that may do more than you",
 				c->id);
 	return 0;

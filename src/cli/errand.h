@@ -41,6 +41,10 @@ enum errand_fd {
 #define ERRAND_PARAMS_MAX 16384u
 #define ERRAND_GRACE_S 3u /* what was begun may finish, when nobody waits for it any more */
 
+/* At the end of a refusal. */
+#define ERRAND_CEILING_HINT                                                                        \
+	"only the user can allow more, in agentkernel.toml or with options of the server"
+
 struct errand_param {
 	const char *name, *text;
 };
@@ -79,6 +83,17 @@ char **errand_list(const struct errand *w, const char *name); /* array is the ca
 /* The words to execute: those given, or a shell for one text. The array is the caller's. */
 char **errand_command(const struct errand *w);
 
+/*
+ * A path as callers give it: absolute, "~" or "~/..." in the home of the sandbox's user, or
+ * relative to its working directory; NULL is that directory. *ret is absolute, and the caller's to
+ * free.
+ */
+ERR_CHECKED int errand_resolve_path(const struct errand *w, const char *sandbox, const char *text,
+				    char **ret, struct err *e);
+/* The same where the sandbox's policy is at hand. */
+ERR_CHECKED int errand_resolve_path_by(const struct policy *p, const char *text, char **ret,
+				       struct err *e);
+
 /* w->policy, from the parameters; checked against the ceiling. */
 ERR_CHECKED int errand_resolve(struct errand *w, const char *command, struct err *e);
 /* Of a command in a named sandbox: what was asked for, or the ceiling's if that is less. */
@@ -96,6 +111,8 @@ bool errand_is_creators(const struct errand *w, const char *creator, enum errand
 struct checkpoint;
 ERR_CHECKED int errand_check_checkpoint(const struct errand *w, const struct checkpoint *c,
 					struct err *e);
+/* Whoever may not be root in a sandbox of its own may not in a named one either: "user". */
+ERR_CHECKED int errand_check_user(const struct errand *w, struct err *e);
 /* The same as for a sandbox, and it runs afterwards. */
 ERR_CHECKED int errand_need_running(const struct errand *w, const char *name, struct err *e);
 
@@ -111,11 +128,13 @@ bool errand_is_abandoned(void); /* has it closed? */
 void errand_give_stderr(const struct errand *w);
 void errand_take_stderr(const struct errand *w);
 
-errand_fn errandcommand_run, errandcommand_exec, errandcommand_exec_start,
-	errandcommand_exec_output, errandcommand_exec_kill, errandcommand_exec_list;
+errand_fn errandcommand_run, errandcommand_exec;
+errand_fn errandtask_start, errandtask_wait, errandtask_output, errandtask_kill, errandtask_list;
 errand_fn errandsandbox_create, errandsandbox_list, errandsandbox_remove, errandsandbox_start,
 	errandsandbox_stop, errandsandbox_checkpoint, errandsandbox_restore, errandsandbox_fork,
-	errandsandbox_network_log, errandsandbox_network_check, errandsandbox_info,
+	errandsandbox_pause, errandsandbox_resume, errandsandbox_info, errandsandbox_stats,
 	errandsandbox_extend, errandsandbox_checkpoint_list, errandsandbox_checkpoint_remove;
+errand_fn errandnetwork_log, errandnetwork_check, errandnetwork_change;
 errand_fn errandaudit_logs, errandaudit_events;
-errand_fn errandfile_write, errandfile_read, errandfile_list, errandfile_remove;
+errand_fn errandfile_write, errandfile_read, errandfile_edit, errandfile_list, errandfile_remove;
+errand_fn errandarchive_upload, errandarchive_download;

@@ -1,4 +1,4 @@
-/* errandcommand - commands that programs run: in a fresh sandbox, in a named one, detached. */
+/* errandcommand - commands that programs run and wait for: in a fresh sandbox, in a named one. */
 #include "cli/errand.h"
 #include "cli/ending.h"
 
@@ -13,9 +13,7 @@
 #include "engine/files.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
-#include "engine/logs.h"
 #include "engine/run.h"
-#include "engine/tasks.h"
 #include "policy/ceiling.h"
 
 #include <errno.h>
@@ -30,7 +28,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT_LENGTH_DEFAULT 65536u
 #define FILES_MODE 0644
 #define SPARE_TTL_MS 60000u /* of a sandbox that is only made for one call, beyond its deadline */
 
@@ -130,19 +127,20 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 }
 
 /* The contents come one after the other; "PATH\nSIZE" tells how long each is. */
-static int place_file(struct files *f, const char *text, struct err *e)
+static int place_file(struct files *f, const struct policy *p, const char *text, struct err *e)
 {
 	const char *size_text = strrchr(text, '\n');
-	cleanup_free char *path = NULL;
+	cleanup_free char *given = NULL, *path = NULL;
 	cleanup_fd int fd = -1;
 	uint64_t left;
 	char bytes[65536];
 
 	if (!size_text)
 		return err_set(e, ERR_INVALID, "a file in the request has no size");
-	path = mem_dup_bytes(text, (size_t)(size_text - text));
+	given = mem_dup_bytes(text, (size_t)(size_text - text));
 	left = strtoull(size_text + 1, NULL, 10);
-	if (files_open_file(f, path, FILES_WRITE | FILES_PARENTS, FILES_MODE, &fd, e) < 0)
+	if (errand_resolve_path_by(p, given, &path, e) < 0 ||
+	    files_open_file(f, path, FILES_WRITE | FILES_PARENTS, FILES_MODE, &fd, e) < 0)
 		return -1;
 	while (left > 0) {
 		ssize_t n =
@@ -167,7 +165,7 @@ static int place_files(struct errand *w, const char *name, char *const *files, s
 	if (files_open(w->environ_list, name, &f, e) < 0)
 		return -1;
 	for (; *files; files++)
-		if (place_file(&f, *files, e) < 0)
+		if (place_file(&f, &w->ceiling.policy, *files, e) < 0)
 			return -1;
 	return 0;
 }
@@ -316,185 +314,14 @@ int errandcommand_run(struct errand *w, struct json *j, struct err *e)
 
 /* ---- a named sandbox ---- */
 
-/* Whoever may not be root in a sandbox of its own may not in this one either. */
-static int check_user(const struct errand *w, struct err *e)
-{
-	const char *user = errand_text(w, "user"), *most = w->ceiling.policy.user_text;
-
-	if (!user || ceiling_allows_root(&w->ceiling.policy) || (most && strcmp(user, most) == 0))
-		return 0;
-	return err_set(e, ERR_DENIED, "user: the server does not let you choose one");
-}
-
 int errandcommand_exec(struct errand *w, struct json *j, struct err *e)
 {
 	const char *name = errand_text(w, "name");
 	cleanup_free char **argv = errand_command(w);
+	cleanup_free char *workdir = NULL;
 
-	if (check_user(w, e) < 0 || errand_need_running(w, name, e) < 0)
+	if (errand_check_user(w, e) < 0 || errand_need_running(w, name, e) < 0 ||
+	    errand_resolve_path(w, name, errand_text(w, "cwd"), &workdir, e) < 0)
 		return -1;
-	return exec_in(w, name, argv, errand_text(w, "cwd"), j, e);
-}
-
-int errandcommand_exec_start(struct errand *w, struct json *j, struct err *e)
-{
-	const char *name = errand_text(w, "name");
-	cleanup_free char **argv = errand_command(w);
-	cleanup_free char **env = errand_list(w, "env");
-	const struct execute_options o = {
-		.name = name,
-		.caller = &w->ceiling.caller,
-		.argv = argv,
-		.workdir = errand_text(w, "cwd"),
-		.user = errand_text(w, "user"),
-		.env = env,
-		.timeout_ms = errand_timeout_ms(w),
-		.tty = STREAMS_TTY_OFF,
-	};
-	char id_text[TASKS_ID_MAX_BYTES];
-	uint32_t id = 0;
-
-	if (check_user(w, e) < 0 || errand_need_running(w, name, e) < 0 ||
-	    execute_detached(&o, &id, e) < 0)
-		return -1;
-	(void)snprintf(id_text, sizeof(id_text), "%08" PRIx32, id);
-	json_add_text(j, "id", id_text);
-	json_add_text(j, "name", name);
-	return 0;
-}
-
-/* ---- output of a detached command ---- */
-
-struct reading {
-	enum tasklog_stream stream;
-	uint64_t skip, seen; /* bytes of that stream */
-	struct buf bytes;
-};
-
-static void on_chunk(void *context, enum tasklog_stream stream, const char *bytes, size_t len)
-{
-	struct reading *r = context;
-	uint64_t begin;
-
-	if (stream != r->stream)
-		return;
-	begin = r->seen < r->skip ? r->skip - r->seen : 0;
-	r->seen += len;
-	if (begin < len)
-		buf_add(&r->bytes, bytes + begin, len - begin);
-}
-
-static int find_task(const struct errand *w, const char *name, uint32_t id,
-		     struct control_task *ret, struct err *e)
-{
-	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
-
-	if (tasks_list(w->environ_list, name, &list, e) < 0)
-		return -1;
-	for (size_t i = 0; i < list.count; i++)
-		if (list.entries[i].id == id) {
-			*ret = list.entries[i];
-			return 0;
-		}
-	return err_set(e, ERR_NOT_FOUND, "no such command");
-}
-
-int errandcommand_exec_output(struct errand *w, struct json *j, struct err *e)
-{
-	CLEANUP(logs_done) struct logs l;
-	const char *name = errand_text(w, "name"), *stream = errand_text(w, "stream");
-	struct reading r = {
-		.stream = stream && strcmp(stream, "stderr") == 0 ? TASKLOG_STDERR : TASKLOG_STDOUT,
-		.skip = errand_number(w, "offset", 0),
-	};
-	struct control_task task = { 0 };
-	uint64_t skipped = 0;
-	struct err ignored;
-	int failed;
-
-	logs_init(&l);
-	buf_init(&r.bytes, errand_number(w, "length", OUTPUT_LENGTH_DEFAULT));
-	if (!name)
-		return err_set(e, ERR_INVALID,
-			       "name: which sandbox? (an output_id is only good on "
-			       "the server that gave it, and not for ever)");
-	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
-	    logs_open(w->environ_list, name, errand_text(w, "id"), &l, e) < 0)
-		return -1;
-	failed = logs_read(&l, on_chunk, &r, &skipped, e);
-	if (failed == 0) {
-		json_add_bytes(j, "output", buf_text(&r.bytes), r.bytes.len);
-		json_add_number(j, "offset", (int64_t)r.skip);
-		json_add_number(j, "next_offset", (int64_t)(r.skip + r.bytes.len));
-		json_add_bool(j, "running",
-			      !l.has_ended && find_task(w, name, l.id, &task, &ignored) == 0 &&
-				      task.ended_ms == 0);
-		if (skipped)
-			json_add_number(j, "lost_bytes", (int64_t)skipped);
-		if (l.has_ended)
-			json_add_number(j, "exit_code",
-					WIFEXITED(l.end.wait_status)
-						? WEXITSTATUS(l.end.wait_status)
-						: 128 + WTERMSIG(l.end.wait_status));
-	}
-	buf_done(&r.bytes);
-	return failed;
-}
-
-int errandcommand_exec_kill(struct errand *w, struct json *j, struct err *e)
-{
-	static const struct {
-		const char *name;
-		int number;
-	} known[] = {
-		{ "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT }, { "HUP", SIGHUP }
-	};
-	const char *name = errand_text(w, "name"), *signal_name = errand_text(w, "signal");
-	int number = SIGTERM;
-	uint32_t id = 0;
-
-	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
-	    tasks_parse_id(errand_text(w, "id"), &id, e) < 0)
-		return -1;
-	for (size_t i = 0; signal_name && i < COUNT_OF(known); i++)
-		if (strcmp(known[i].name, signal_name) == 0)
-			number = known[i].number;
-	if (tasks_kill(w->environ_list, name, id, number, e) < 0)
-		return -1;
-	json_add_text(j, "note", "the signal was sent");
-	return 0;
-}
-
-int errandcommand_exec_list(struct errand *w, struct json *j, struct err *e)
-{
-	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
-	const char *name = errand_text(w, "name");
-
-	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0)
-		return -1;
-	/* one that does not run has none */
-	if (tasks_list(w->environ_list, name, &list, e) < 0 && e->code != ERR_NOT_FOUND)
-		return -1;
-	json_open_array(j, "entries");
-	for (size_t i = 0; i < list.count; i++) {
-		const struct control_task *t = &list.entries[i];
-		char id[TASKS_ID_MAX_BYTES];
-
-		if (!(t->flags & ORDER_DETACHED))
-			continue;
-		(void)snprintf(id, sizeof(id), "%08" PRIx32, t->id);
-		json_open_object(j, NULL);
-		json_add_text(j, "id", id);
-		json_add_text(j, "command", t->text);
-		json_add_number(j, "pid", t->pid);
-		json_add_bool(j, "running", t->ended_ms == 0);
-		if (t->ended_ms)
-			json_add_number(j, "exit_code",
-					WIFEXITED(t->wait_status) ? WEXITSTATUS(t->wait_status)
-								  : 128 + WTERMSIG(t->wait_status));
-		json_add_number(j, "started_ms", (int64_t)t->started_ms);
-		json_close_object(j);
-	}
-	json_close_array(j);
-	return 0;
+	return exec_in(w, name, argv, workdir, j, e);
 }

@@ -1,4 +1,11 @@
-/* errandfile - files of named sandboxes for programs. */
+/*
+ * errandfile - files of named sandboxes for programs: write, read, edit, list, remove.
+ *
+ * All of it goes through engine/files, as the sandbox's own user. A path may be relative to the
+ * sandbox's working directory or begin with "~" (errand_resolve_path()). An edit happens in place,
+ * so the file keeps its mode, its owner and its other names; whoever reads it meanwhile may see a
+ * part of it.
+ */
 #include "cli/errand.h"
 
 #include "base/cleanup.h"
@@ -6,15 +13,15 @@
 #include "base/mem.h"
 #include "base/shown.h"
 #include "engine/files.h"
-#include "engine/named.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_LENGTH_DEFAULT (256u << 10)
 #define FILE_MODE 0644
 
 static int open_files(struct errand *w, struct files *f, struct err *e)
@@ -26,18 +33,19 @@ static int open_files(struct errand *w, struct files *f, struct err *e)
 	return files_open(w->environ_list, name, f, e);
 }
 
-static int check_path(const char *path, struct err *e)
+/* The sandbox runs afterwards; *ret_path is the parameter "path", resolved in it. */
+static int open_place(struct errand *w, struct files *f, char **ret_path, struct err *e)
 {
-	if (path[0] != '/')
-		return err_set(e, ERR_INVALID, "path: '%s' is not absolute", path);
-	return 0;
+	if (open_files(w, f, e) < 0)
+		return -1;
+	return errand_resolve_path(w, errand_text(w, "name"), errand_text(w, "path"), ret_path, e);
 }
 
 /* Its bytes are our standard input, to the end. */
 int errandfile_write(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
-	const char *path = errand_text(w, "path");
+	cleanup_free char *path = NULL;
 	unsigned flags =
 		FILES_WRITE | FILES_PARENTS | (errand_flag(w, "append") ? FILES_APPEND : 0);
 	cleanup_fd int fd = -1;
@@ -45,7 +53,7 @@ int errandfile_write(struct errand *w, struct json *j, struct err *e)
 	char bytes[65536];
 
 	files_init(&f);
-	if (check_path(path, e) < 0 || open_files(w, &f, e) < 0 ||
+	if (open_place(w, &f, &path, e) < 0 ||
 	    files_open_file(&f, path, flags, FILE_MODE, &fd, e) < 0)
 		return -1;
 	for (;;) {
@@ -95,30 +103,6 @@ static void end_at_character(struct buf *b, bool is_last)
 	}
 }
 
-static void add_base64(struct json *j, const char *key, const struct buf *b)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	cleanup_free char *text = mem_alloc(b->len / 3 * 4 + 5);
-	size_t out = 0;
-
-	for (size_t at = 0; at < b->len; at += 3) {
-		size_t left = b->len - at;
-		uint32_t three = (uint32_t)(unsigned char)b->bytes[at] << 16;
-
-		if (left > 1)
-			three |= (uint32_t)(unsigned char)b->bytes[at + 1] << 8;
-		if (left > 2)
-			three |= (unsigned char)b->bytes[at + 2];
-		text[out++] = digits[three >> 18];
-		text[out++] = digits[three >> 12 & 63];
-		text[out++] = left > 1 ? digits[three >> 6 & 63] : '=';
-		text[out++] = left > 2 ? digits[three & 63] : '=';
-	}
-	text[out] = '\0';
-	json_add_bytes(j, key, text, out);
-}
-
 /* All of it to standard output, for a face that hands it on as it is. */
 static int send_raw(struct files *f, const char *path, struct json *j, struct err *e)
 {
@@ -137,26 +121,51 @@ static int send_raw(struct files *f, const char *path, struct json *j, struct er
 	return 0;
 }
 
+/*
+ * Without a range all of the file is wanted: a part of it would look like the whole. What a face
+ * hands on to a program ("whole") may be longer than what a model reads.
+ */
+static int check_whole(const struct errand *w, const char *path, uint64_t size, uint64_t most,
+		       struct err *e)
+{
+	if (errand_text(w, "offset") || errand_text(w, "length") || size <= most)
+		return 0;
+	if (errand_flag(w, "whole"))
+		return err_set(e, ERR_LIMIT,
+			       "'%s' has %" PRIu64 " bytes, and a JSON answer at most %" PRIu64
+			       ": ask for the bytes themselves with the header 'Accept: "
+			       "application/octet-stream', or for parts with ?offset= and &length=",
+			       path, size, most);
+	return err_set(e, ERR_LIMIT,
+		       "'%s' has %" PRIu64 " bytes, more than the %" PRIu64
+		       " that are read at once: read it in parts with offset and length",
+		       path, size, most);
+}
+
 int errandfile_read(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
-	const char *path = errand_text(w, "path");
+	uint64_t most =
+		errand_flag(w, "whole") ? OPERATION_CONTENT_MAX_BYTES : OPERATION_SHOWN_MAX_BYTES;
 	uint64_t offset = errand_number(w, "offset", 0), size = 0;
+	cleanup_free char *path = NULL;
 	cleanup_buf struct buf bytes;
 
 	files_init(&f);
-	buf_init(&bytes, errand_number(w, "length", READ_LENGTH_DEFAULT));
-	if (check_path(path, e) < 0 || open_files(w, &f, e) < 0 ||
-	    files_read(&f, path, offset, &bytes, &size, e) < 0)
+	buf_init(&bytes, errand_number(w, "length", most));
+	if (open_place(w, &f, &path, e) < 0)
 		return -1;
 	if (errand_flag(w, "raw"))
 		return send_raw(&f, path, j, e);
+	if (files_read(&f, path, offset, &bytes, &size, e) < 0 ||
+	    check_whole(w, path, size, most, e) < 0)
+		return -1;
 	end_at_character(&bytes, offset + bytes.len >= size);
 	if (is_text(&bytes)) {
 		json_add_bytes(j, "content", buf_text(&bytes), bytes.len);
 		json_add_text(j, "encoding", "utf8");
 	} else {
-		add_base64(j, "content", &bytes);
+		json_add_base64(j, "content", buf_text(&bytes), bytes.len);
 		json_add_text(j, "encoding", "base64");
 	}
 	json_add_number(j, "size", (int64_t)size);
@@ -166,31 +175,117 @@ int errandfile_read(struct errand *w, struct json *j, struct err *e)
 	return 0;
 }
 
+/* ---- editing ---- */
+
+/* A copy of `text` with each `old` replaced by `new`; how many there were. */
+static uint64_t replace(const struct buf *text, const char *old, const char *new, struct buf *out)
+{
+	size_t old_len = strlen(old), new_len = strlen(new), from = 0;
+	uint64_t count = 0;
+	const char *found;
+
+	while ((found = memmem(text->bytes + from, text->len - from, old, old_len))) {
+		size_t at = (size_t)(found - text->bytes);
+
+		buf_add(out, text->bytes + from, at - from);
+		buf_add(out, new, new_len);
+		from = at + old_len;
+		count++;
+	}
+	buf_add(out, text->bytes + from, text->len - from);
+	return count;
+}
+
+static int check_count(const struct errand *w, const char *path, uint64_t count, struct err *e)
+{
+	if (count == 0)
+		return err_set(e, ERR_INVALID,
+			       "old_text: '%s' does not contain it (it has to match exactly, with "
+			       "blanks and line ends)",
+			       path);
+	if (count > 1 && !errand_flag(w, "replace_all"))
+		return err_set(e, ERR_INVALID,
+			       "old_text: '%s' contains it %" PRIu64
+			       " times (add lines around it, or set replace_all)",
+			       path, count);
+	return 0;
+}
+
+/* Room is made first: a disk that is full leaves the file as it was. */
+static int write_in_place(int fd, const struct buf *text, struct err *e)
+{
+	size_t done = 0;
+
+	if (fallocate(fd, 0, 0, (off_t)(text->len ? text->len : 1)) < 0 && errno != EOPNOTSUPP)
+		return err_sys(e, errno, "make room for the new text");
+	while (done < text->len) {
+		ssize_t n = pwrite(fd, text->bytes + done, text->len - done, (off_t)done);
+
+		if (n < 0)
+			return err_sys(e, errno, "write the new text");
+		done += (size_t)n;
+	}
+	if (ftruncate(fd, (off_t)text->len) < 0)
+		return err_sys(e, errno, "set the new size");
+	return 0;
+}
+
+static int read_to_edit(int fd, const char *path, struct buf *out, struct err *e)
+{
+	char piece[16384];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof(piece))) > 0)
+		buf_add(out, piece, (size_t)n);
+	if (n < 0)
+		return err_sys(e, errno, "read '%s'", path);
+	if (out->is_cut)
+		return err_set(e, ERR_LIMIT, "'%s' has more than %u bytes", path,
+			       OPERATION_CONTENT_MAX_BYTES);
+	return 0;
+}
+
+int errandfile_edit(struct errand *w, struct json *j, struct err *e)
+{
+	CLEANUP(files_close) struct files f;
+	const char *old = errand_text(w, "old_text"), *new = errand_text(w, "new_text");
+	cleanup_free char *path = NULL;
+	cleanup_buf struct buf before, after;
+	cleanup_fd int fd = -1;
+	uint64_t count;
+
+	files_init(&f);
+	buf_init(&before, OPERATION_CONTENT_MAX_BYTES);
+	buf_init(&after, OPERATION_CONTENT_MAX_BYTES);
+	if (!old[0])
+		return err_set(e, ERR_INVALID,
+			       "old_text: it is empty (sandbox_file_write writes a whole file)");
+	if (open_place(w, &f, &path, e) < 0 ||
+	    files_open_file(&f, path, FILES_WRITE | FILES_EDIT, 0, &fd, e) < 0 ||
+	    read_to_edit(fd, path, &before, e) < 0)
+		return -1;
+	count = before.len ? replace(&before, old, new, &after) : 0;
+	if (check_count(w, path, count, e) < 0)
+		return -1;
+	if (after.is_cut)
+		return err_set(e, ERR_LIMIT, "'%s' would have more than %u bytes", path,
+			       OPERATION_CONTENT_MAX_BYTES);
+	if (write_in_place(fd, &after, e) < 0)
+		return err_wrap(e, "edit '%s'", path);
+	json_add_text(j, "path", path);
+	json_add_number(j, "replaced", (int64_t)count);
+	json_add_number(j, "bytes", (int64_t)after.len);
+	return 0;
+}
+
+/* ---- directories ---- */
+
 static const char *type_word(uint32_t mode)
 {
 	return S_ISDIR(mode)   ? "directory"
 	       : S_ISREG(mode) ? "file"
 	       : S_ISLNK(mode) ? "link"
 			       : "other";
-}
-
-/* Without a path: where its commands start. */
-static int find_dir(const struct errand *w, char **ret, struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-	CLEANUP(policy_done) struct policy policy = { 0 };
-	const char *path = errand_text(w, "path");
-
-	named_init(&n);
-	if (path) {
-		*ret = mem_dup(path);
-		return check_path(path, e);
-	}
-	if (named_open(w->environ_list, errand_text(w, "name"), &n, e) < 0 ||
-	    named_load_policy(&n, &policy, e) < 0)
-		return -1;
-	*ret = mem_dup(policy.workdir);
-	return 0;
 }
 
 int errandfile_list(struct errand *w, struct json *j, struct err *e)
@@ -200,8 +295,7 @@ int errandfile_list(struct errand *w, struct json *j, struct err *e)
 	cleanup_free char *path = NULL;
 
 	files_init(&f);
-	if (open_files(w, &f, e) < 0 || find_dir(w, &path, e) < 0 ||
-	    files_list(&f, path, &list, e) < 0)
+	if (open_place(w, &f, &path, e) < 0 || files_list(&f, path, &list, e) < 0)
 		return -1;
 	json_add_text(j, "path", path);
 	json_open_array(j, "entries");
@@ -228,11 +322,18 @@ int errandfile_list(struct errand *w, struct json *j, struct err *e)
 int errandfile_remove(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
-	const char *path = errand_text(w, "path");
+	cleanup_free char *path = NULL;
 
 	files_init(&f);
-	if (check_path(path, e) < 0 || open_files(w, &f, e) < 0 || files_remove(&f, path, 0, e) < 0)
+	if (open_place(w, &f, &path, e) < 0)
 		return -1;
+	if (files_remove(&f, path, errand_flag(w, "recursive") ? FILES_TREE : 0, e) < 0)
+		return e->sys == ENOTEMPTY ? err_set(e, ERR_INVALID,
+						     "'%s' is a directory that is not empty (set "
+						     "recursive to remove all in it)",
+						     path)
+					   : -1;
+	json_add_text(j, "path", path);
 	json_add_text(j, "note", "it is gone");
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* errandsandbox - named sandboxes for programs: their lives, checkpoints and networks. */
+/* errandsandbox - named sandboxes for programs: their lives, figures and checkpoints. */
 #include "cli/errand.h"
 #include "cli/ending.h"
 
@@ -6,12 +6,12 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "cli/networkview.h"
 #include "cli/pickimage.h"
 #include "cli/sandboxview.h"
 #include "engine/checkpoint.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
+#include "engine/tasks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +40,15 @@ static bool is_running(const struct errand *w, const char *name)
 
 	return lifecycle_info(w->environ_list, name, &entry, &ignored) == 0 &&
 	       entry.state == NAMED_RUNNING;
+}
+
+/* Also where it is paused. */
+static bool is_up(const struct errand *w, const char *name)
+{
+	struct err ignored;
+	bool is_up = false;
+
+	return lifecycle_is_running(w->environ_list, name, &is_up, &ignored) == 0 && is_up;
 }
 
 static int make(struct errand *w, const char *name, struct err *e)
@@ -161,13 +170,55 @@ int errandsandbox_stop(struct errand *w, struct json *j, struct err *e)
 
 	if (errand_check_sandbox(w, name, ERRAND_ENDS_IT, e) < 0)
 		return -1;
-	if (is_running(w, name)) {
-		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
+	if (is_up(w, name)) {
+		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS,
+				   errand_flag(w, "force") ? LIFECYCLE_FORCE : 0, e) < 0)
 			return -1;
 		tell_notices(w, name);
 		note = "stopped; its files stay";
 	}
 	return add_state(w, name, note, j, e);
+}
+
+/* Also the other way round: a pause that has been ended already is fine. */
+static int move(const struct errand *w, enum named_state wanted,
+		int (*fn)(char *const *environ_list, const char *name, struct err *e),
+		const char *done, const char *already, struct json *j, struct err *e)
+{
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	const char *name = errand_text(w, "name");
+
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
+	    lifecycle_info(w->environ_list, name, &entry, e) < 0)
+		return -1;
+	if (entry.state == wanted)
+		return add_state(w, name, already, j, e);
+	if (fn(w->environ_list, name, e) < 0)
+		return -1;
+	return add_state(w, name, done, j, e);
+}
+
+int errandsandbox_pause(struct errand *w, struct json *j, struct err *e)
+{
+	return move(w, NAMED_PAUSED, lifecycle_pause, "paused", "it is paused already", j, e);
+}
+
+int errandsandbox_resume(struct errand *w, struct json *j, struct err *e)
+{
+	return move(w, NAMED_RUNNING, lifecycle_resume, "resumed", "it is not paused", j, e);
+}
+
+int errandsandbox_stats(struct errand *w, struct json *j, struct err *e)
+{
+	const char *name = errand_text(w, "name");
+	struct control_stats stats;
+
+	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
+	    tasks_stats(w->environ_list, name, &stats, e) < 0)
+		return -1;
+	json_add_text(j, "name", name);
+	sandboxview_add_figures(j, &stats);
+	return 0;
 }
 
 int errandsandbox_checkpoint(struct errand *w, struct json *j, struct err *e)
@@ -262,68 +313,6 @@ int errandsandbox_fork(struct errand *w, struct json *j, struct err *e)
 	return add_state(w, new_name, "forked", j, e);
 }
 
-/* ---- network ---- */
-
-int errandsandbox_network_log(struct errand *w, struct json *j, struct err *e)
-{
-	CLEANUP(netlog_sum_done) struct netlog_sum sum = { 0 };
-	const char *name = errand_text(w, "name");
-
-	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
-	    networkview_sum(w->environ_list, name, &sum, e) < 0)
-		return -1;
-	json_open_array(j, "entries");
-	for (unsigned i = 0; i < sum.count; i++) {
-		const struct netlog_row *row = &sum.rows[i];
-
-		json_open_object(j, NULL);
-		json_add_text(j, "decision", row->decision);
-		json_add_text(j, "host", row->host);
-		json_add_number(j, "port", row->port);
-		json_add_text(j, "reason", row->reason);
-		if (row->fix[0])
-			json_add_text(j, "fix", row->fix);
-		json_add_number(j, "count", (int64_t)row->count);
-		json_close_object(j);
-	}
-	json_close_array(j);
-	return 0;
-}
-
-static int load_policy(struct errand *w, struct policy *ret, struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-	const char *name = errand_text(w, "name");
-
-	named_init(&n);
-	if (errand_check_sandbox(w, name, ERRAND_USES_IT, e) < 0 ||
-	    named_open(w->environ_list, name, &n, e) < 0)
-		return -1;
-	return named_load_policy(&n, ret, e);
-}
-
-int errandsandbox_network_check(struct errand *w, struct json *j, struct err *e)
-{
-	CLEANUP(policy_done) struct policy own = { 0 };
-	CLEANUP(networkview_answer_done) struct networkview_answer answer;
-	const struct policy *p = &w->ceiling.policy;
-
-	networkview_answer_init(&answer);
-	if (errand_text(w, "name")) {
-		if (load_policy(w, &own, e) < 0)
-			return -1;
-		p = &own;
-	}
-	if (networkview_decide(p, errand_text(w, "host"), &answer, e) < 0)
-		return -1;
-	json_add_bool(j, "allowed", answer.is_allowed);
-	json_add_text(j, "target", buf_text(&answer.target));
-	json_add_text(j, "reason", buf_text(&answer.reason));
-	if (answer.fix.len)
-		json_add_text(j, "fix", buf_text(&answer.fix));
-	return 0;
-}
-
 /* ---- for programs over HTTP ---- */
 
 int errandsandbox_info(struct errand *w, struct json *j, struct err *e)
@@ -377,10 +366,10 @@ static void add_checkpoint(struct json *j, const struct checkpoint *c)
 int errandsandbox_checkpoint_list(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
-	const char *text = errand_text(w, "id");
+	const char *text = errand_text(w, "id"), *name = errand_text(w, "name");
 	const struct checkpoint *only = NULL;
 
-	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0)
+	if (checkpoint_list(w->environ_list, name, &list, e) < 0)
 		return -1;
 	if (text) {
 		only = pick_checkpoint(&list, text, NULL, e);

@@ -69,6 +69,28 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 	json_close_array(j);
 }
 
+static void add_figure(struct json *j, const char *key, bool is_known, uint64_t value)
+{
+	if (is_known)
+		json_add_number(j, key, (int64_t)value);
+	else
+		json_add_null(j, key);
+}
+
+void sandboxview_add_figures(struct json *j, const struct control_stats *s)
+{
+	add_figure(j, "cpu_us", s->has_cpu, s->cpu_us);
+	add_figure(j, "memory", s->has_memory, s->memory_bytes);
+	add_figure(j, "peak_memory", s->peak_memory_bytes, s->peak_memory_bytes);
+	add_figure(j, "memory_limit", s->memory_limit_bytes, s->memory_limit_bytes);
+	add_figure(j, "pids", s->has_pids, s->pids_count);
+	add_figure(j, "pids_limit", s->pids_limit, s->pids_limit);
+	add_figure(j, "io_read", s->has_io, s->read_bytes);
+	add_figure(j, "io_written", s->has_io, s->written_bytes);
+	json_add_number(j, "network_sent", (int64_t)s->sent_bytes);
+	json_add_number(j, "network_received", (int64_t)s->received_bytes);
+}
+
 void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
 {
 	json_open_object(j, NULL);

@@ -2,6 +2,7 @@
 /* sandboxview - how a named sandbox is shown to people and programs. */
 #include "base/buf.h"
 #include "base/json.h"
+#include "engine/control.h"
 #include "engine/lifecycle.h"
 
 #define SANDBOXVIEW_AGE_MAX_BYTES 32
@@ -13,6 +14,8 @@ void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *o
 void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]);
 
 void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry);
+/* What it uses; what cannot be measured here is null. */
+void sandboxview_add_figures(struct json *j, const struct control_stats *s);
 void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry);
 
 /* The policy of a named sandbox, for a command that takes that or run's options, not both. */

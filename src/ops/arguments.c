@@ -234,8 +234,8 @@ static int add_file(const char *path, const json_t *content, const json_t *encod
 	size_t before = a->contents.len;
 	cleanup_free char *text = NULL;
 
-	if (path[0] != '/')
-		return err_set(e, ERR_INVALID, "files: '%.200s' is not an absolute path", path);
+	if (!path[0] || strchr(path, '\n'))
+		return err_set(e, ERR_INVALID, "files: a path is empty or has a line feed");
 	if (add_content("files", content, encoding, &a->contents, e) < 0)
 		return -1;
 	text = mem_format("%s\n%zu", path, a->contents.len - before);
@@ -243,11 +243,17 @@ static int add_file(const char *path, const json_t *content, const json_t *encod
 	return 0;
 }
 
+static bool is_file_member(const char *key)
+{
+	return strcmp(key, "path") == 0 || strcmp(key, "content") == 0 ||
+	       strcmp(key, "encoding") == 0;
+}
+
 static int read_files(const struct operation_field *f, const json_t *v, struct arguments *a,
 		      struct err *e)
 {
-	const char *path = NULL;
-	json_t *value;
+	const char *path = NULL, *key = NULL;
+	json_t *value, *member;
 
 	if ((json_is_object(v) ? json_object_size(v) : json_array_size(v)) > OPERATION_FILES_MAX)
 		return err_set(e, ERR_LIMIT, "%s: more than %u", f->name, OPERATION_FILES_MAX);
@@ -262,10 +268,45 @@ static int read_files(const struct operation_field *f, const json_t *v, struct a
 		value = json_array_get(v, i);
 		if (!json_is_object(value))
 			return err_set(e, ERR_INVALID, "%s: objects are expected", f->name);
+		json_object_foreach(value, key, member)
+		{
+			if (!is_file_member(key))
+				return err_set(e, ERR_INVALID,
+					       "%s: unknown member '%.60s' (use path, content, "
+					       "encoding)",
+					       f->name, key);
+		}
 		if (expect_text("files: path", json_object_get(value, "path"), &path, e) < 0 ||
 		    add_file(path, json_object_get(value, "content"),
 			     json_object_get(value, "encoding"), a, e) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+static int read_bytes(const struct operation_field *f, const json_t *v, struct arguments *a,
+		      struct err *e)
+{
+	json_t *encoding = json_string("base64");
+	int r = add_content(f->name, v, encoding, &a->input, e);
+
+	json_decref(encoding);
+	a->has_input = true;
+	return r;
+}
+
+static int read_list(const struct operation_field *f, const json_t *v, struct arguments *a,
+		     struct err *e)
+{
+	const char *text = NULL;
+
+	if (!json_is_array(v) || json_array_size(v) > OPERATION_PATTERNS_MAX)
+		return err_set(e, ERR_INVALID, "%s: an array of at most %u strings is expected",
+			       f->name, OPERATION_PATTERNS_MAX);
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		if (expect_text(f->name, json_array_get(v, i), &text, e) < 0)
+			return -1;
+		put(a, f->name, text);
 	}
 	return 0;
 }
@@ -296,6 +337,10 @@ static int read_one(const struct operation_field *f, const json_t *v, const json
 	case OPERATION_CONTENT:
 		a->has_input = true;
 		return add_content(f->name, v, json_object_get(all, "encoding"), &a->input, e);
+	case OPERATION_BYTES:
+		return read_bytes(f, v, a, e);
+	case OPERATION_TEXTS:
+		return read_list(f, v, a, e);
 	case OPERATION_OBJECT:
 	case OPERATION_OBJECTS:
 		break;
@@ -367,13 +412,14 @@ static json_t *file_schema(void)
 			 "content");
 }
 
-static json_t *field_schema(const struct operation_field *f)
+static json_t *field_schema(const struct operation_field *f, bool has_help)
 {
 	json_t *s = json_object();
 
 	switch (f->type) {
 	case OPERATION_TEXT:
 	case OPERATION_CONTENT:
+	case OPERATION_BYTES:
 		(void)json_object_set_new(s, "type", json_string("string"));
 		if (f->choices)
 			(void)json_object_set_new(s, "enum", string_array(f->choices));
@@ -412,6 +458,10 @@ static json_t *field_schema(const struct operation_field *f)
 						    "string", "type", "array", "items",
 						    file_schema()));
 		break;
+	case OPERATION_TEXTS:
+		(void)json_object_set_new(s, "type", json_string("array"));
+		(void)json_object_set_new(s, "items", json_pack("{s:s}", "type", "string"));
+		break;
 	case OPERATION_OBJECT:
 		(void)json_object_set_new(s, "type", json_string("object"));
 		break;
@@ -420,17 +470,18 @@ static json_t *field_schema(const struct operation_field *f)
 		(void)json_object_set_new(s, "items", json_pack("{s:s}", "type", "object"));
 		break;
 	}
-	(void)json_object_set_new(s, "description", json_string(f->help));
+	if (has_help)
+		(void)json_object_set_new(s, "description", json_string(f->help));
 	return s;
 }
 
-static json_t *fields_schema(const struct operation_field *fields)
+static json_t *fields_schema(const struct operation_field *fields, bool has_help)
 {
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_object();
 
 	for (; fields->name; fields++) {
-		(void)json_object_set_new(properties, fields->name, field_schema(fields));
+		(void)json_object_set_new(properties, fields->name, field_schema(fields, has_help));
 		if (fields->is_required)
 			(void)json_array_append_new(required, json_string(fields->name));
 	}
@@ -445,7 +496,7 @@ static json_t *fields_schema(const struct operation_field *fields)
 
 json_t *arguments_schema(const struct operation *o)
 {
-	json_t *schema = fields_schema(o->params);
+	json_t *schema = fields_schema(o->params, true);
 
 	(void)json_object_set_new(schema, "additionalProperties", json_false());
 	return schema;
@@ -453,5 +504,5 @@ json_t *arguments_schema(const struct operation *o)
 
 json_t *arguments_result_schema(const struct operation *o)
 {
-	return fields_schema(o->results);
+	return fields_schema(o->results, false);
 }

@@ -27,6 +27,6 @@ void arguments_done(struct arguments *a);
 ERR_CHECKED int arguments_read(const struct operation *o, const json_t *json, struct arguments *ret,
 			       struct err *e);
 
-/* The JSON Schema of an operation's parameters, or of its results. New references. */
+/* The JSON Schema of an operation's parameters, or of its results in short. New references. */
 json_t *arguments_schema(const struct operation *o);
 json_t *arguments_result_schema(const struct operation *o);

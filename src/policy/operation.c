@@ -14,49 +14,57 @@ static const char *const signals[] = { "TERM", "KILL", "INT", "HUP", NULL };
 	{                                                                                          \
 		NULL                                                                               \
 	}
-#define NAME(words)                                                                                \
+#define NAME                                                                                       \
 	{                                                                                          \
-		"name", OPERATION_TEXT, words, .is_required = true                                 \
+		"name", OPERATION_TEXT, "Sandbox.", .is_required = true                            \
+	}
+#define PATH                                                                                       \
+	{                                                                                          \
+		"path", OPERATION_TEXT, "Absolute, ~/..., or relative to its working directory.",  \
+			.is_required = true                                                        \
+	}
+#define TASK                                                                                       \
+	{                                                                                          \
+		"id", OPERATION_TEXT, "Of sandbox_exec_start.", .is_required = true                \
 	}
 #define COMMAND                                                                                    \
 	{                                                                                          \
-		"command", OPERATION_COMMAND,                                                      \
-			"The program and its arguments as an array of strings, or one string for " \
-			"'sh -c'.",                                                                \
+		"command", OPERATION_COMMAND, "Argument list, or a string for sh -c.",             \
 			.is_required = true                                                        \
 	}
 #define CWD                                                                                        \
 	{                                                                                          \
-		"cwd", OPERATION_TEXT, "Directory inside the sandbox to start in."                 \
+		"cwd", OPERATION_TEXT, "Working directory."                                        \
 	}
 #define ENV                                                                                        \
 	{                                                                                          \
-		"env", OPERATION_MAP, "Environment variables to set for the command."              \
+		"env", OPERATION_MAP, "Environment variables."                                     \
+	}
+#define USER                                                                                       \
+	{                                                                                          \
+		"user", OPERATION_TEXT, "User name or number inside."                              \
 	}
 #define TIMEOUT                                                                                    \
 	{                                                                                          \
-		"timeout_ms", OPERATION_INTEGER,                                                   \
-			"Ends the command after that many milliseconds (default 30000).",          \
+		"timeout_ms", OPERATION_INTEGER, "Kills it then. Default 30000.",                  \
 			.min = 1, .max = OPERATION_TIMEOUT_MAX_MS                                  \
 	}
 #define STDIN                                                                                      \
 	{                                                                                          \
-		"stdin", OPERATION_TEXT, "Text that the command reads from standard input."        \
+		"stdin", OPERATION_TEXT, "Its standard input."                                     \
 	}
 #define POLICY                                                                                     \
 	{ "image", OPERATION_TEXT,                                                                 \
-	  "OCI image such as 'python:3.12-alpine', or 'host' for this machine's own programs, "    \
-	  "read-only. Default: detected from the command and the project." },                      \
-		{ "profile", OPERATION_TEXT,                                                       \
-		  "Permission preset; it cannot exceed what the server was started with.",         \
+	  "OCI image ('python:3.12-alpine'), or 'host': this machine's programs, read-only. "      \
+	  "Default: detected." },                                                                  \
+		{ "profile", OPERATION_TEXT, "Permission preset, within what the server allows.",  \
 		  .choices = profiles },                                                           \
-		{ "compatibility_mode", OPERATION_TEXT,                                            \
-		  "Preset for one agent's needs; it cannot exceed what the server allows.",        \
+		{ "compatibility_mode", OPERATION_TEXT, "Preset for one agent's needs.",           \
 		  .choices = modes },                                                              \
-		{ "network", OPERATION_FLAG, "false: no network. true: as the server allows." },   \
-		{ "cpus", OPERATION_TEXT, "Processors: '2', '0.5'." },                             \
+		{ "network", OPERATION_FLAG, "false: none. true: as the server allows." },         \
+		{ "cpus", OPERATION_TEXT, "'2', '0.5'." },                                         \
 	{                                                                                          \
-		"memory", OPERATION_AMOUNT, "Memory limit: '512MiB', '2GiB', or a number of MiB."  \
+		"memory", OPERATION_AMOUNT, "'512MiB', '2GiB', or MiB."                            \
 	}
 
 static const struct operation_field ended[] = {
@@ -75,8 +83,7 @@ static const struct operation_field ended[] = {
 	{ "stdout_bytes", OPERATION_INTEGER, "All that it printed, before cutting." },
 	{ "stderr_bytes", OPERATION_INTEGER, "The same for standard error." },
 	{ "output_id", OPERATION_TEXT,
-	  "If something was cut: the id under which sandbox_exec_output reads all of it by "
-	  "range." },
+	  "If something was cut: the id under which sandbox_exec_output reads all of it." },
 	{ "denied", OPERATION_OBJECTS,
 	  "Hosts that the network policy denied: host, port, the rule, and what would allow it." },
 	{ "image", OPERATION_TEXT, "What it ran on." },
@@ -93,67 +100,70 @@ static const struct operation_field sandbox_state[] = {
 };
 
 static const struct operation_field run_params[] = {
-	COMMAND,
-	POLICY,
-	CWD,
-	ENV,
-	TIMEOUT,
-	{ "files", OPERATION_FILES,
-	  "Files to place before the command starts: an object of path and text, or an array of "
-	  "objects with path, content and encoding ('utf8' or 'base64')." },
-	STDIN,
-	END,
+	COMMAND, POLICY,
+	CWD,     ENV,
+	TIMEOUT, { "files", OPERATION_FILES, "Files to write first: {path: text}, or a list." },
+	STDIN,   END,
 };
 
 static const struct operation_field create_params[] = {
-	NAME("Its name: lower-case letters, digits, '.', '_' and '-'."),
+	{ "name", OPERATION_TEXT, "a-z, 0-9, '.', '_', '-'.", .is_required = true },
 	POLICY,
 	CWD,
 	ENV,
-	{ "timeout_ms", OPERATION_INTEGER, "Deadline of each of its commands.", .min = 1,
+	{ "timeout_ms", OPERATION_INTEGER, "Of each of its commands.", .min = 1,
 	  .max = OPERATION_TIMEOUT_MAX_MS },
-	{ "ttl_ms", OPERATION_INTEGER, "Removes it after that many milliseconds.", .min = 1000,
+	{ "ttl_ms", OPERATION_INTEGER, "Removes it then.", .min = 1000,
 	  .max = OPERATION_TIMEOUT_MAX_MS },
-	{ "labels", OPERATION_MAP, "Labels for finding it again." },
+	{ "labels", OPERATION_MAP, "For finding it again." },
 	END,
 };
 
 static const struct operation_field exec_params[] = {
-	NAME("The sandbox; it is started if it is not running."),
-	COMMAND,
-	CWD,
-	ENV,
-	{ "user", OPERATION_TEXT, "As whom: a name known inside, or a number." },
-	TIMEOUT,
-	STDIN,
-	END,
+	NAME, COMMAND, CWD, ENV, USER, TIMEOUT, STDIN, END,
 };
 
 static const struct operation_field exec_start_params[] = {
-	NAME("The sandbox; it is started if it is not running."),
+	NAME,
 	COMMAND,
 	CWD,
 	ENV,
-	{ "user", OPERATION_TEXT, "As whom: a name known inside, or a number." },
-	{ "timeout_ms", OPERATION_INTEGER, "Ends it after that many milliseconds (default: never).",
-	  .min = 1, .max = OPERATION_TIMEOUT_MAX_MS },
+	USER,
+	{ "timeout_ms", OPERATION_INTEGER, "Kills it then. Default: never.", .min = 1,
+	  .max = OPERATION_TIMEOUT_MAX_MS },
 	END,
 };
 static const struct operation_field exec_start_results[] = {
-	{ "id", OPERATION_TEXT, "For sandbox_exec_output and sandbox_exec_kill.",
-	  .is_required = true },
+	{ "id", OPERATION_TEXT, "For sandbox_exec_wait, _output and _kill.", .is_required = true },
 	{ "name", OPERATION_TEXT, "The sandbox.", .is_required = true },
+	{ "pid", OPERATION_INTEGER, "Inside." },
+	END,
+};
+
+static const struct operation_field exec_wait_params[] = {
+	NAME,
+	TASK,
+	{ "timeout_ms", OPERATION_INTEGER, "Stops waiting then. Default 30000.", .min = 1,
+	  .max = OPERATION_WAIT_MAX_MS },
+	END,
+};
+static const struct operation_field exec_wait_results[] = {
+	{ "id", OPERATION_TEXT, "The command.", .is_required = true },
+	{ "running", OPERATION_FLAG, "true: it has not ended yet.", .is_required = true },
+	{ "exit_code", OPERATION_INTEGER, "Once it has ended." },
 	END,
 };
 
 static const struct operation_field exec_output_params[] = {
-	{ "name", OPERATION_TEXT,
-	  "The sandbox; not for an output_id of sandbox_run or "
-	  "sandbox_exec." },
+	{ "name", OPERATION_TEXT, "Sandbox; not with an output_id." },
 	{ "id", OPERATION_TEXT, "Of sandbox_exec_start, or an output_id.", .is_required = true },
-	{ "stream", OPERATION_TEXT, "Which output (default stdout).", .choices = streams },
-	{ "offset", OPERATION_INTEGER, "First byte (default 0).", .min = 0, .max = INT64_MAX },
-	{ "length", OPERATION_INTEGER, "At most so many bytes (default 65536).", .min = 1,
+	{ "stream", OPERATION_TEXT, "Default stdout.", .choices = streams },
+	{ "offset", OPERATION_INTEGER, "First byte.", .min = 0, .max = INT64_MAX },
+	{ "length", OPERATION_INTEGER, "Default 24576 bytes.", .min = 1,
+	  .max = OPERATION_CONTENT_MAX_BYTES },
+	{ "tail_lines", OPERATION_INTEGER, "The last lines instead.", .min = 1,
+	  .max = OPERATION_TAIL_LINES_MAX },
+	{ "tail_bytes", OPERATION_INTEGER, "The last bytes instead.", .min = 1,
 	  .max = OPERATION_CONTENT_MAX_BYTES },
 	END,
 };
@@ -167,9 +177,9 @@ static const struct operation_field exec_output_results[] = {
 };
 
 static const struct operation_field exec_kill_params[] = {
-	NAME("The sandbox."),
-	{ "id", OPERATION_TEXT, "Of sandbox_exec_start.", .is_required = true },
-	{ "signal", OPERATION_TEXT, "Which signal (default TERM).", .choices = signals },
+	NAME,
+	TASK,
+	{ "signal", OPERATION_TEXT, "Default TERM.", .choices = signals },
 	END,
 };
 static const struct operation_field done_results[] = {
@@ -178,7 +188,7 @@ static const struct operation_field done_results[] = {
 };
 
 static const struct operation_field list_params[] = {
-	{ "running", OPERATION_FLAG, "true: only those that run." },
+	{ "running", OPERATION_FLAG, "Only running ones." },
 	END,
 };
 static const struct operation_field list_results[] = {
@@ -187,15 +197,19 @@ static const struct operation_field list_results[] = {
 	END,
 };
 
-static const struct operation_field name_params[] = { NAME("The sandbox."), END };
+static const struct operation_field name_params[] = { NAME, END };
+static const struct operation_field stop_params[] = {
+	NAME,
+	{ "force", OPERATION_FLAG, "At once." },
+	END,
+};
 
 static const struct operation_field file_write_params[] = {
-	NAME("The sandbox; it is started if it is not running."),
-	{ "path", OPERATION_TEXT, "Absolute path inside.", .is_required = true },
+	NAME,
+	PATH,
 	{ "content", OPERATION_CONTENT, "What to write.", .is_required = true },
-	{ "encoding", OPERATION_TEXT, "Of content: utf8 (default) or base64.",
-	  .choices = encodings },
-	{ "append", OPERATION_FLAG, "true: at the end instead of in place of it." },
+	{ "encoding", OPERATION_TEXT, "Of content. Default utf8.", .choices = encodings },
+	{ "append", OPERATION_FLAG, "Add at the end." },
 	END,
 };
 static const struct operation_field file_write_results[] = {
@@ -205,10 +219,11 @@ static const struct operation_field file_write_results[] = {
 };
 
 static const struct operation_field file_read_params[] = {
-	NAME("The sandbox; it is started if it is not running."),
-	{ "path", OPERATION_TEXT, "Absolute path inside.", .is_required = true },
-	{ "offset", OPERATION_INTEGER, "First byte (default 0).", .min = 0, .max = INT64_MAX },
-	{ "length", OPERATION_INTEGER, "At most so many bytes (default 262144).", .min = 1,
+	NAME,
+	PATH,
+	{ "offset", OPERATION_INTEGER, "First byte.", .min = 0, .max = INT64_MAX },
+	{ "length", OPERATION_INTEGER,
+	  "Bytes. Without offset and length: the whole file, an error above 24576 bytes.", .min = 1,
 	  .max = OPERATION_CONTENT_MAX_BYTES },
 	END,
 };
@@ -222,9 +237,24 @@ static const struct operation_field file_read_results[] = {
 	END,
 };
 
+static const struct operation_field file_edit_params[] = {
+	NAME,
+	PATH,
+	{ "old_text", OPERATION_TEXT, "Exact text; must occur once.", .is_required = true },
+	{ "new_text", OPERATION_TEXT, "In its place.", .is_required = true },
+	{ "replace_all", OPERATION_FLAG, "Every occurrence." },
+	END,
+};
+static const struct operation_field file_edit_results[] = {
+	{ "path", OPERATION_TEXT, "The file.", .is_required = true },
+	{ "replaced", OPERATION_INTEGER, "How many occurrences.", .is_required = true },
+	{ "bytes", OPERATION_INTEGER, "Size of the file now.", .is_required = true },
+	END,
+};
+
 static const struct operation_field file_list_params[] = {
-	NAME("The sandbox; it is started if it is not running."),
-	{ "path", OPERATION_TEXT, "Absolute path of a directory inside (default: its home)." },
+	NAME,
+	{ "path", OPERATION_TEXT, "Default: its working directory." },
 	END,
 };
 static const struct operation_field file_list_results[] = {
@@ -233,9 +263,29 @@ static const struct operation_field file_list_results[] = {
 	{ "cut", OPERATION_FLAG, "Whether there are more.", .is_required = true },
 	END,
 };
+static const struct operation_field file_remove_params[] = {
+	NAME,
+	PATH,
+	{ "recursive", OPERATION_FLAG, "A directory with all in it." },
+	END,
+};
+
+static const struct operation_field upload_params[] = {
+	NAME,
+	PATH,
+	{ "tar", OPERATION_BYTES, "Archive, base64, up to 8 MiB.", .is_required = true },
+	END,
+};
+static const struct operation_field download_params[] = { NAME, PATH, END };
+static const struct operation_field download_results[] = {
+	{ "path", OPERATION_TEXT, "What was packed.", .is_required = true },
+	{ "bytes", OPERATION_INTEGER, "Size of the archive.", .is_required = true },
+	{ "tar", OPERATION_TEXT, "The archive in base64.", .is_required = true },
+	END,
+};
 
 static const struct operation_field checkpoint_params[] = {
-	NAME("The sandbox; frozen for a moment if it runs."),
+	NAME,
 	{ "comment", OPERATION_TEXT, "For the list." },
 	END,
 };
@@ -247,14 +297,14 @@ static const struct operation_field checkpoint_results[] = {
 };
 
 static const struct operation_field restore_params[] = {
-	NAME("The sandbox; it is stopped, put back and started again if it ran."),
+	NAME,
 	{ "id", OPERATION_TEXT, "Of sandbox_checkpoint.", .is_required = true },
 	END,
 };
 
 static const struct operation_field fork_params[] = {
-	NAME("The sandbox to start from."),
-	{ "new_name", OPERATION_TEXT, "Of the new one.", .is_required = true },
+	NAME,
+	{ "new_name", OPERATION_TEXT, "Of the copy.", .is_required = true },
 	END,
 };
 
@@ -265,15 +315,21 @@ static const struct operation_field network_log_results[] = {
 };
 
 static const struct operation_field network_check_params[] = {
-	{ "name", OPERATION_TEXT, "A sandbox; default: what sandbox_run would be allowed." },
-	{ "host", OPERATION_TEXT, "HOST or HOST:PORT (default port 443).", .is_required = true },
+	{ "name", OPERATION_TEXT, "Sandbox. Default: what sandbox_run is allowed." },
+	{ "host", OPERATION_TEXT, "HOST or HOST:PORT.", .is_required = true },
 	END,
 };
 static const struct operation_field network_check_results[] = {
 	{ "allowed", OPERATION_FLAG, "Whether it may connect.", .is_required = true },
 	{ "target", OPERATION_TEXT, "What was asked for.", .is_required = true },
 	{ "reason", OPERATION_TEXT, "The rule.", .is_required = true },
-	{ "fix", OPERATION_TEXT, "The option for the user that would allow it." },
+	{ "fix", OPERATION_TEXT, "What the user would have to allow." },
+	END,
+};
+static const struct operation_field network_change_params[] = {
+	NAME,
+	{ "allow", OPERATION_TEXTS, "Hosts or address ranges, within what the server allows." },
+	{ "block", OPERATION_TEXTS, "Hosts or address ranges." },
 	END,
 };
 
@@ -286,13 +342,22 @@ static const struct operation_field object_results[] = {
 	{ "sandbox", OPERATION_OBJECT, "All that is known of it.", .is_required = true },
 	END,
 };
-static const struct operation_field path_params[] = {
-	NAME("The sandbox; it is started if it is not running."),
-	{ "path", OPERATION_TEXT, "Absolute path inside.", .is_required = true },
+static const struct operation_field stats_results[] = {
+	{ "name", OPERATION_TEXT, "The sandbox.", .is_required = true },
+	{ "cpu_us", OPERATION_INTEGER, "Processor time used." },
+	{ "memory", OPERATION_INTEGER, "Bytes in use now." },
+	{ "peak_memory", OPERATION_INTEGER, "The most there was." },
+	{ "memory_limit", OPERATION_INTEGER, "The most there may be." },
+	{ "pids", OPERATION_INTEGER, "Processes and threads." },
+	{ "pids_limit", OPERATION_INTEGER, "The most there may be." },
+	{ "io_read", OPERATION_INTEGER, "Bytes from disks." },
+	{ "io_written", OPERATION_INTEGER, "Bytes to disks." },
+	{ "network_sent", OPERATION_INTEGER, "Bytes." },
+	{ "network_received", OPERATION_INTEGER, "Bytes." },
 	END,
 };
 static const struct operation_field extend_params[] = {
-	NAME("The sandbox."),
+	NAME,
 	{ "by", OPERATION_TEXT, "How much longer it lives: '30m'.", .is_required = true },
 	END,
 };
@@ -305,7 +370,8 @@ static const struct operation_field entries_results[] = {
 	END,
 };
 static const struct operation_field checkpoint_list_params[] = {
-	{ "id", OPERATION_TEXT, "Only this one: its id, or a comment that no other has." },
+	{ "name", OPERATION_TEXT, "Only of this sandbox." },
+	{ "id", OPERATION_TEXT, "Only this one." },
 	END,
 };
 static const struct operation_field events_params[] = {
@@ -319,137 +385,130 @@ static const struct operation_field events_results[] = {
 	END,
 };
 static const struct operation_field id_params[] = {
-	{ "id", OPERATION_TEXT, "Its id, or the comment it was made with, if no other has that.",
-	  .is_required = true },
+	{ "id", OPERATION_TEXT, "Id, or a comment that no other has.", .is_required = true },
 	END,
 };
 
+#define READS (OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT)
+
 static const struct operation operations[] = {
 	[OPERATION_RUN] = { "sandbox_run", "Run in a fresh sandbox",
-			    "Runs one command in a fresh sandbox that is thrown away afterwards. "
-			    "The first choice "
-			    "for untrusted or generated code, package installs and one-off "
-			    "scripts.",
+			    "Run one command in a fresh sandbox that is thrown away. First choice "
+			    "for untrusted or generated code and one-off scripts.",
 			    OPERATION_DESTROYS | OPERATION_IS_OPEN | OPERATION_NEEDS_PROCESS,
 			    run_params, ended },
 	[OPERATION_CREATE] = { "sandbox_create", "Create a sandbox",
-			       "Creates a named sandbox that stays, and starts it. Use it when "
-			       "several commands need "
-			       "the same files.",
+			       "Create and start a named sandbox that stays: for several commands "
+			       "on the same files.",
 			       OPERATION_IS_OPEN, create_params, sandbox_state },
 	[OPERATION_EXEC] = { "sandbox_exec", "Run in a named sandbox",
-			     "Runs a command in a named sandbox and waits for it. A non-zero exit "
-			     "code is a result, "
-			     "not an error.",
+			     "Run a command in a named sandbox and wait for it. A non-zero exit "
+			     "code is a result, not an error.",
 			     OPERATION_DESTROYS | OPERATION_IS_OPEN | OPERATION_NEEDS_PROCESS,
 			     exec_params, ended },
-	[OPERATION_LIST] = { "sandbox_list", "List sandboxes", "Lists the named sandboxes.",
-			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE, list_params,
-			     list_results },
+	[OPERATION_LIST] = { "sandbox_list", "List sandboxes", "List named sandboxes.",
+			     READS | OPERATION_IS_CARE, list_params, list_results },
 	[OPERATION_REMOVE] = { "sandbox_remove", "Remove a sandbox",
-			       "Stops a named sandbox and removes it with all of its files. One "
-			       "that is not there is "
-			       "fine.",
-			       OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE, name_params,
-			       sandbox_state },
+			       "Stop a sandbox and remove it with its files.",
+			       OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE,
+			       name_params, sandbox_state },
 	[OPERATION_FILE_WRITE] = { "sandbox_file_write", "Write a file",
-				   "Writes a file in a named sandbox; directories above it are "
-				   "made.",
+				   "Write a file; directories above it are made.",
 				   OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT, file_write_params,
 				   file_write_results },
 	[OPERATION_FILE_READ] = { "sandbox_file_read", "Read a file",
-				  "Reads a file of a named sandbox, whole or by range: text, or "
-				  "base64 if it is not text.",
-				  OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT, file_read_params,
-				  file_read_results },
-	[OPERATION_START] = { "sandbox_start", "Start a sandbox",
-			      "Starts a named sandbox. One that runs already is fine.",
+				  "Read a file, whole or a range: text, or base64 if it is not "
+				  "text.",
+				  READS, file_read_params, file_read_results },
+	[OPERATION_FILE_EDIT] = { "sandbox_file_edit", "Edit a file",
+				  "Replace exact text in a file.", OPERATION_DESTROYS,
+				  file_edit_params, file_edit_results },
+	[OPERATION_FILE_LIST] = { "sandbox_file_list", "List files", "List a directory.", READS,
+				  file_list_params, file_list_results },
+	[OPERATION_FILE_REMOVE] = { "sandbox_file_remove", "Remove a file",
+				    "Remove a file or directory.", OPERATION_DESTROYS,
+				    file_remove_params, done_results },
+	[OPERATION_UPLOAD] = { "sandbox_upload", "Upload a directory",
+			       "Unpack a tar archive into a directory, which is made.",
+			       OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT, upload_params,
+			       done_results },
+	[OPERATION_DOWNLOAD] = { "sandbox_download", "Download a directory",
+				 "Pack a directory as a tar archive, base64, up to 2 MiB.", READS,
+				 download_params, download_results },
+	[OPERATION_START] = { "sandbox_start", "Start a sandbox", "Start a sandbox.",
 			      OPERATION_IS_IDEMPOTENT | OPERATION_IS_OPEN, name_params,
 			      sandbox_state },
-	[OPERATION_STOP] = { "sandbox_stop", "Stop a sandbox",
-			     "Stops a named sandbox; its files stay. One that is stopped already "
-			     "is fine.",
-			     OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE, name_params,
-			     sandbox_state },
+	[OPERATION_STOP] = { "sandbox_stop", "Stop a sandbox", "Stop a sandbox; its files stay.",
+			     OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE,
+			     stop_params, sandbox_state },
 	[OPERATION_EXEC_START] = { "sandbox_exec_start", "Start a long command",
-				   "Starts a command in a named sandbox and returns at once with "
-				   "an id: for servers, "
-				   "watchers and long builds.",
+				   "Start a command and return at once with its id: for servers "
+				   "and "
+				   "long builds.",
 				   OPERATION_DESTROYS | OPERATION_IS_OPEN, exec_start_params,
 				   exec_start_results },
+	[OPERATION_EXEC_WAIT] = { "sandbox_exec_wait", "Wait for a long command",
+				  "Wait until a started command ends.", READS, exec_wait_params,
+				  exec_wait_results },
 	[OPERATION_EXEC_OUTPUT] = { "sandbox_exec_output", "Read output",
-				    "Reads by range what a command started by sandbox_exec_start "
-				    "has printed, or the whole "
-				    "of an output that was cut.",
-				    OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT,
-				    exec_output_params, exec_output_results },
+				    "Read what a started command has printed, or all of an output "
+				    "that was cut.",
+				    READS, exec_output_params, exec_output_results },
 	[OPERATION_EXEC_KILL] = { "sandbox_exec_kill", "End a long command",
-				  "Sends a signal to a command started by sandbox_exec_start.",
-				  OPERATION_DESTROYS | OPERATION_IS_CARE, exec_kill_params, done_results },
-	[OPERATION_FILE_LIST] = { "sandbox_file_list", "List files",
-				  "Lists a directory of a named sandbox.",
-				  OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT, file_list_params,
-				  file_list_results },
+				  "Send a signal to a started command.",
+				  OPERATION_DESTROYS | OPERATION_IS_CARE, exec_kill_params,
+				  done_results },
+	[OPERATION_EXEC_LIST] = { "sandbox_exec_list", "List long commands",
+				  "List started commands: id, pid, argument list, state.", READS,
+				  name_params, entries_results },
 	[OPERATION_CHECKPOINT] = { "sandbox_checkpoint", "Make a checkpoint",
-				   "Keeps what a named sandbox has on disk now, so that "
-				   "sandbox_restore can put it back: "
-				   "before risky steps.",
-				   0, checkpoint_params, checkpoint_results },
+				   "Keep what is on its disk now, before risky steps.", 0,
+				   checkpoint_params, checkpoint_results },
+	[OPERATION_CHECKPOINT_LIST] = { "checkpoint_list", "List checkpoints", "List checkpoints.",
+					READS, checkpoint_list_params, entries_results },
+	[OPERATION_CHECKPOINT_REMOVE] = { "checkpoint_remove", "Remove a checkpoint",
+					  "Remove a checkpoint.", OPERATION_DESTROYS, id_params,
+					  done_results },
 	[OPERATION_RESTORE] = { "sandbox_restore", "Go back to a checkpoint",
-				"Puts a named sandbox back to one of its checkpoints. What it "
-				"wrote since is gone.",
+				"Go back to a checkpoint; what was written since is gone.",
 				OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT, restore_params,
 				sandbox_state },
 	[OPERATION_FORK] = { "sandbox_fork", "Fork a sandbox",
-			     "Makes a new sandbox that starts where another one is: to try several "
-			     "ways at once.",
-			     OPERATION_IS_OPEN, fork_params, sandbox_state },
+			     "Copy a sandbox as it is now, to try several ways.", OPERATION_IS_OPEN,
+			     fork_params, sandbox_state },
+	[OPERATION_PAUSE] = { "sandbox_pause", "Pause a sandbox", "Freeze all its processes.",
+			      OPERATION_IS_IDEMPOTENT, name_params, sandbox_state },
+	[OPERATION_RESUME] = { "sandbox_resume", "Resume a sandbox", "End a pause.",
+			       OPERATION_IS_IDEMPOTENT, name_params, sandbox_state },
 	[OPERATION_NETWORK_LOG] = { "sandbox_network_log", "Show connections",
-				    "Lists where a named sandbox has connected to, and what was "
-				    "denied and why.",
-				    OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT, name_params,
-				    network_log_results },
+				    "List connections: which hosts, which were denied and why.",
+				    READS, name_params, network_log_results },
 	[OPERATION_NETWORK_CHECK] = { "sandbox_network_check", "Check a host",
-				      "Tells whether a sandbox may connect to a host, by which "
-				      "rule, and what the user would "
-				      "have to change. Contacts nobody.",
-				      OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT,
-				      network_check_params, network_check_results },
+				      "Tell whether a host may be connected to, and by which rule. "
+				      "Contacts nobody.",
+				      READS, network_check_params, network_check_results },
 	[OPERATION_INFO] = { "sandbox_info", "Show a sandbox", "Shows one named sandbox.",
-			     OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE | OPERATION_IS_NO_TOOL,
-			     info_params, object_results },
-	[OPERATION_FILE_REMOVE] = { "sandbox_file_remove", "Remove a file",
-				    "Removes a file of a named sandbox.",
-				    OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, path_params,
-				    done_results },
+			     READS | OPERATION_IS_CARE | OPERATION_IS_NO_TOOL, info_params,
+			     object_results },
+	[OPERATION_STATS] = { "sandbox_stats", "Show figures",
+			      "Shows what a running sandbox uses: processor, memory, processes, "
+			      "disk, network.",
+			      READS | OPERATION_IS_NO_TOOL, name_params, stats_results },
+	[OPERATION_NETWORK_CHANGE] = { "sandbox_network_change", "Change network rules",
+				       "Adds rules for where a sandbox may connect to, at once "
+				       "where "
+				       "it runs.",
+				       OPERATION_IS_NO_TOOL, network_change_params, done_results },
 	[OPERATION_EXTEND] = { "sandbox_extend", "Let a sandbox live longer",
 			       "Moves the time at which it is removed.", OPERATION_IS_NO_TOOL,
 			       extend_params, extend_results },
 	[OPERATION_AUDIT] = { "sandbox_audit", "Show what was done",
 			      "Lists what was done to a named sandbox.",
-			      OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT | OPERATION_IS_NO_TOOL,
-			      name_params, entries_results },
+			      READS | OPERATION_IS_NO_TOOL, name_params, entries_results },
 	[OPERATION_EVENTS] = { "sandbox_events", "Show what happens",
 			       "Lists what was done to the caller's sandboxes, from an offset of "
-			       "the "
-			       "audit log on.",
-			       OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
-				       OPERATION_IS_NO_TOOL,
-			       events_params, events_results },
-	[OPERATION_EXEC_LIST] = { "sandbox_exec_list", "List long commands",
-				  "Lists commands that were started and not waited for.",
-				  OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
-					  OPERATION_IS_NO_TOOL,
-				  name_params, entries_results },
-	[OPERATION_CHECKPOINT_LIST] = { "checkpoint_list", "List checkpoints",
-					"Lists the checkpoints of all sandboxes, or one.",
-					OPERATION_READS_ONLY | OPERATION_IS_IDEMPOTENT |
-						OPERATION_IS_NO_TOOL,
-					checkpoint_list_params, entries_results },
-	[OPERATION_CHECKPOINT_REMOVE] = { "checkpoint_remove", "Remove a checkpoint",
-					  "Removes one checkpoint.",
-					  OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, id_params,
-					  done_results },
+			       "the audit log on.",
+			       READS | OPERATION_IS_NO_TOOL, events_params, events_results },
 };
 static_assert(sizeof(operations) / sizeof(operations[0]) == OPERATION_COUNT,
 	      "an operation has no row");

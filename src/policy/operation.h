@@ -14,7 +14,13 @@
 #define OPERATION_ENV_MAX 1024u
 #define OPERATION_WORDS_MAX 4096u
 #define OPERATION_FILES_MAX 256u
+#define OPERATION_PATTERNS_MAX 256u
 #define OPERATION_CONTENT_MAX_BYTES (8u << 20) /* of one message; files beyond it go in parts */
+#define OPERATION_TAR_MAX_BYTES (2u << 20)     /* of an archive that comes back inside JSON */
+/* What a model is shown of one call, unless it asks for more: clients cut what is longer. */
+#define OPERATION_SHOWN_MAX_BYTES (24u << 10)
+#define OPERATION_WAIT_MAX_MS (10 * 60 * 1000) /* of one sandbox_exec_wait */
+#define OPERATION_TAIL_LINES_MAX 100000
 
 enum operation_id {
 	OPERATION_RUN,
@@ -24,27 +30,35 @@ enum operation_id {
 	OPERATION_REMOVE,
 	OPERATION_FILE_WRITE,
 	OPERATION_FILE_READ,
+	OPERATION_FILE_EDIT,
+	OPERATION_FILE_LIST,
+	OPERATION_FILE_REMOVE,
+	OPERATION_UPLOAD,
+	OPERATION_DOWNLOAD,
 	OPERATION_START,
 	OPERATION_STOP,
 	OPERATION_EXEC_START,
+	OPERATION_EXEC_WAIT,
 	OPERATION_EXEC_OUTPUT,
 	OPERATION_EXEC_KILL,
-	OPERATION_FILE_LIST,
+	OPERATION_EXEC_LIST,
 	OPERATION_CHECKPOINT,
+	OPERATION_CHECKPOINT_LIST,
+	OPERATION_CHECKPOINT_REMOVE,
 	OPERATION_RESTORE,
 	OPERATION_FORK,
+	OPERATION_PAUSE,
+	OPERATION_RESUME,
 	OPERATION_NETWORK_LOG,
 	OPERATION_NETWORK_CHECK,
 
 	/* these are no tools: see OPERATION_IS_NO_TOOL */
 	OPERATION_INFO,
-	OPERATION_FILE_REMOVE,
+	OPERATION_STATS,
+	OPERATION_NETWORK_CHANGE,
 	OPERATION_EXTEND,
 	OPERATION_AUDIT,
 	OPERATION_EVENTS,
-	OPERATION_EXEC_LIST,
-	OPERATION_CHECKPOINT_LIST,
-	OPERATION_CHECKPOINT_REMOVE,
 
 	OPERATION_COUNT
 };
@@ -58,6 +72,8 @@ enum operation_type {
 	OPERATION_MAP,     /* names and their texts */
 	OPERATION_FILES,   /* paths and their contents */
 	OPERATION_CONTENT, /* text; bytes where "encoding" is base64 */
+	OPERATION_BYTES,   /* base64 */
+	OPERATION_TEXTS,   /* a list of texts */
 	OPERATION_OBJECT,  /* results only: something, described in words */
 	OPERATION_OBJECTS, /* results only: a list of these */
 };
@@ -78,7 +94,7 @@ enum operation_hints {
 	OPERATION_IS_OPEN = 1 << 3,       /* talks to the world outside */
 	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command whose output is the caller's */
 	OPERATION_IS_NO_TOOL = 1 << 5,    /* for programs over HTTP; agents do without */
-	OPERATION_IS_CARE = 1 << 6,       /* looks at or ends something: a busy server does it too */
+	OPERATION_IS_CARE = 1 << 6, /* looks at or ends something: a busy server does it too */
 };
 
 struct operation {
