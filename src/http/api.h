@@ -12,6 +12,7 @@
 #include "http/slots.h"
 #include "mcp/protocol.h"
 #include "ops/call.h"
+#include "ops/savedoutput.h"
 #include "policy/ratelimit.h"
 
 #define API_RATES_MAX 2u
@@ -62,6 +63,7 @@ struct api {
 	struct api_session *sessions;
 	unsigned session_count;
 	struct api_call *mcp_calls;
+	struct savedoutput_table saved; /* of commands that were called over /mcp */
 	struct slots slots;
 	uint64_t request_count, call_count, refused_count;
 	uint64_t started_ms;

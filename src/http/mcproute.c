@@ -132,6 +132,26 @@ static int status_of(const struct post *p, const json_t *message)
 	return code == CODE_METHOD ? 404 : code == CODE_VERSION || code == CODE_PARAMS ? 400 : 200;
 }
 
+static bool accepts_stream(const struct connection *c)
+{
+	const char *accept = head_get(&connection_request(c)->head, "accept");
+
+	return accept && strcasestr(accept, "text/event-stream");
+}
+
+/* A client that takes no events gets the answer alone. */
+static void begin_stream(struct post *p)
+{
+	static const struct connection_header headers[] = { { "Cache-Control", "no-cache" },
+							    { "X-Accel-Buffering", "no" },
+							    { NULL, NULL } };
+
+	if (p->is_stream || !accepts_stream(p->connection))
+		return;
+	p->is_stream = true;
+	connection_begin(p->connection, 200, "text/event-stream", headers);
+}
+
 static void send_message(struct post *p, json_t *message)
 {
 	char *text = json_dumps(message, JSON_COMPACT);
@@ -140,6 +160,8 @@ static void send_message(struct post *p, json_t *message)
 	bool is_answer = json_object_get(message, "result") || json_object_get(message, "error") ||
 			 json_is_array(message);
 
+	if (!is_answer && p->connection && !p->is_answered)
+		begin_stream(p);
 	if (!p->connection || p->is_answered) {
 		/* nobody is there to read it */
 	} else if (p->is_stream) {
@@ -186,13 +208,6 @@ static void on_cancel(void *context, const json_t *id)
 }
 
 /* ---- calls ---- */
-
-static bool accepts_stream(const struct connection *c)
-{
-	const char *accept = head_get(&connection_request(c)->head, "accept");
-
-	return accept && strcasestr(accept, "text/event-stream");
-}
 
 static void forget_call(struct running_call *k)
 {
@@ -249,13 +264,18 @@ static void on_progress(void *context, const char *words)
 
 static void on_call(void *context, struct protocol_call *call)
 {
-	static const struct connection_header headers[] = { { "Cache-Control", "no-cache" },
-							    { "X-Accel-Buffering", "no" },
-							    { NULL, NULL } };
 	struct post *p = context;
-	struct running_call *k = mem_alloc(sizeof(*k));
+	json_t *saved = call->operation == OPERATION_EXEC_OUTPUT
+				? savedoutput_read(&p->api->saved, p->owner, call->arguments)
+				: NULL;
+	struct running_call *k;
 	struct err e = { 0 };
 
+	if (saved) {
+		protocol_answer(p->protocol, call, saved);
+		return;
+	}
+	k = mem_alloc(sizeof(*k));
 	*k = (struct running_call){ .post = p, .call = call, .next = p->calls };
 	p->calls = k;
 	k->running = api_start_mcp(p->api, call, p->known_session, p->owner, on_over, on_progress,
@@ -265,10 +285,8 @@ static void on_call(void *context, struct protocol_call *call)
 		protocol_answer_failure(p->protocol, call, e.msg);
 		return;
 	}
-	if (call->progress_token && !call->batch && accepts_stream(p->connection)) {
-		p->is_stream = true;
-		connection_begin(p->connection, 200, "text/event-stream", headers);
-	}
+	if (call->progress_token && !call->batch)
+		begin_stream(p);
 }
 
 /* ---- requests ---- */
@@ -355,12 +373,15 @@ static bool check_legacy(struct post *p, const json_t *message)
 	return true;
 }
 
+/* A date of the legacy era in the header counts more than Mcp-Method, which some clients always
+ * send. */
 static bool is_modern_request(const struct head *h, const json_t *message)
 {
 	const char *version = head_get(h, "mcp-protocol-version");
 
-	return modern_meta(message) || head_get(h, "mcp-method") ||
-	       (version && !protocol_find_version(version));
+	if (modern_meta(message))
+		return true;
+	return version ? !protocol_find_version(version) : head_get(h, "mcp-method") != NULL;
 }
 
 static void on_post_gone(void *context)
@@ -396,7 +417,8 @@ void mcproute_post(struct api *a, struct connection *c)
 							       .send = on_send,
 							       .call = on_call,
 							       .cancel = on_cancel,
-							       .count_calls = on_count });
+							       .count_calls = on_count,
+							       .ends_subscriptions = true });
 	api_follow(c, on_post_gone, p);
 	p->is_modern = is_modern_request(&r->head, message);
 	if (p->is_modern)

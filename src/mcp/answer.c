@@ -10,16 +10,39 @@
 
 #define TEXT_MAX_BYTES (8u << 20) /* clients give up at 10 MiB a line */
 
+static void add_hint(json_t *hints, const char *name, bool value, bool otherwise)
+{
+	if (value != otherwise)
+		(void)json_object_set_new(hints, name, json_boolean(value));
+}
+
+/* What is as the protocol assumes is left out: every model reads the list with every request. */
+static json_t *annotations(unsigned hints)
+{
+	json_t *a = json_object();
+
+	add_hint(a, "readOnlyHint", hints & OPERATION_READS_ONLY, false);
+	if (!(hints & OPERATION_READS_ONLY)) {
+		add_hint(a, "destructiveHint", hints & OPERATION_DESTROYS, true);
+		add_hint(a, "idempotentHint", hints & OPERATION_IS_IDEMPOTENT, false);
+	}
+	add_hint(a, "openWorldHint", hints & OPERATION_IS_OPEN, true);
+	return a;
+}
+
+/* Only what a command has come to needs a description; the other results say what they are. */
 static json_t *tool(const struct operation *o)
 {
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:{s:s, s:b, s:b, s:b, s:b}}", "name", o->name,
-			 "title", o->title, "description", o->help, "inputSchema",
-			 arguments_schema(o), "outputSchema", arguments_result_schema(o),
-			 "annotations", "title", o->title, "readOnlyHint",
-			 (o->hints & OPERATION_READS_ONLY) != 0, "destructiveHint",
-			 (o->hints & OPERATION_DESTROYS) != 0, "idempotentHint",
-			 (o->hints & OPERATION_IS_IDEMPOTENT) != 0, "openWorldHint",
-			 (o->hints & OPERATION_IS_OPEN) != 0);
+	json_t *t = json_pack("{s:s, s:s, s:s, s:o}", "name", o->name, "title", o->title,
+			      "description", o->help, "inputSchema", arguments_schema(o));
+	json_t *hints = annotations(o->hints);
+
+	if (o->hints & OPERATION_NEEDS_PROCESS)
+		(void)json_object_set_new(t, "outputSchema", arguments_result_schema(o));
+	if (json_object_size(hints))
+		(void)json_object_set(t, "annotations", hints);
+	json_decref(hints);
+	return t;
 }
 
 json_t *answer_tools(void)
@@ -48,32 +71,55 @@ static void add_denied(const json_t *result, struct buf *out)
 		const json_t *d = json_array_get(list, i);
 		const char *fix = json_string_value(json_object_get(d, "fix"));
 
-		buf_addf(out, "\ndenied: %s:%d, %s", json_string_value(json_object_get(d, "host")),
+		buf_addf(out, "denied: %s:%d, %s", json_string_value(json_object_get(d, "host")),
 			 (int)json_integer_value(json_object_get(d, "port")),
 			 json_string_value(json_object_get(d, "reason")));
 		if (fix)
-			buf_addf(out, " (the user can allow it with %s)", fix);
+			buf_addf(out, " (only the user can allow it: %s)", fix);
+		buf_add_text(out, "\n");
 	}
 }
 
-static void add_stream(const json_t *result, const char *name, struct buf *out)
+/* `name`'s text, after a line that says where it begins. */
+static void add_stream(const json_t *result, const char *name, const char *size_name,
+		       struct buf *out)
 {
 	const json_t *text = json_object_get(result, name);
 
 	if (json_string_length(text) == 0)
 		return;
-	buf_addf(out, "\n%s:\n", name);
+	if (out->len && out->bytes[out->len - 1] != '\n')
+		buf_add_text(out, "\n");
+	buf_addf(out, "--- %s, %" JSON_INTEGER_FORMAT " bytes ---\n", name,
+		 json_integer_value(json_object_get(result, size_name)));
 	buf_add(out, json_string_value(text), json_string_length(text));
-	if (json_string_value(text)[json_string_length(text) - 1] == '\n')
-		out->len--; /* one is added before whatever follows */
 }
 
+static void add_line(const json_t *result, const char *name, struct buf *out)
+{
+	const char *text = json_string_value(json_object_get(result, name));
+	size_t len = text ? strlen(text) : 0;
+
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	if (len)
+		buf_addf(out, "%.*s\n", (int)len, text);
+}
+
+/*
+ * All that is ours comes first; from the first "---" on it is the command's own, so nothing that it
+ * prints can pass for ours.
+ */
 static void format_end(const json_t *result, struct buf *out)
 {
 	const char *by = json_string_value(json_object_get(result, "ended_by"));
-	const char *notes = json_string_value(json_object_get(result, "notes"));
-	const char *kept = json_string_value(json_object_get(result, "output_id"));
+	const char *saved = json_string_value(json_object_get(result, "output_id"));
 
+	if (saved)
+		buf_addf(out,
+			 "output_id %s: the output was cut, sandbox_exec_output with this id reads "
+			 "all of it\n",
+			 saved);
 	buf_addf(out, "exit code %d",
 		 (int)json_integer_value(json_object_get(result, "exit_code")));
 	if (by && strcmp(by, "exit") != 0)
@@ -81,14 +127,13 @@ static void format_end(const json_t *result, struct buf *out)
 			 strcmp(by, "deadline") == 0 ? "its deadline (timeout_ms)"
 			 : strcmp(by, "memory") == 0 ? "its memory limit"
 						     : by);
-	buf_addf(out, " (%d ms)", (int)json_integer_value(json_object_get(result, "duration_ms")));
-	add_stream(result, "stdout", out);
-	add_stream(result, "stderr", out);
+	buf_addf(out, " (%d ms)\n",
+		 (int)json_integer_value(json_object_get(result, "duration_ms")));
+	add_line(result, "reason", out);
 	add_denied(result, out);
-	if (notes)
-		buf_addf(out, "\n%s", notes);
-	if (kept)
-		buf_addf(out, "\nAll of the output: sandbox_exec_output with id %s.", kept);
+	add_line(result, "notes", out);
+	add_stream(result, "stdout", "stdout_bytes", out);
+	add_stream(result, "stderr", "stderr_bytes", out);
 }
 
 /* A string of jansson's must be UTF-8 to the end: nothing is cut inside a character. */

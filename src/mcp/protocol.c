@@ -173,9 +173,14 @@ static void answer_result(struct protocol *p, struct protocol_batch *batch, cons
 	json_t *message = new_message(id);
 
 	if (era == PROTOCOL_MODERN) {
+		json_t *meta = json_object_get(result, "_meta");
+
 		(void)json_object_set_new(result, "resultType", json_string("complete"));
-		(void)json_object_set_new(result, "_meta",
-					  json_pack("{s:o}", META_SERVER, server_info()));
+		if (!meta) {
+			meta = json_object();
+			(void)json_object_set_new(result, "_meta", meta);
+		}
+		(void)json_object_set_new(meta, META_SERVER, server_info());
 	}
 	(void)json_object_set_new(message, "result", result);
 	send(p, batch, message);
@@ -246,11 +251,17 @@ static void on_initialize(struct protocol *p, const struct request *r)
 				"instructions", instructions));
 }
 
+/* What a request may name in its _meta; the dates of the legacy era need `initialize`. */
+static json_t *modern_versions(void)
+{
+	return json_pack("[s]", MODERN_VERSION);
+}
+
 static void on_discover(struct protocol *p, const struct request *r)
 {
 	answer_result(p, r->batch, r->id, r->era,
-		      json_pack("{s:[s], s:{s:{}}, s:s, s:i, s:s}", "supportedVersions",
-				MODERN_VERSION, "capabilities", "tools", "instructions",
+		      json_pack("{s:o, s:{s:{}}, s:s, s:i, s:s}", "supportedVersions",
+				modern_versions(), "capabilities", "tools", "instructions",
 				instructions, "ttlMs", LIST_TTL_MS, "cacheScope", "public"));
 }
 
@@ -321,23 +332,37 @@ static void on_call(struct protocol *p, const struct request *r)
 	p->handler.call(p->handler.context, call);
 }
 
-/* The list of tools never changes: it is acknowledged, and nothing ever comes. */
-static void on_listen(struct protocol *p, const struct request *r)
+static void acknowledge(struct protocol *p, const struct request *r)
 {
 	json_t *message = new_message(NULL);
 
-	if (p->listen_count == LISTENS_MAX) {
-		json_decref(message);
-		answer_error(p, r->batch, r->id, CODE_REQUEST, "too many subscriptions", NULL);
-		return;
-	}
-	p->listens[p->listen_count++] = json_incref((json_t *)(uintptr_t)r->id);
 	(void)json_object_set_new(message, "method",
 				  json_string("notifications/subscriptions/acknowledged"));
 	(void)json_object_set_new(
 		message, "params",
 		json_pack("{s:{s:O}, s:{}}", "_meta", META_SUBSCRIPTION, r->id, "notifications"));
 	send(p, r->batch, message);
+}
+
+/*
+ * The list of tools never changes: a subscription is acknowledged, and nothing ever comes. It stays
+ * open until it is cancelled, or ends at once where the transport would have to hold a connection.
+ */
+static void on_listen(struct protocol *p, const struct request *r)
+{
+	if (p->handler.ends_subscriptions) {
+		json_t *result = json_pack("{s:{s:O}}", "_meta", META_SUBSCRIPTION, r->id);
+
+		acknowledge(p, r);
+		answer_result(p, r->batch, r->id, r->era, result);
+		return;
+	}
+	if (p->listen_count == LISTENS_MAX) {
+		answer_error(p, r->batch, r->id, CODE_REQUEST, "too many subscriptions", NULL);
+		return;
+	}
+	p->listens[p->listen_count++] = json_incref((json_t *)(uintptr_t)r->id);
+	acknowledge(p, r);
 }
 
 static void on_cancelled(struct protocol *p, const struct request *r)
@@ -400,9 +425,8 @@ static bool check_meta(struct protocol *p, const struct request *r)
 	}
 	if (strcmp(json_string_value(version), MODERN_VERSION) != 0) {
 		answer_error(p, r->batch, r->id, CODE_VERSION, "this version is not supported",
-			     json_pack("{s:[s,s,s,s,s], s:O}", "supported", MODERN_VERSION,
-				       legacy_versions[3], legacy_versions[2], legacy_versions[1],
-				       legacy_versions[0], "requested", version));
+			     json_pack("{s:o, s:O}", "supported", modern_versions(), "requested",
+				       version));
 		return false;
 	}
 	if (level && !is_log_level(json_string_value(level))) {

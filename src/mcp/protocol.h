@@ -45,6 +45,8 @@ struct protocol_handler {
 	/* The client does not want the answer to this id any more. */
 	void (*cancel)(void *context, const json_t *id);
 	unsigned (*count_calls)(void *context);
+	/* Requests are answered at once: a subscription is acknowledged and ends with a result. */
+	bool ends_subscriptions;
 };
 
 struct protocol *protocol_new(const struct protocol_handler *handler);

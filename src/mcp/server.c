@@ -18,6 +18,7 @@
 #include "base/title.h"
 #include "mcp/protocol.h"
 #include "ops/call.h"
+#include "ops/savedoutput.h"
 #include "policy/ratelimit.h"
 
 #include <assert.h>
@@ -29,12 +30,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #define RUNNING_MAX 32u /* calls at once; the others wait */
-#define KEPT_MAX 32u    /* outputs that can be read by range */
 #define RATES_MAX 2u
 #define PROGRESS_MS 5000u
 #define OUTPUT_HIGH_BYTES (32u << 20)
@@ -42,7 +41,6 @@
 #define READ_BYTES 65536
 #define INPUT_MAX_BYTES (PROTOCOL_LINE_MAX_BYTES + 2 * READ_BYTES)
 #define END_WAIT_MS 10000u
-#define LENGTH_DEFAULT 65536
 
 struct entry {
 	struct protocol_call *request;
@@ -50,12 +48,6 @@ struct entry {
 	bool is_running;
 	bool removes; /* nobody waits: it removes the sandbox that a cancelled call has created */
 	uint64_t progress_at_ms;
-};
-
-/* All of an output that was cut. */
-struct kept {
-	char id[24];
-	struct output output[2];
 };
 
 struct server {
@@ -66,8 +58,7 @@ struct server {
 	unsigned rate_count;
 	struct entry **entries;
 	unsigned entry_count;
-	struct kept kept[KEPT_MAX];
-	unsigned kept_next;
+	struct savedoutput_table saved;
 	struct buf input, output;
 	size_t output_done;
 	bool skips_line, is_ending;
@@ -103,39 +94,6 @@ static void free_entry(struct server *s, unsigned index)
 	s->entries[index] = s->entries[--s->entry_count];
 }
 
-static const struct kept *find_kept(const struct server *s, const char *id)
-{
-	for (unsigned i = 0; id && i < KEPT_MAX; i++)
-		if (s->kept[i].id[0] && strcmp(s->kept[i].id, id) == 0)
-			return &s->kept[i];
-	return NULL;
-}
-
-/* sandbox_exec_output for an output_id: no errand is needed. */
-static void read_kept(struct server *s, struct protocol_call *request, const struct kept *k)
-{
-	const json_t *a = request->arguments;
-	const char *stream = json_string_value(json_object_get(a, "stream"));
-	const struct output *o = &k->output[stream && strcmp(stream, "stderr") == 0];
-	json_int_t offset = json_integer_value(json_object_get(a, "offset"));
-	json_int_t length = json_integer_value(json_object_get(a, "length"));
-	cleanup_buf struct buf bytes, text;
-
-	if (length <= 0 || length > (json_int_t)OPERATION_CONTENT_MAX_BYTES)
-		length = LENGTH_DEFAULT;
-	buf_init(&bytes, (size_t)length);
-	buf_init(&text, 3 * (size_t)length);
-	if (offset < 0 || output_read(o, (uint64_t)offset, (size_t)length, &bytes) < 0) {
-		protocol_answer_failure(s->protocol, request, "the output cannot be read");
-		return;
-	}
-	output_add_utf8(&text, buf_text(&bytes), bytes.len);
-	protocol_answer(s->protocol, request,
-			json_pack("{s:s%, s:I, s:I, s:b}", "output", buf_text(&text), text.len,
-				  "offset", offset, "next_offset", offset + (json_int_t)bytes.len,
-				  "running", 0));
-}
-
 static int check_rate(struct server *s, const struct operation *o, struct err *e)
 {
 	uint64_t wait_ms = 0;
@@ -158,18 +116,20 @@ static int prepare(struct server *s, struct entry *entry, struct err *e)
 static void on_call(void *context, struct protocol_call *request)
 {
 	struct server *s = context;
-	const struct kept *k =
-		find_kept(s, json_string_value(json_object_get(request->arguments, "id")));
+	json_t *saved = request->operation == OPERATION_EXEC_OUTPUT
+				? savedoutput_read(&s->saved, NULL, request->arguments)
+				: NULL;
 	struct entry *entry;
 	struct err e = { 0 };
 
-	if (k && request->operation == OPERATION_EXEC_OUTPUT) {
-		read_kept(s, request, k);
+	if (saved) {
+		protocol_answer(s->protocol, request, saved);
 		return;
 	}
 	entry = mem_alloc(sizeof(*entry));
 	*entry = (struct entry){ .request = request };
 	call_init(&entry->call);
+	entry->call.shown_max_bytes = OPERATION_SHOWN_MAX_BYTES;
 	if (prepare(s, entry, &e) < 0) {
 		protocol_answer_failure(s->protocol, request, e.msg);
 		call_done(&entry->call);
@@ -210,27 +170,6 @@ static void on_cancel(void *context, const json_t *id)
 
 /* ---- calls ---- */
 
-static void keep_output(struct server *s, struct entry *entry, json_t *result)
-{
-	struct kept *k = &s->kept[s->kept_next];
-	uint64_t number = 0;
-
-	if (!output_is_cut(&entry->call.output[0]) && !output_is_cut(&entry->call.output[1]))
-		return;
-	s->kept_next = (s->kept_next + 1) % KEPT_MAX;
-	if (k->id[0]) {
-		output_done(&k->output[0]);
-		output_done(&k->output[1]);
-	}
-	(void)!getrandom(&number, sizeof(number), 0);
-	(void)snprintf(k->id, sizeof(k->id), "out-%016" PRIx64, number);
-	for (int i = 0; i < 2; i++) {
-		k->output[i] = entry->call.output[i];
-		output_init(&entry->call.output[i]);
-	}
-	(void)json_object_set_new(result, "output_id", json_string(k->id));
-}
-
 static void remove_created(struct server *s, const char *name)
 {
 	struct entry *entry = mem_alloc(sizeof(*entry));
@@ -269,8 +208,8 @@ static void finish(struct server *s, unsigned index)
 		json_decref(result);
 		protocol_drop(s->protocol, request);
 	} else {
-		keep_output(s, entry, result);
-		protocol_answer(s->protocol, request, result);
+		protocol_answer(s->protocol, request,
+				savedoutput_keep(&s->saved, NULL, &entry->call, result));
 	}
 	/* the list may have grown: the entry is where it was */
 	free_entry(s, index);
@@ -570,6 +509,7 @@ int main(int argc, char **argv)
 		free_entry(&s, i);
 	for (unsigned i = 0; i < s.rate_count; i++)
 		ratelimit_free(s.rates[i]);
+	savedoutput_done(&s.saved);
 	protocol_free(s.protocol);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "ops/hints.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -185,7 +186,7 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	c->started_ms = clock_now_ms();
 	if (operation->hints & (OPERATION_READS_ONLY | OPERATION_IS_CARE) &&
 	    !(operation->hints & OPERATION_NEEDS_PROCESS))
-		c->deadline_ms = c->started_ms + CALL_DEADLINE_MS;
+		c->deadline_ms = c->started_ms + CALL_DEADLINE_MS + c->arguments.timeout_ms;
 	r = open_ends(c, o, &ends);
 	if (r == 0)
 		r = spawn(o, operation->name, &ends, &pid);
@@ -366,13 +367,30 @@ void call_cancel(struct call *c)
 
 /* ---- the result ---- */
 
-static void add_output(json_t *result, const char *name, const struct output *o)
+/* How much is shown of a stream: half of what there is for both, or what the other leaves. */
+static uint64_t share_of(const struct call *c, unsigned stream)
+{
+	uint64_t own = c->output[stream].total_bytes, other = c->output[1 - stream].total_bytes;
+	uint64_t half = c->shown_max_bytes / 2;
+
+	if (!c->shown_max_bytes)
+		return OUTPUT_SHOWN_MAX_BYTES;
+	return own > half && other < half ? c->shown_max_bytes - other : half;
+}
+
+bool call_is_cut(const struct call *c)
+{
+	return output_is_cut(&c->output[0], share_of(c, 0)) ||
+	       output_is_cut(&c->output[1], share_of(c, 1));
+}
+
+static void add_output(const struct call *c, unsigned stream, const char *name, json_t *result)
 {
 	cleanup_buf struct buf text;
 
 	/* each byte may become three */
 	buf_init(&text, 3 * OUTPUT_SHOWN_MAX_BYTES + 256);
-	output_format(o, &text);
+	output_format(&c->output[stream], share_of(c, stream), &text);
 	(void)json_object_set_new(result, name, json_stringn(buf_text(&text), text.len));
 }
 
@@ -400,13 +418,14 @@ json_t *call_take_result(struct call *c)
 	}
 	if (json_object_get(result, "error") == NULL &&
 	    c->operation->hints & OPERATION_NEEDS_PROCESS) {
-		add_output(result, "stdout", &c->output[0]);
-		add_output(result, "stderr", &c->output[1]);
+		add_output(c, 0, "stdout", result);
+		add_output(c, 1, "stderr", result);
 		(void)json_object_set_new(result, "stdout_bytes",
 					  json_integer((json_int_t)c->output[0].total_bytes));
 		(void)json_object_set_new(result, "stderr_bytes",
 					  json_integer((json_int_t)c->output[1].total_bytes));
 	}
 	add_notes(result, &c->notes);
+	hints_translate(result);
 	return result;
 }

@@ -43,11 +43,12 @@ struct call {
 	size_t input_done;
 	struct output output[2]; /* stdout, stderr */
 	struct buf result, notes;
+	uint64_t shown_max_bytes; /* of both streams together; 0: OUTPUT_SHOWN_MAX_BYTES of each */
 	uint64_t started_ms;
 	uint64_t deadline_ms; /* 0: none */
 	uint64_t kill_at_ms;  /* 0: not told to end */
 	bool is_cancelled, is_over;
-	bool is_late; /* cancelled by its deadline */
+	bool is_late;        /* cancelled by its deadline */
 	bool has_more_input; /* its owner adds some: call_add_input(), until call_end_input() */
 
 	/* As output comes; may be NULL. */
@@ -80,8 +81,11 @@ size_t call_unsent_input(const struct call *c);
 /* Its sandbox ends, and with it the errand. */
 void call_cancel(struct call *c);
 
+/* Its result shows less than the command has printed. */
+bool call_is_cut(const struct call *c);
 /*
  * Once it is over: the errand's object, with stdout and stderr where it ran a command. A failure is
- * an object with "error". A new reference.
+ * an object with "error". What it tells the caller to do is in the words of operations (ops/hints).
+ * A new reference.
  */
 json_t *call_take_result(struct call *c);

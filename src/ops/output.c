@@ -73,9 +73,9 @@ void output_add(struct output *o, const char *bytes, size_t len)
 		add_tail(o, bytes + first, len - first);
 }
 
-bool output_is_cut(const struct output *o)
+bool output_is_cut(const struct output *o, uint64_t max_bytes)
 {
-	return o->total_bytes > OUTPUT_SHOWN_MAX_BYTES;
+	return o->total_bytes > max_bytes;
 }
 
 void output_add_utf8(struct buf *out, const char *bytes, size_t len)
@@ -120,41 +120,39 @@ static size_t begin_of_characters(const char *bytes, size_t len)
 	return at;
 }
 
-void output_format(const struct output *o, struct buf *out)
+/* The bytes of the ring, in order. */
+static void add_ring(const struct output *o, struct buf *out)
 {
-	size_t tail_len = o->tail_count < HALF ? (size_t)o->tail_count : HALF;
-	cleanup_buf struct buf tail;
-	size_t begin, end;
+	size_t at = o->tail_count % HALF;
 
-	buf_init(&tail, HALF);
-	if (!o->tail) {
-		output_add_utf8(out, buf_text(&o->head), o->head.len);
+	if (!o->tail)
+		return;
+	if (o->tail_count > HALF)
+		buf_add(out, o->tail + at, HALF - at);
+	buf_add(out, o->tail, o->tail_count < HALF ? (size_t)o->tail_count : at);
+}
+
+void output_format(const struct output *o, uint64_t max_bytes, struct buf *out)
+{
+	size_t half = max_bytes < OUTPUT_SHOWN_MAX_BYTES ? (size_t)max_bytes / 2 : HALF;
+	size_t begin, end, first, last;
+	cleanup_buf struct buf known; /* all of it, or its first and its last half */
+
+	buf_init(&known, OUTPUT_SHOWN_MAX_BYTES);
+	buf_add(&known, o->head.bytes, o->head.len);
+	add_ring(o, &known);
+	if (!output_is_cut(o, max_bytes)) {
+		output_add_utf8(out, buf_text(&known), known.len);
 		return;
 	}
-	if (o->tail_count > HALF) {
-		size_t at = o->tail_count % HALF;
-
-		buf_add(&tail, o->tail + at, HALF - at);
-		buf_add(&tail, o->tail, at);
-	} else if (o->tail) {
-		buf_add(&tail, o->tail, tail_len);
-	}
-	if (!output_is_cut(o)) {
-		/* a character may lie across the two halves */
-		cleanup_buf struct buf whole;
-
-		buf_init(&whole, OUTPUT_SHOWN_MAX_BYTES);
-		buf_add(&whole, o->head.bytes, o->head.len);
-		buf_add(&whole, tail.bytes, tail.len);
-		output_add_utf8(out, whole.bytes, whole.len);
-		return;
-	}
-	end = end_of_characters(o->head.bytes, o->head.len);
-	begin = begin_of_characters(tail.bytes, tail.len);
-	output_add_utf8(out, o->head.bytes, end);
+	first = half < known.len ? half : known.len;
+	last = known.len - first < half ? known.len - first : half;
+	end = end_of_characters(known.bytes, first);
+	begin = begin_of_characters(known.bytes + known.len - last, last);
+	output_add_utf8(out, known.bytes, end);
 	buf_addf(out, "\n[... %" PRIu64 " of %" PRIu64 " bytes left out here ...]\n",
-		 o->total_bytes - end - (tail.len - begin), o->total_bytes);
-	output_add_utf8(out, tail.bytes + begin, tail.len - begin);
+		 o->total_bytes - end - (last - begin), o->total_bytes);
+	output_add_utf8(out, known.bytes + known.len - last + begin, last - begin);
 }
 
 int output_read(const struct output *o, uint64_t offset, size_t max, struct buf *out)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OUTPUT_SHOWN_MAX_BYTES (64u << 10) /* of one stream, in a message */
+#define OUTPUT_SHOWN_MAX_BYTES (64u << 10) /* of one stream, in a message; faces may show less */
 #define OUTPUT_KEPT_MAX_BYTES (64ull << 20)
 
 struct output {
@@ -27,8 +27,9 @@ struct output {
 void output_init(struct output *o);
 void output_done(struct output *o); /* may run twice */
 void output_add(struct output *o, const char *bytes, size_t len);
-bool output_is_cut(const struct output *o);
-void output_format(const struct output *o, struct buf *out);
+/* `max_bytes` are shown of it, OUTPUT_SHOWN_MAX_BYTES at most. */
+bool output_is_cut(const struct output *o, uint64_t max_bytes);
+void output_format(const struct output *o, uint64_t max_bytes, struct buf *out);
 
 /* Bytes from `offset` on, at most `max`; the buffer has room for them. Returns -errno. */
 int output_read(const struct output *o, uint64_t offset, size_t max, struct buf *out);
