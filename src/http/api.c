@@ -24,6 +24,7 @@
 
 #define JSON_TYPE "application/json"
 #define RAW_TYPE "application/octet-stream"
+#define TAR_TYPE "application/x-tar"
 
 static webcall_direct_fn reply_openapi;
 
@@ -42,13 +43,24 @@ static const struct route routes[] = {
 	{ "POST", "/run", ROUTE_BODY, OPERATION_RUN, args_run, tell_command },
 	{ "POST", "/run/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_RUN, args_run, tell_stream },
 	{ "POST", "/batch/run", ROUTE_BODY, .direct = direct_batch },
-	{ "GET", "/sandboxes", 0, OPERATION_LIST, args_nothing, tell_sandboxes },
+	{ "GET", "/sandboxes", 0, OPERATION_LIST, args_nothing, tell_sandboxes,
+	  .query = "running" },
 	{ "POST", "/sandboxes", ROUTE_BODY, OPERATION_CREATE, args_create, tell_created },
 	{ "GET", "/sandboxes/by-uuid/{}", 0, OPERATION_INFO, args_uuid, tell_sandbox },
 	{ "GET", "/sandboxes/{}", 0, OPERATION_INFO, args_name, tell_sandbox },
 	{ "DELETE", "/sandboxes/{}", 0, OPERATION_REMOVE, args_name, tell_removed },
 	{ "POST", "/sandboxes/{}/start", 0, OPERATION_START, args_name, tell_started },
-	{ "POST", "/sandboxes/{}/stop", 0, OPERATION_STOP, args_name, tell_stopped },
+	{ "POST", "/sandboxes/{}/stop", 0, OPERATION_STOP, args_name, tell_stopped,
+	  .query = "force" },
+	{ "POST", "/sandboxes/{}/pause", 0, OPERATION_PAUSE, args_name, tell_sandbox },
+	{ "POST", "/sandboxes/{}/resume", 0, OPERATION_RESUME, args_name, tell_sandbox },
+	{ "POST", "/sandboxes/{}/fork", ROUTE_BODY, OPERATION_FORK, args_about, tell_created },
+	{ "GET", "/sandboxes/{}/stats", 0, OPERATION_STATS, args_name, tell_result },
+	{ "GET", "/sandboxes/{}/network", 0, OPERATION_NETWORK_LOG, args_name, tell_entries },
+	{ "POST", "/sandboxes/{}/network", ROUTE_BODY, OPERATION_NETWORK_CHANGE, args_about,
+	  tell_result },
+	{ "GET", "/sandboxes/{}/network/check", 0, OPERATION_NETWORK_CHECK, args_name, tell_result,
+	  .query = "host" },
 	{ "POST", "/sandboxes/{}/exec", ROUTE_BODY, OPERATION_EXEC, args_exec, tell_command },
 	{ "POST", "/sandboxes/{}/exec/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_EXEC, args_exec,
 	  tell_stream },
@@ -59,19 +71,29 @@ static const struct route routes[] = {
 	{ "GET", "/sandboxes/{}/exec/detached/{}", 0, OPERATION_EXEC_LIST, args_name,
 	  tell_detached },
 	{ "GET", "/sandboxes/{}/exec/detached/{}/logs", 0, OPERATION_EXEC_OUTPUT, args_detached,
-	  tell_detached_logs },
+	  tell_detached_logs, .query = "stream offset length tail_lines tail_bytes" },
+	{ "GET", "/sandboxes/{}/exec/detached/{}/wait", 0, OPERATION_EXEC_WAIT, args_detached,
+	  tell_result, .query = "timeout_ms" },
 	{ "DELETE", "/sandboxes/{}/exec/detached/{}", 0, OPERATION_EXEC_KILL, args_detached,
-	  tell_killed },
+	  tell_killed, .query = "signal" },
 	{ "POST", "/sandboxes/{}/files", ROUTE_BODY, .direct = direct_write_files },
-	{ "GET", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_READ, args_file_read, tell_file },
+	{ "GET", "/sandboxes/{}/files", 0, OPERATION_FILE_LIST, args_name, tell_result,
+	  .query = "path" },
+	{ "GET", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_READ, args_file_read, tell_file,
+	  .query = "offset length" },
 	{ "PUT", "/sandboxes/{}/files/{*}", ROUTE_BODY, OPERATION_FILE_WRITE, args_file_write,
-	  tell_written },
-	{ "DELETE", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_REMOVE, args_file,
-	  tell_file_gone },
+	  tell_written, .query = "append" },
+	{ "DELETE", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_REMOVE, args_file, tell_file_gone,
+	  .query = "recursive" },
+	{ "POST", "/sandboxes/{}/edit", ROUTE_BODY, OPERATION_FILE_EDIT, args_about, tell_result },
+	{ "GET", "/sandboxes/{}/archive", ROUTE_TAR, OPERATION_DOWNLOAD, args_download, tell_file,
+	  .query = "path" },
+	{ "PUT", "/sandboxes/{}/archive", ROUTE_BODY | ROUTE_TAR, OPERATION_UPLOAD, args_upload,
+	  tell_result, .query = "path" },
 	{ "GET", "/sandboxes/{}/logs", 0, OPERATION_AUDIT, args_name, tell_entries },
-	{ "POST", "/sandboxes/{}/extend", ROUTE_BODY, OPERATION_EXTEND, args_extend,
-	  tell_extended },
-	{ "GET", "/snapshots", 0, OPERATION_CHECKPOINT_LIST, args_nothing, tell_snapshots },
+	{ "POST", "/sandboxes/{}/extend", ROUTE_BODY, OPERATION_EXTEND, args_about, tell_extended },
+	{ "GET", "/snapshots", 0, OPERATION_CHECKPOINT_LIST, args_nothing, tell_snapshots,
+	  .query = "name" },
 	{ "POST", "/snapshots", ROUTE_BODY, OPERATION_CHECKPOINT, args_snapshot,
 	  tell_snapshot_made },
 	{ "GET", "/snapshots/{}", 0, OPERATION_CHECKPOINT_LIST, args_id, tell_snapshot },
@@ -198,8 +220,11 @@ static bool is_accepted_type(const struct connection_request *r, const struct ro
 {
 	const char *type = head_get(&r->head, "content-type");
 
-	*ret_is_raw = route->operation == OPERATION_FILE_WRITE && !route->direct && type &&
-		      strcasecmp(type, RAW_TYPE) == 0;
+	*ret_is_raw =
+		!route->direct && type &&
+		((route->operation == OPERATION_FILE_WRITE && strcasecmp(type, RAW_TYPE) == 0) ||
+		 (route->operation == OPERATION_UPLOAD &&
+		  (strcasecmp(type, RAW_TYPE) == 0 || strcasecmp(type, TAR_TYPE) == 0)));
 	if (*ret_is_raw || strcmp(r->head.method, "GET") == 0)
 		return true;
 	return (!type && r->head.content_length == 0) || origin_is_json_type(type);
@@ -319,7 +344,7 @@ static void on_request(struct connection *c, void *context)
 	}
 	if (!read_body(c, x, &body))
 		return;
-	if (x->route->args(x, body, &args, &e) < 0) {
+	if (x->route->args(x, body, &args, &e) < 0 || args_add_query(x, args, &e) < 0) {
 		webcall_reply_error(
 			c, webcall_status(e.code == ERR_UNSUPPORTED ? "unsupported" : "invalid"),
 			e.msg);
@@ -422,6 +447,8 @@ static void on_mcp_over(void *context, json_t *result)
 
 	metrics_count_end(k->api, &k->running.call, result);
 	slots_give(&k->api->slots, &k->place);
+	if (!is_cancelled)
+		result = savedoutput_keep(&k->api->saved, k->place.owner, &k->running.call, result);
 	api_call_free(k);
 	if (is_cancelled) {
 		json_decref(result);
@@ -467,6 +494,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 		memcpy(k->session, session, sizeof(k->session));
 	running_init(&k->running, a->base);
 	k->running.owner = owner;
+	k->running.call.shown_max_bytes = OPERATION_SHOWN_MAX_BYTES;
 	k->running.context = k;
 	k->running.on_over = on_mcp_over;
 	k->running.on_progress = on_mcp_progress;
@@ -498,19 +526,73 @@ void api_cancel_mcp(struct api *a, const char *session, const json_t *id)
 
 /* ---- the description of it all ---- */
 
-static json_t *path_parameters(const char *pattern)
+static json_t *parameter(const char *name, const char *where, json_t *schema)
+{
+	return json_pack("{s:s, s:s, s:b, s:o}", "name", name, "in", where, "required",
+			 strcmp(where, "path") == 0, "schema", schema);
+}
+
+static json_t *parameters_of(const struct route *r)
 {
 	json_t *list = json_array();
+	json_t *schema = arguments_schema(operation_get(r->operation));
+	const json_t *known = json_object_get(schema, "properties");
+	cleanup_free char *names = mem_dup(r->query ? r->query : "");
+	char *rest = names, *name;
 	unsigned number = 0;
 
-	for (const char *at = pattern; (at = strchr(at, '{')); at++)
-		(void)json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:{s:s}}", "name",
-							    at[1] == '*' ? "path"
+	for (const char *at = r->pattern; (at = strchr(at, '{')); at++)
+		(void)json_array_append_new(list, parameter(at[1] == '*' ? "path"
 							    : number++   ? "id"
 									 : "name",
-							    "in", "path", "required", 1, "schema",
-							    "type", "string"));
+							    "path",
+							    json_pack("{s:s}", "type", "string")));
+	while ((name = strsep(&rest, " ")))
+		if (*name)
+			(void)json_array_append_new(
+				list, parameter(name, "query",
+						json_incref(json_object_get(known, name))));
+	json_decref(schema);
 	return list;
+}
+
+/* The members of its body: the operation's parameters that the path does not say. */
+static json_t *body_schema(const struct route *r)
+{
+	json_t *schema = arguments_schema(operation_get(r->operation));
+	json_t *required = json_object_get(schema, "required");
+	const char *in_path[] = { strstr(r->pattern, "/{}") ? "name" : NULL,
+				  strstr(r->pattern, "{*}") ? "path" : NULL };
+
+	for (size_t i = 0; i < COUNT_OF(in_path); i++) {
+		if (!in_path[i])
+			continue;
+		(void)json_object_del(json_object_get(schema, "properties"), in_path[i]);
+		for (size_t at = json_array_size(required); at-- > 0;)
+			if (strcmp(json_string_value(json_array_get(required, at)), in_path[i]) ==
+			    0)
+				(void)json_array_remove(required, at);
+	}
+	return schema;
+}
+
+/* The first route of an operation has its name: messages name operations. */
+static bool is_first_of_operation(const struct route *r)
+{
+	for (const struct route *other = routes; other < r; other++)
+		if (!other->direct && other->operation == r->operation)
+			return false;
+	return true;
+}
+
+static json_t *body_of(const struct route *r)
+{
+	json_t *content = json_pack("{s:{s:o}}", JSON_TYPE, "schema", body_schema(r));
+
+	if (r->operation == OPERATION_FILE_WRITE || r->operation == OPERATION_UPLOAD)
+		(void)json_object_set_new(content, r->flags & ROUTE_TAR ? TAR_TYPE : RAW_TYPE,
+					  json_object());
+	return json_pack("{s:o}", "content", content);
 }
 
 static void name_pattern(const char *pattern, struct buf *out)
@@ -531,17 +613,17 @@ static json_t *describe(const struct route *r)
 {
 	const struct operation *o = operation_get(r->operation);
 	json_t *d =
-		json_pack("{s:o, s:{s:{s:s}, s:{s:s}}}", "parameters", path_parameters(r->pattern),
+		json_pack("{s:o, s:{s:{s:s}, s:{s:s}}}", "parameters", parameters_of(r),
 			  "responses", "200", "description", "as asked for", "default",
 			  "description", "an object with success = false and an error in words");
 
 	(void)json_object_set_new(d, "summary", json_string(r->direct ? r->pattern : o->title));
 	if (!r->direct)
 		(void)json_object_set_new(d, "description", json_string(o->help));
+	if (!r->direct && is_first_of_operation(r))
+		(void)json_object_set_new(d, "operationId", json_string(o->name));
 	if (r->flags & ROUTE_BODY && !r->direct)
-		(void)json_object_set_new(d, "requestBody",
-					  json_pack("{s:{s:{s:o}}}", "content", JSON_TYPE, "schema",
-						    arguments_schema(o)));
+		(void)json_object_set_new(d, "requestBody", body_of(r));
 	return d;
 }
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -153,6 +154,109 @@ int args_expect_only(const json_t *body, const char *name, json_type kind, size_
 	return 0;
 }
 
+/* ---- queries ---- */
+
+static int hex_of(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
+}
+
+/* "a%20b+c" -> "a b c"; NULL: a bad escape or a NUL. The caller frees. */
+static char *decode(const char *text, size_t len)
+{
+	char *out = mem_alloc(len + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		int high = i + 2 < len ? hex_of(text[i + 1]) : -1;
+		int low = high >= 0 ? hex_of(text[i + 2]) : -1;
+
+		if (text[i] == '%' && (low < 0 || (high == 0 && low == 0))) {
+			free(out);
+			return NULL;
+		}
+		out[n++] = text[i] == '%'   ? (char)(high * 16 + low)
+			   : text[i] == '+' ? ' '
+					    : text[i];
+		i += text[i] == '%' ? 2 : 0;
+	}
+	return out;
+}
+
+/* The value of a parameter as JSON, by the kind that it has; NULL: it is none of that kind. */
+static json_t *query_value(const struct operation_field *f, const char *text)
+{
+	if (f->type == OPERATION_INTEGER) {
+		size_t len = strlen(text);
+
+		return len > 0 && len < 19 && strspn(text, "0123456789") == len
+			       ? json_integer(strtoll(text, NULL, 10))
+			       : NULL;
+	}
+	if (f->type == OPERATION_FLAG)
+		return strcmp(text, "true") == 0    ? json_true()
+		       : strcmp(text, "false") == 0 ? json_false()
+						    : NULL;
+	return json_string(text);
+}
+
+static bool is_listed(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = names; at && *at; at += strspn(at, " ")) {
+		size_t own = strcspn(at, " ");
+
+		if (own == len && strncmp(at, name, len) == 0)
+			return true;
+		at += own;
+	}
+	return false;
+}
+
+static int put_query(const struct route *r, json_t *args, const char *pair, size_t len,
+		     struct err *e)
+{
+	const char *equals = memchr(pair, '=', len);
+	size_t key_len = equals ? (size_t)(equals - pair) : len;
+	cleanup_free char *key = decode(pair, key_len);
+	cleanup_free char *text = equals ? decode(equals + 1, len - key_len - 1) : mem_dup("");
+	const struct operation_field *f;
+	json_t *value;
+
+	if (!key || !text)
+		return err_set(e, ERR_INVALID, "the query has a bad escape");
+	f = is_listed(r->query, key) ? operation_param(operation_get(r->operation), key) : NULL;
+	if (!f)
+		return err_set(e, ERR_INVALID, "unknown parameter '%.60s' in the query%s%s%s", key,
+			       r->query ? " (this route knows: " : "", r->query ? r->query : "",
+			       r->query ? ")" : "");
+	value = query_value(f, text);
+	if (!value)
+		return err_set(e, ERR_INVALID, "%s: %s is expected", f->name,
+			       f->type == OPERATION_INTEGER ? "a whole number"
+			       : f->type == OPERATION_FLAG  ? "true or false"
+							    : "text in UTF-8");
+	return put(args, f->name, value, e);
+}
+
+int args_add_query(const struct webcall *x, json_t *args, struct err *e)
+{
+	const char *at = connection_request(x->connection)->query;
+
+	while (*at) {
+		size_t len = strcspn(at, "&");
+
+		if (len && put_query(x->route, args, at, len, e) < 0)
+			return -1;
+		at += len + (at[len] == '&');
+	}
+	return 0;
+}
+
 /* ---- arguments ---- */
 
 static void take_output(struct webcall *x)
@@ -216,17 +320,14 @@ int args_detached(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 	(void)body;
 	(void)e;
 	*ret = json_pack("{s:s, s:s}", "name", x->parts[0], "id", x->parts[1]);
-	if (x->route->operation != OPERATION_EXEC_OUTPUT)
-		return 0;
-	(void)json_object_set_new(*ret, "length", json_integer(OPERATION_CONTENT_MAX_BYTES));
-	if (strstr(connection_request(x->connection)->query, "stream=stderr"))
-		(void)json_object_set_new(*ret, "stream", json_string("stderr"));
 	return 0;
 }
 
-int args_extend(struct webcall *x, json_t *body, json_t **ret, struct err *e)
+/* A body of parameters about the sandbox in the path. */
+int args_about(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
-	return read_body(OPERATION_EXTEND, body, json_pack("{s:s}", "name", x->parts[0]), ret, e);
+	return read_body(x->route->operation, body, json_pack("{s:s}", "name", x->parts[0]), ret,
+			 e);
 }
 
 int args_snapshot(struct webcall *x, json_t *body, json_t **ret, struct err *e)
@@ -260,7 +361,7 @@ static void on_raw(void *context, enum call_stream stream, const char *bytes, si
 	if (stream != CALL_STDOUT || !x->connection)
 		return;
 	if (!x->has_begun)
-		connection_begin(x->connection, 200, "application/octet-stream", NULL);
+		connection_begin(x->connection, 200, WEBCALL_BYTES_TYPE(x), NULL);
 	x->has_begun = true;
 	connection_send(x->connection, bytes, len);
 }
@@ -272,11 +373,20 @@ static bool wants_raw(const struct connection *c)
 	return accept && strcasecmp(accept, "application/octet-stream") == 0;
 }
 
+/* Paths in a URL are absolute, by the published SDK's contract; only "~" keeps its meaning. */
 static json_t *file_args(const struct webcall *x)
 {
-	cleanup_free char *path = mem_format("/%s", x->parts[1]);
+	const char *rest = x->parts[1];
+	bool is_home = strcmp(rest, "~") == 0 || strncmp(rest, "~/", 2) == 0;
+	cleanup_free char *path = mem_format("%s%s", is_home ? "" : "/", rest);
 
 	return json_pack("{s:s, s:s}", "name", x->parts[0], "path", path);
+}
+
+static void take_raw(struct webcall *x)
+{
+	x->is_raw = true;
+	x->running.call.on_output = on_raw;
 }
 
 int args_file_read(struct webcall *x, json_t *body, json_t **ret, struct err *e)
@@ -284,12 +394,9 @@ int args_file_read(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 	(void)body;
 	(void)e;
 	*ret = file_args(x);
-	x->is_raw = wants_raw(x->connection);
-	if (x->is_raw)
-		x->running.call.on_output = on_raw;
-	else
-		(void)json_object_set_new(*ret, "length",
-					  json_integer(OPERATION_CONTENT_MAX_BYTES));
+	x->is_whole = true;
+	if (wants_raw(x->connection))
+		take_raw(x);
 	return 0;
 }
 
@@ -307,4 +414,19 @@ int args_file(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 	(void)e;
 	*ret = file_args(x);
 	return 0;
+}
+
+int args_upload(struct webcall *x, json_t *body, json_t **ret, struct err *e)
+{
+	if (!x->running.call.has_more_input)
+		return args_about(x, body, ret, e);
+	x->is_raw = true;
+	*ret = json_pack("{s:s, s:s}", "name", x->parts[0], "tar", "");
+	return 0;
+}
+
+int args_download(struct webcall *x, json_t *body, json_t **ret, struct err *e)
+{
+	take_raw(x);
+	return args_name(x, body, ret, e);
 }

@@ -9,8 +9,12 @@
 #include "http/webcall.h"
 
 /* `body` is NULL for a route without one; *ret is a new reference. */
-webcall_args_fn args_create, args_detached, args_exec, args_extend, args_file, args_file_read,
-	args_file_write, args_id, args_name, args_nothing, args_run, args_snapshot, args_uuid;
+webcall_args_fn args_about, args_create, args_detached, args_download, args_exec, args_file,
+	args_file_read, args_file_write, args_id, args_name, args_nothing, args_run, args_snapshot,
+	args_upload, args_uuid;
+
+/* What the query says, as far as the route knows it; the rest is refused. */
+ERR_CHECKED int args_add_query(const struct webcall *x, json_t *args, struct err *e);
 
 /* The body has this one member and no other; `kind` is an object or an array, of at most `max`. */
 ERR_CHECKED int args_expect_only(const json_t *body, const char *name, json_type kind, size_t max,

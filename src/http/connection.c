@@ -221,6 +221,14 @@ void connection_end(struct connection *c)
 	finish(c);
 }
 
+void connection_abort(struct connection *c)
+{
+	c->is_closing = true;
+	finish(c);
+	/* also where all has been sent already */
+	bufferevent_trigger(c->transport, EV_WRITE, BEV_TRIG_DEFER_CALLBACKS);
+}
+
 size_t connection_unsent(const struct connection *c)
 {
 	return evbuffer_get_length(bufferevent_get_output(c->transport));

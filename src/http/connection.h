@@ -81,4 +81,6 @@ void connection_begin(struct connection *c, int status, const char *type,
 		      const struct connection_header *extra);
 void connection_send(struct connection *c, const char *bytes, size_t len);
 void connection_end(struct connection *c);
+/* Closed without the end of the answer: the client sees that it is not whole. */
+void connection_abort(struct connection *c);
 size_t connection_unsent(const struct connection *c);

@@ -86,7 +86,8 @@ static void write_next(struct webcall *x)
 		return;
 	}
 	args = json_pack("{s:s, s:o, s:O}", "name", x->parts[0], "path",
-			 json_sprintf("%s%s", json_object_iter_key(iterator)[0] == '/' ? "" : "/",
+			 json_sprintf("%s%s",
+				      strchr("/~", json_object_iter_key(iterator)[0]) ? "" : "/",
 				      json_object_iter_key(iterator)),
 			 "content", json_object_iter_value(iterator));
 	x->next_command++;

@@ -129,8 +129,6 @@ int running_start(struct running *r, const struct call_options *o,
 		ok = call_start(&r->call, o, operation, &arguments, e);
 	}
 	arguments_done(&arguments);
-	if (more_rows) /* the bytes of a file, however many: its client's patience is the limit */
-		r->call.deadline_ms = 0;
 	if (ok == 0)
 		watch(r);
 	return ok;

@@ -20,9 +20,9 @@ static void reply_exit(struct connection *c, json_t *data)
 	int code = (int)json_integer_value(json_object_get(data, "exit_code"));
 	const char *output = json_string_value(json_object_get(data, "output"));
 	const char *reason = json_string_value(json_object_get(data, "reason"));
-	cleanup_free char *words = mem_format("Command exited with code %d%s%s%s: %s", code,
-					      reason ? " (" : "", reason ? reason : "",
-					      reason ? ")" : "", output);
+	cleanup_free char *words =
+		mem_format("Command exited with code %d%s%s%s: %s", code, reason ? " (" : "",
+			   reason ? reason : "", reason ? ")" : "", output);
 
 	(void)json_object_set_new(data, "success", json_false());
 	(void)json_object_set_new(data, "error", json_string(words));
@@ -184,7 +184,7 @@ void tell_written(struct webcall *x, json_t *result)
 }
 
 /* The whole result as it is. */
-static void tell_result(struct webcall *x, json_t *result)
+void tell_result(struct webcall *x, json_t *result)
 {
 	if (webcall_take_success(x, result))
 		webcall_reply_data(x->connection, 200, result);
@@ -211,15 +211,13 @@ void tell_extended(struct webcall *x, json_t *result)
 
 /* ---- detached commands ---- */
 
-static json_t *words_of(const char *text)
+/* Its argument list; of a supervisor of an older build its text, as one word. */
+static json_t *words_of(const json_t *t)
 {
-	json_t *list = json_array();
-	cleanup_free char *copy = mem_dup(text ? text : "");
-	char *rest = copy, *word;
+	const json_t *argv = json_object_get(t, "argv");
 
-	while ((word = strsep(&rest, " ")))
-		(void)json_array_append_new(list, json_string(word));
-	return list;
+	return argv ? json_incref((json_t *)(uintptr_t)argv)
+		    : json_pack("[O]", json_object_get(t, "command"));
 }
 
 static json_t *detached_data(const struct webcall *x, const json_t *t)
@@ -229,8 +227,7 @@ static json_t *detached_data(const struct webcall *x, const json_t *t)
 	json_int_t started_s = json_integer_value(json_object_get(t, "started_ms")) / 1000;
 
 	return json_pack("{s:O, s:s, s:o, s:O, s:s, s:o, s:o}", "id", json_object_get(t, "id"),
-			 "sandbox", x->parts[0], "command",
-			 words_of(json_string_value(json_object_get(t, "command"))), "pid",
+			 "sandbox", x->parts[0], "command", words_of(t), "pid",
 			 json_object_get(t, "pid"), "status",
 			 is_running                      ? "running"
 			 : json_integer_value(code) == 0 ? "completed"
@@ -281,24 +278,27 @@ void tell_detached_started(struct webcall *x, json_t *result)
 		return;
 	webcall_reply_data(
 		x->connection, 200,
-		json_pack("{s:O, s:s, s:o, s:i, s:s, s:n, s:o}", "id",
+		json_pack("{s:O, s:s, s:o, s:I, s:s, s:n, s:o}", "id",
 			  json_object_get(result, "id"), "sandbox", x->parts[0], "command",
 			  command ? json_incref((json_t *)(uintptr_t)command) : json_array(), "pid",
-			  0, "status", "running", "exit_code", "started_at",
+			  json_integer_value(json_object_get(result, "pid")), "status", "running",
+			  "exit_code", "started_at",
 			  webcall_time((json_int_t)(timestamp_now_ms() / 1000))));
 	json_decref(result);
 }
 
+/* Under the name of the stream, which is what existing clients read; the rest says more. */
 void tell_detached_logs(struct webcall *x, json_t *result)
 {
-	bool is_stderr = strstr(connection_request(x->connection)->query, "stream=stderr");
+	const char *query = connection_request(x->connection)->query;
+	const json_t *output = json_object_get(result, "output");
 
 	if (!webcall_take_success(x, result))
 		return;
-	webcall_reply_data(x->connection, 200,
-			   json_pack("{s:O}", is_stderr ? "stderr" : "stdout",
-				     json_object_get(result, "output")));
-	json_decref(result);
+	(void)json_object_set(result, strstr(query, "stream=stderr") ? "stderr" : "stdout",
+			      (json_t *)(uintptr_t)output);
+	(void)json_object_del(result, "output");
+	webcall_reply_data(x->connection, 200, result);
 }
 
 /* ---- snapshots ---- */
@@ -383,14 +383,28 @@ static const struct route restore_route = { .operation = OPERATION_RESTORE, .tel
 
 /* ---- files ---- */
 
+/* One that is too large for the answer is no reason to come back later. */
+static void reply_file_failure(struct webcall *x, const json_t *error)
+{
+	const char *code = json_string_value(json_object_get(error, "code"));
+
+	if (code && strcmp(code, "limit") == 0)
+		webcall_reply_error(x->connection, 413,
+				    json_string_value(json_object_get(error, "message")));
+	else
+		webcall_reply_failure(x->connection, error);
+}
+
 static void tell_raw(struct webcall *x, json_t *result)
 {
 	const json_t *error = json_object_get(result, "error");
 
 	if (error && !x->has_begun)
-		webcall_reply_failure(x->connection, error);
+		reply_file_failure(x, error);
+	else if (error)
+		connection_abort(x->connection); /* what has been sent is not all */
 	else if (!x->has_begun)
-		connection_reply(x->connection, 200, "application/octet-stream", "", 0, NULL);
+		connection_reply(x->connection, 200, WEBCALL_BYTES_TYPE(x), "", 0, NULL);
 	else
 		connection_end(x->connection);
 	json_decref(result);
@@ -398,8 +412,15 @@ static void tell_raw(struct webcall *x, json_t *result)
 
 void tell_file(struct webcall *x, json_t *result)
 {
-	if (x->is_raw)
+	const json_t *error = json_object_get(result, "error");
+
+	if (x->is_raw) {
 		tell_raw(x, result);
+		return;
+	}
+	if (error)
+		reply_file_failure(x, error);
 	else
-		tell_result(x, result);
+		webcall_reply_data(x->connection, 200, json_incref(result));
+	json_decref(result);
 }

@@ -9,6 +9,6 @@
 
 webcall_tell_fn tell_command, tell_created, tell_detached, tell_detached_list, tell_detached_logs,
 	tell_detached_started, tell_entries, tell_extended, tell_file, tell_file_gone, tell_killed,
-	tell_removed, tell_restore_target, tell_sandbox, tell_sandboxes, tell_snapshot,
+	tell_removed, tell_restore_target, tell_result, tell_sandbox, tell_sandboxes, tell_snapshot,
 	tell_snapshot_gone, tell_snapshot_made, tell_snapshots, tell_started, tell_stopped,
 	tell_stream, tell_written;

@@ -230,10 +230,15 @@ int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 	if (slots_take(&x->api->slots, &x->place, e) < 0)
 		return -1;
 	if (running_start(&x->running, &x->api->options, o, args,
-			  x->is_raw ? "param.raw=true" : NULL, e) < 0) {
+			  x->is_raw     ? "param.raw=true"
+			  : x->is_whole ? "param.whole=true"
+					: NULL,
+			  e) < 0) {
 		slots_give(&x->api->slots, &x->place);
 		return -1;
 	}
+	if (x->is_raw) /* bytes, however many: their client's patience is the limit */
+		x->running.call.deadline_ms = 0;
 	x->is_counted = true;
 	x->api->call_count += x->place.kind != SLOTS_READER;
 	return 0;

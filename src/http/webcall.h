@@ -26,6 +26,7 @@ enum route_flags {
 	ROUTE_OPEN = 1 << 0,   /* needs no key */
 	ROUTE_STREAM = 1 << 1, /* output goes out as it comes */
 	ROUTE_BODY = 1 << 2,   /* has a JSON body */
+	ROUTE_TAR = 1 << 3,    /* its body, or its answer, is a tar archive */
 };
 
 struct route {
@@ -35,6 +36,7 @@ struct route {
 	webcall_args_fn *args;
 	webcall_tell_fn *tell;
 	webcall_direct_fn *direct;
+	const char *query; /* parameters that may be in the query: "a b"; NULL: none */
 };
 
 struct webcall {
@@ -51,6 +53,7 @@ struct webcall {
 	struct buf output; /* both streams, as they came */
 	bool is_counted;   /* a call is under way */
 	bool is_raw, has_begun;
+	bool is_whole;    /* a file is wanted all or not at all */
 	bool is_counting; /* http/metrics waits for it, and for no other */
 	bool is_tailing;  /* a timer holds it, and releases it: http/direct's events */
 
@@ -58,6 +61,10 @@ struct webcall {
 	json_t *commands, *results;
 	size_t next_command;
 };
+
+/* Of the bytes that a route answers with. */
+#define WEBCALL_BYTES_TYPE(x)                                                                      \
+	((x)->route->flags & ROUTE_TAR ? "application/x-tar" : "application/octet-stream")
 
 struct webcall *webcall_new(struct api *a, struct connection *c, const struct route *r,
 			    const char *owner);
