@@ -95,3 +95,33 @@ mcp() {
 @test "every answer is valid against the schema of its revision" {
 	mcp "every answer is valid against the schema of its revision"
 }
+
+# bats test_tags=once
+@test "what a model reads is short, ids come first, and what is ours is apart from what was printed" {
+	mcp "what a model reads is short, ids come first, and what is ours is apart from what was printed"
+}
+
+# bats test_tags=once
+@test "messages name tools and parameters, not commands and options" {
+	mcp "messages name tools and parameters, not commands and options"
+}
+
+# bats test_tags=once
+@test "the list of tools costs at most 4,000 tokens" {
+	mcp "the list of tools costs at most 4,000 tokens"
+}
+
+# bats test_tags=once
+@test "a path is absolute, in the home, or in the working directory" {
+	mcp "a path is absolute, in the home, or in the working directory"
+}
+
+# bats test_tags=once
+@test "an edit matches exactly once, and a file is read whole or not at all" {
+	mcp "an edit matches exactly once, and a file is read whole or not at all"
+}
+
+# bats test_tags=once
+@test "archives stay in their directory, and large ones are refused in words" {
+	mcp "archives stay in their directory, and large ones are refused in words"
+}

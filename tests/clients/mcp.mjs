@@ -37,6 +37,9 @@ async function newClient(mode, ...more) {
 	return client;
 }
 
+// How many tools there are; every one is used below.
+const TOOLS = 28;
+
 const call = (client, name, args = {}, options) => client.callTool({ name, arguments: args }, undefined, options);
 const callNew = (client, name, args = {}) => client.callTool({ name, arguments: args });
 
@@ -114,21 +117,50 @@ async function useEveryTool(ask) {
 	assert.deepEqual([r.content, r.encoding], ['/wA=', 'base64']);
 	r = await tool('sandbox_file_list', { name: 'box', path: '/data' });
 	assert.deepEqual(r.entries.map((e) => e.name), ['bin', 'x']);
-	r = await tool('sandbox_exec_start', { name: 'box', command: 'echo begun; sleep 600' });
+	await tool('sandbox_file_write', { name: 'box', path: '~/notes.txt', content: 'alpha\nbeta\nalpha\n' });
+	r = await tool('sandbox_file_edit', { name: 'box', path: '~/notes.txt', old_text: 'beta\n', new_text: 'gamma\ndelta\n' });
+	assert.deepEqual([r.replaced, r.bytes], [1, 24]);
+	r = await tool('sandbox_exec', { name: 'box', command: 'cat ~/notes.txt' });
+	assert.equal(r.stdout, 'alpha\ngamma\ndelta\nalpha\n');
+	r = await tool('sandbox_download', { name: 'box', path: '/data' });
+	assert.equal(r.bytes, Buffer.from(r.tar, 'base64').length);
+	await tool('sandbox_upload', { name: 'box', path: '/copy', tar: r.tar });
+	r = await tool('sandbox_exec', { name: 'box', command: 'cat /copy/data/x' });
+	assert.equal(r.stdout, 'one\ntwo\n');
+	await tool('sandbox_file_remove', { name: 'box', path: '/copy', recursive: true });
+	r = await tool('sandbox_exec', { name: 'box', command: 'ls -d /copy' });
+	assert.equal(r.exit_code, 2);
+	r = await tool('sandbox_exec_start', { name: 'box', command: ['sh', '-c', 'echo begun; sleep 600'] });
 	const id = r.id;
+	assert.ok(r.pid > 0);
+	const { pid } = r;
+	r = await tool('sandbox_exec_wait', { name: 'box', id, timeout_ms: 200 });
+	assert.deepEqual([r.running, r.exit_code], [true, undefined]);
 	for (let i = 0; i < 100; i++) {
 		r = await tool('sandbox_exec_output', { name: 'box', id });
 		if (r.output) break;
 		await wait(50);
 	}
 	assert.deepEqual([r.output, r.running], ['begun\n', true]);
+	const ending = tool('sandbox_exec_wait', { name: 'box', id, timeout_ms: 20000 });
 	await tool('sandbox_exec_kill', { name: 'box', id, signal: 'KILL' });
-	for (let i = 0; i < 100 && r.running; i++) {
-		await wait(50);
-		r = await tool('sandbox_exec_output', { name: 'box', id });
-	}
+	r = await ending;
 	assert.deepEqual([r.running, r.exit_code], [false, 137]);
+	r = await tool('sandbox_exec_output', { name: 'box', id });
+	assert.deepEqual([r.running, r.exit_code], [false, 137]);
+	r = await tool('sandbox_exec_list', { name: 'box' });
+	assert.deepEqual(r.entries.map((t) => [t.id, t.pid, t.argv, t.running, t.exit_code]), [[id, pid, ['sh', '-c', 'echo begun; sleep 600'], false, 137]]);
+	r = await tool('sandbox_pause', { name: 'box' });
+	assert.equal(r.state, 'paused');
+	r = await tool('sandbox_resume', { name: 'box' });
+	assert.equal(r.state, 'running');
+	const spare = await tool('sandbox_checkpoint', { name: 'box', comment: 'spare' });
 	const checkpoint = await tool('sandbox_checkpoint', { name: 'box', comment: 'before' });
+	r = await tool('checkpoint_list', { name: 'box' });
+	assert.deepEqual(r.entries.map((c) => c.comment).sort(), ['before', 'spare']);
+	await tool('checkpoint_remove', { id: spare.id });
+	r = await tool('checkpoint_list', {});
+	assert.deepEqual(r.entries.map((c) => c.id), [checkpoint.id]);
 	await tool('sandbox_exec', { name: 'box', command: 'rm -r /data' });
 	await tool('sandbox_restore', { name: 'box', id: checkpoint.id });
 	r = await tool('sandbox_exec', { name: 'box', command: 'cat /data/x' });
@@ -152,6 +184,7 @@ async function useEveryTool(ask) {
 	await tool('sandbox_remove', { name: 'box' });
 	await tool('sandbox_remove', { name: 'twin' });
 	await tool('sandbox_remove', { name: 'twin' });
+	await tool('checkpoint_remove', { id: checkpoint.id });
 	return used;
 }
 
@@ -168,7 +201,7 @@ const tests = {
 		for (const mode of [undefined, 'auto', { pin: '2026-07-28' }]) {
 			const client = await newClient(mode);
 			const { tools } = await client.listTools();
-			assert.equal(tools.length, 18);
+			assert.equal(tools.length, TOOLS);
 			if (mode === 'auto') await useEveryTool((name, args) => callNew(client, name, args));
 			else assert.equal((await callNew(client, 'sandbox_run', { command: ['echo', 'x'] })).structuredContent.stdout, 'x\n');
 			await client.close();
@@ -179,7 +212,7 @@ const tests = {
 		const inspector = path.join(process.env.BUILD, 'clients', 'node_modules', '.bin', 'mcp-inspector');
 		for (const era of [[], ['--protocol-era', 'modern']]) {
 			const run = (...more) => JSON.parse(execFileSync(inspector, ['--cli', ...era, program, ...serverArgs(), ...more], { encoding: 'utf8' }));
-			assert.equal(run('--method', 'tools/list').tools.length, 18);
+			assert.equal(run('--method', 'tools/list').tools.length, TOOLS);
 			const result = run('--method', 'tools/call', '--tool-name', 'sandbox_run', '--tool-arg', 'command=echo from inside');
 			assert.equal(result.structuredContent.stdout, 'from inside\n');
 		}
@@ -318,7 +351,7 @@ const tests = {
 		assert.match(await tool('sandbox_run', { command: ['a'], profile: 'none' }), /restrictive, moderate, permissive/);
 		assert.match(await tool('sandbox_exec', { name: '../x', command: ['a'] }), /name/);
 		assert.match(await tool('sandbox_exec', { name: 'absent', command: ['a'] }), /no sandbox named 'absent'/);
-		assert.match(await tool('sandbox_file_read', { name: 'absent', path: 'relative' }), /not absolute|absent/);
+		assert.match(await tool('sandbox_run', { command: ['a'], files: [{ path: '/x', content: '', mode: 7 }] }), /unknown member 'mode'/);
 		const r = await params({ name: 'sandbox_run', arguments: { command: ['no-such-program'] } });
 		assert.deepEqual([r.result.isError, r.result.structuredContent.exit_code], [false, 127]);
 		assert.deepEqual((await s.ask('ping', undefined, 2 ** 40)).id, 2 ** 40);
@@ -328,7 +361,7 @@ const tests = {
 	async 'long output is cut in its middle between characters, and all of it can be read'() {
 		const client = await oldClient();
 		const r = (await call(client, 'sandbox_run', { command: "i=0; while [ $i -lt 20000 ]; do echo \"$i äöü€\"; i=$((i+1)); done" })).structuredContent;
-		assert.ok(r.stdout.length < 70000 && r.stdout.startsWith('0 äöü€\n') && r.stdout.endsWith('19999 äöü€\n'));
+		assert.ok(Buffer.byteLength(r.stdout) < 25000 && r.stdout.startsWith('0 äöü€\n') && r.stdout.endsWith('19999 äöü€\n'));
 		assert.match(r.stdout, /bytes left out here/);
 		assert.ok(!r.stdout.includes('\ufffd'));
 		let all = '', offset = 0;
@@ -390,10 +423,183 @@ const tests = {
 		const client = await oldClient('--network-policy', 'deny', '--allow-host', 'example.org');
 		const r = await call(client, 'sandbox_run', { command: 'getent hosts forbidden.example.com' });
 		assert.equal(r.structuredContent.denied[0].host, 'forbidden.example.com');
-		assert.match(r.structuredContent.denied[0].fix, /--allow-host forbidden\.example\.com/);
-		assert.match(r.content[0].text, /the user can allow it with --allow-host/);
+		assert.match(r.structuredContent.denied[0].fix, /'forbidden\.example\.com' in \[network\] allow of the user's agentkernel\.toml/);
+		assert.match(r.content[0].text, /only the user can allow it: 'forbidden\.example\.com'/);
 		const check = (await call(client, 'sandbox_network_check', { host: 'forbidden.example.com' })).structuredContent;
 		assert.equal(check.allowed, false);
+		await client.close();
+	},
+
+	async 'what a model reads is short, ids come first, and what is ours is apart from what was printed'() {
+		const client = await oldClient('--network-policy', 'deny');
+		const long = await call(client, 'sandbox_run', { command: 'getent hosts denied.example.com; seq 1 20000; seq 1 20000 >&2; exit 3' });
+		const { structuredContent: s, content: [{ text }] } = long;
+		assert.ok(Buffer.byteLength(text) < 26 * 1024 && Buffer.byteLength(s.stdout) + Buffer.byteLength(s.stderr) < 25 * 1024);
+		assert.match(text, /^output_id out-[0-9a-f]{16}: .*sandbox_exec_output.*\nexit code 3 \(\d+ ms\)\ndenied: denied\.example\.com:/);
+		assert.equal(Object.keys(s)[0], 'output_id');
+		assert.ok(text.indexOf('denied:') < text.indexOf('--- stdout, 108894 bytes ---\n1\n2\n'));
+		assert.ok(text.endsWith('19999\n20000\n') && text.includes('19999\n20000\n--- stderr, 108894 bytes ---\n1\n'));
+		// a stream that needs less leaves its part to the other
+		const one = (await call(client, 'sandbox_run', { command: 'seq 1 4000' })).structuredContent;
+		assert.deepEqual([one.stdout_bytes, one.stdout.length, one.output_id], [18893, 18893, undefined]);
+		const read = async (args) => (await call(client, 'sandbox_exec_output', { id: s.output_id, ...args })).structuredContent;
+		let part = await read({ tail_lines: 2, stream: 'stderr' });
+		assert.deepEqual([part.output, part.offset, part.next_offset], ['19999\n20000\n', 108882, 108894]);
+		part = await read({ tail_bytes: 6 });
+		assert.deepEqual([part.output, part.offset], ['20000\n', 108888]);
+		part = await read({});
+		assert.deepEqual([part.output.length, part.next_offset], [24576, 24576]);
+		assert.equal((await call(client, 'sandbox_exec_output', { id: s.output_id, tail_lines: 1, offset: 0 })).isError, true);
+		assert.match((await call(client, 'sandbox_exec_output', { id: s.output_id, ofset: 0 })).content[0].text, /did you mean 'offset'/);
+		// of a command that nobody waits for
+		await call(client, 'sandbox_create', { name: 'box' });
+		const started = await call(client, 'sandbox_exec_start', { name: 'box', command: 'seq 1 20000' });
+		assert.match(started.content[0].text, /^\{"id":"[0-9a-f]{8}"/);
+		const { id } = started.structuredContent;
+		assert.deepEqual((await call(client, 'sandbox_exec_wait', { name: 'box', id })).structuredContent, { id, running: false, exit_code: 0 });
+		const last = (await call(client, 'sandbox_exec_output', { name: 'box', id, tail_lines: 3 })).structuredContent;
+		assert.deepEqual([last.output, last.next_offset], ['19998\n19999\n20000\n', 108894]);
+		assert.match((await call(client, 'sandbox_exec_wait', { name: 'box', id: '00000000' })).content[0].text, /no command 00000000/);
+		await call(client, 'sandbox_remove', { name: 'box' });
+		await client.close();
+	},
+
+	async 'messages name tools and parameters, not commands and options'() {
+		const client = await oldClient('--network-policy', 'deny');
+		const said = async (name, args) => {
+			const { content: [{ text }], structuredContent } = await call(client, name, args);
+			const all = `${text} ${JSON.stringify(structuredContent ?? '')}`;
+			assert.doesNotMatch(all, /agentkernel (start|stop|remove|list|resume|run|ps|checkpoint)|--(memory|timeout|allow-host|workdir|user|image|network|ttl|pids)/, all);
+			return text;
+		};
+		assert.match(await said('sandbox_exec', { name: 'absent', command: ['a'] }), /no sandbox named 'absent' \(see sandbox_list\)/);
+		assert.match(await said('sandbox_run', { command: 'sleep 5', timeout_ms: 200 }), /ended after 200 ms \(timeout_ms\)|ended by its deadline \(timeout_ms\)/);
+		assert.match(await said('sandbox_run', { command: ['tail', '/dev/zero'], memory: '32MiB', timeout_ms: 20000 }), /raise it with memory/);
+		assert.match(await said('sandbox_run', { command: ['podman', 'ps'] }), /exit code/);
+		await call(client, 'sandbox_create', { name: 'box' });
+		assert.match(await said('sandbox_create', { name: 'box' }), /sandbox_remove removes it/);
+		assert.match(await said('sandbox_exec', { name: 'box', command: ['a'], user: 'nobody-knows' }), /^user: /);
+		assert.match(await said('sandbox_exec_output', { name: 'box', id: 'x' }), /sandbox_exec_start/);
+		assert.match(await said('checkpoint_remove', { id: '0123456789ab' }), /no checkpoint/);
+		assert.match(await said('sandbox_restore', { name: 'box', id: 'nope' }), /no checkpoint/);
+		await call(client, 'sandbox_pause', { name: 'box' });
+		assert.match(await said('sandbox_exec', { name: 'box', command: ['a'] }), /paused/);
+		await call(client, 'sandbox_stop', { name: 'box' });
+		assert.match(await said('sandbox_exec_kill', { name: 'box', id: '00000000' }), /not running \(sandbox_start\)/);
+		assert.match(await said('sandbox_network_check', { name: 'box', host: 'example.org' }), /'example\.org(:443)?' in \[network\] allow of the user's agentkernel\.toml/);
+		await call(client, 'sandbox_remove', { name: 'box' });
+		await client.close();
+	},
+
+	async 'the list of tools costs at most 4,000 tokens'() {
+		const { countTokens } = await load('@anthropic-ai/tokenizer');
+		const s = new Raw();
+		await s.initialize();
+		const { tools } = (await s.ask('tools/list')).result;
+		const tokens = countTokens(JSON.stringify(tools));
+		assert.ok(tokens <= 4000, `${tokens} tokens`);
+		assert.ok(countTokens(JSON.stringify(tools.slice(0, 2))) > 500, 'it does count');
+		await s.end();
+	},
+
+	async 'a path is absolute, in the home, or in the working directory'() {
+		const client = await oldClient();
+		const ask = async (name, args) => {
+			const r = await call(client, name, { name: 'box', ...args });
+			return r.isError ? r.content[0].text : r.structuredContent;
+		};
+		await ask('sandbox_create', { cwd: '/srv' });
+		const home = (await ask('sandbox_exec', { command: 'echo $HOME' })).stdout.trim();
+		for (const [given, meant] of [['a.txt', '/srv/a.txt'], ['./b/c.txt', '/srv/b/c.txt'], ['../d.txt', '/d.txt'], ['~/e.txt', `${home}/e.txt`], ['/f.txt', '/f.txt']]) {
+			assert.equal((await ask('sandbox_file_write', { path: given, content: given })).path, meant);
+			assert.equal((await ask('sandbox_exec', { command: ['cat', meant] })).stdout, given);
+			assert.equal((await ask('sandbox_file_read', { path: given })).content, given);
+			assert.equal((await ask('sandbox_file_edit', { path: given, old_text: given, new_text: 'new' })).path, meant);
+			assert.equal((await ask('sandbox_exec', { command: ['cat', meant] })).stdout, 'new');
+		}
+		assert.deepEqual((await ask('sandbox_file_list', {})).entries.map((e) => e.name), ['a.txt', 'b']);
+		assert.ok((await ask('sandbox_file_list', { path: '~' })).entries.some((e) => e.name === 'e.txt'));
+		assert.equal((await ask('sandbox_exec', { command: 'pwd', cwd: 'b' })).stdout, '/srv/b\n');
+		assert.equal((await ask('sandbox_exec', { command: 'pwd', cwd: '~' })).stdout, `${home}\n`);
+		assert.match(await ask('sandbox_file_read', { path: '../../x' }), /above the root/);
+		assert.match(await ask('sandbox_file_read', { path: '~other/x' }), /only ~/);
+		assert.match(await ask('sandbox_file_remove', { path: 'b' }), /not empty \(set recursive/);
+		await ask('sandbox_file_remove', { path: 'b', recursive: true });
+		assert.deepEqual((await ask('sandbox_file_list', {})).entries.map((e) => e.name), ['a.txt']);
+		await ask('sandbox_remove', {});
+		const run = (await call(client, 'sandbox_run', { command: 'cat a/b.txt ~/c.txt; pwd', cwd: '/srv', files: { 'a/b.txt': 'one\n', '~/c.txt': 'two\n' } })).structuredContent;
+		assert.equal(run.stdout, 'one\ntwo\n/srv\n');
+		await client.close();
+	},
+
+	async 'an edit matches exactly once, and a file is read whole or not at all'() {
+		const client = await oldClient();
+		const ask = async (name, args) => {
+			const r = await call(client, name, { name: 'box', path: '/tmp/f', ...args });
+			return r.isError ? r.content[0].text : r.structuredContent;
+		};
+		await call(client, 'sandbox_create', { name: 'box' });
+		const edit = (old_text, new_text, more) => ask('sandbox_file_edit', { old_text, new_text, ...more });
+		const text = async () => (await ask('sandbox_file_read', {})).content;
+		assert.match(await edit('a', 'b'), /no '\/tmp\/f' in the sandbox/);
+		await ask('sandbox_file_write', { content: 'aXbXc äß\n' });
+		await call(client, 'sandbox_exec', { name: 'box', command: 'chmod 640 /tmp/f; ln /tmp/f /tmp/g; ln -s f /tmp/h' });
+		assert.match(await edit('X', 'Y'), /2 times \(.*replace_all/);
+		assert.match(await edit('nope', 'Y'), /does not contain it/);
+		assert.match(await edit('', 'Y'), /it is empty/);
+		assert.equal(await text(), 'aXbXc äß\n');
+		assert.equal((await edit('X', '--', { replace_all: true })).replaced, 2);
+		assert.equal(await text(), 'a--b--c äß\n');
+		assert.equal((await edit('a--b--c äß\n', '')).bytes, 0);
+		assert.equal(await text(), '');
+		assert.match(await edit('x', 'y'), /does not contain it/);
+		await ask('sandbox_file_write', { content: 'via a link\n' });
+		assert.equal((await edit('link', 'hard link', { path: '/tmp/h' })).replaced, 1);
+		const r = (await call(client, 'sandbox_exec', { name: 'box', command: 'cat /tmp/g; stat -c %a%h /tmp/f' })).structuredContent;
+		assert.equal(r.stdout, 'via a hard link\n6402\n');
+		// reading: all of it, or an error that says how
+		await call(client, 'sandbox_exec', { name: 'box', command: 'head -c 24576 /dev/zero | tr "\\0" x > /tmp/f' });
+		assert.equal((await text()).length, 24576);
+		await call(client, 'sandbox_exec', { name: 'box', command: 'printf y >> /tmp/f' });
+		assert.match(await ask('sandbox_file_read', {}), /'\/tmp\/f' has 24577 bytes, more than the 24576 that are read at once: .*offset and length/);
+		let part = await ask('sandbox_file_read', { offset: 24576 });
+		assert.deepEqual([part.content, part.next_offset], ['y', undefined]);
+		part = await ask('sandbox_file_read', { length: 24577 });
+		assert.deepEqual([part.content.length, part.size], [24577, 24577]);
+		part = await ask('sandbox_file_read', { offset: 0 });
+		assert.deepEqual([part.content.length, part.next_offset], [24576, 24576]);
+		await call(client, 'sandbox_remove', { name: 'box' });
+		await client.close();
+	},
+
+	async 'archives stay in their directory, and large ones are refused in words'() {
+		const client = await oldClient();
+		const ask = async (name, args) => {
+			const r = await call(client, name, { name: 'box', ...args });
+			return r.isError ? r.content[0].text : r.structuredContent;
+		};
+		const tar = (entries) => Buffer.concat([...entries.map(([name, type, content = '', link = '']) => {
+			const head = Buffer.alloc(512);
+			head.write(name, 0);
+			head.write('0000644\0', 100); head.write('0000000\0', 108); head.write('0000000\0', 116);
+			head.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124); head.write('00000000000\0', 136);
+			head.write('        ', 148); head.write(type, 156); head.write(link, 157); head.write('ustar\x0000', 257);
+			head.write(`${head.reduce((a, b) => a + b, 0).toString(8).padStart(6, '0')}\0 `, 148);
+			return Buffer.concat([head, Buffer.from(content.padEnd(Math.ceil(content.length / 512) * 512, '\0'))]);
+		}), Buffer.alloc(1024)]).toString('base64');
+		await ask('sandbox_create', {});
+		await ask('sandbox_exec', { command: 'echo kept > /tmp/canary' });
+		assert.equal((await ask('sandbox_upload', { path: 'up/here', tar: tar([['a', '0', 'A'], ['d/b', '0', 'B']]) })).note, 'unpacked');
+		assert.equal((await ask('sandbox_exec', { command: 'cat up/here/a up/here/d/b' })).stdout, 'AB');
+		for (const entries of [[['../../tmp/canary', '0', 'gone']], [['l', '2', '', '/tmp'], ['l/canary', '0', 'gone']], [['/tmp/canary', '0', 'gone']]])
+			await ask('sandbox_upload', { path: '/bad', tar: tar(entries) });
+		assert.equal((await ask('sandbox_exec', { command: 'cat /tmp/canary' })).stdout, 'kept\n');
+		assert.match(await ask('sandbox_upload', { path: '/bad', tar: 'bm8gdGFy' }), /unpack the archive/);
+		assert.match(await ask('sandbox_upload', { path: '/bad', tar: '!' }), /tar: not base64/);
+		await ask('sandbox_exec', { command: 'mkdir /big; head -c 3000000 /dev/urandom > /big/f' });
+		assert.match(await ask('sandbox_download', { path: '/big' }), /more than 2097152 bytes: download parts/);
+		assert.match(await ask('sandbox_download', { path: '/absent' }), /no '\/absent'/);
+		await ask('sandbox_remove', {});
 		await client.close();
 	},
 
