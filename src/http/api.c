@@ -38,8 +38,8 @@ static const struct route routes[] = {
 	{ "GET", "/metrics", ROUTE_OPEN, .direct = metrics_tell },
 	{ "GET", "/openapi.json", 0, .direct = reply_openapi },
 	{ "GET", "/events", 0, .direct = direct_events },
-	{ "POST", "/mcp", 0, .direct = mcproute_post },
-	{ "DELETE", "/mcp", 0, .direct = mcproute_delete },
+	{ "POST", "/mcp", ROUTE_ANY_QUERY, .direct = mcproute_post },
+	{ "DELETE", "/mcp", ROUTE_ANY_QUERY, .direct = mcproute_delete },
 	{ "POST", "/run", ROUTE_BODY, OPERATION_RUN, args_run, tell_command },
 	{ "POST", "/run/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_RUN, args_run, tell_stream },
 	{ "POST", "/batch/run", ROUTE_BODY, .direct = direct_batch },
@@ -320,6 +320,20 @@ static void tell_not_started(struct webcall *x, const struct err *e)
 	connection_end(x->connection);
 }
 
+/* Routes without an operation have no parameters. False: it was answered. */
+static bool is_query_known(struct connection *c, const struct route *route)
+{
+	const char *query = connection_request(c)->query;
+	cleanup_free char *words = NULL;
+
+	if (!query[0] || route->flags & (ROUTE_OPEN | ROUTE_ANY_QUERY))
+		return true;
+	words = mem_format("unknown parameter '%.*s' in the query",
+			   (int)strcspn(query, "=&") < 60 ? (int)strcspn(query, "=&") : 60, query);
+	webcall_reply_error(c, 400, words);
+	return false;
+}
+
 static void on_request(struct connection *c, void *context)
 {
 	struct api *a = context;
@@ -330,7 +344,8 @@ static void on_request(struct connection *c, void *context)
 	struct err e = { 0 };
 
 	if (x->route->direct) {
-		x->route->direct(a, c);
+		if (is_query_known(c, x->route))
+			x->route->direct(a, c);
 		return;
 	}
 	webcall_choose_place(&x->place, o, x->part_count ? x->parts[0] : NULL);

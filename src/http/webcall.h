@@ -27,6 +27,7 @@ enum route_flags {
 	ROUTE_STREAM = 1 << 1, /* output goes out as it comes */
 	ROUTE_BODY = 1 << 2,   /* has a JSON body */
 	ROUTE_TAR = 1 << 3,    /* its body, or its answer, is a tar archive */
+	ROUTE_ANY_QUERY = 1 << 4, /* clients of a protocol may have their own */
 };
 
 struct route {

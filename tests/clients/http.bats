@@ -177,3 +177,18 @@ teardown() {
 @test "of many at once each gets its own answer" {
 	api "of many at once each gets its own answer"
 }
+
+# bats test_tags=once
+@test "every route refuses a member and a query parameter that it does not know" {
+	api "every route refuses a member and a query parameter that it does not know"
+}
+
+# bats test_tags=once
+@test "sandboxes are paused, forked, measured, edited, waited for and moved over HTTP" {
+	api "sandboxes are paused, forked, measured, edited, waited for and moved over HTTP"
+}
+
+# bats test_tags=once
+@test "a file is read whole or not at all, and directories go up and down as archives" {
+	api "a file is read whole or not at all, and directories go up and down as archives"
+}

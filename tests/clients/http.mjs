@@ -26,6 +26,9 @@ async function freePort() {
 	return port;
 }
 
+// How many tools /mcp has.
+const TOOLS = 28;
+
 const servers = [];
 process.on('exit', () => servers.forEach((child) => child.kill('SIGKILL')));
 
@@ -393,7 +396,7 @@ const tests = {
 		assert.equal(await code('POST', '/sandboxes', '{"name":"../x"}'), 400);
 		assert.equal(await code('GET', '/sandboxes/absent'), 404);
 		assert.equal(await code('POST', '/sandboxes/absent/exec', '{"command":["true"]}'), 404);
-		assert.equal(await code('POST', '/run', '{"command":["true"],"profile":"permissive"}'), 403);
+		assert.equal(await code('POST', '/run', '{"command":["true"],"memory":"500GiB"}'), 403);
 		assert.equal(await code('POST', '/sandboxes', '{"name":"x","volumes":["/:/host"]}'), 422);
 		assert.equal(await code('POST', '/sandboxes', '{"name":"x"}'), 201);
 		assert.equal(await code('POST', '/sandboxes', '{"name":"x"}'), 409);
@@ -435,6 +438,133 @@ const tests = {
 		assert.equal((await post(strict, '/run', { command: ['true'], vcpus: 8 })).status, 403, 'asked for and more than the ceiling');
 		assert.equal((await post(strict, '/run', { command: ['true'] })).status, 200);
 		await strict.end();
+	},
+
+	async 'every route refuses a member and a query parameter that it does not know'() {
+		const s = await serve();
+		assert.equal((await post(s, '/sandboxes', { name: 'box' })).status, 201);
+		const { paths } = await (await fetch(`${s.url}/openapi.json`)).json();
+		// what needs no key answers anybody, and a client of MCP may have a query of its own
+		const open = ['/health', '/ready', '/stats', '/status', '/metrics', '/mcp'];
+		let routes = 0;
+		for (const [path, methods] of Object.entries(paths)) {
+			for (const method of Object.keys(methods).map((m) => m.toUpperCase())) {
+				if (open.includes(path)) continue;
+				const where = s.url + path.replace('{name}', 'box').replace('{id}', '00000000').replace('{path}', 'tmp/f');
+				routes++;
+				const asked = await fetch(`${where}?timeot_ms=1`, { method, ...(method === 'GET' ? {} : { body: '{}', headers: { 'Content-Type': 'application/json' } }) });
+				const text = await asked.text();
+				// a body that is not what it must be may be told first
+				if (asked.status !== 400 || !text.includes('timeot_ms')) assert.ok(method !== 'GET' && path.endsWith('/stream') === false && asked.status === 400, `${method} ${path}?timeot_ms=1: ${asked.status} ${text}`);
+				if (method === 'GET') continue;
+				const sent = await fetch(where, { method, body: JSON.stringify({ ...(path === '/snapshots' ? { sandbox: 'box' } : {}), timeot_ms: 1 }), headers: { 'Content-Type': 'application/json' } });
+				const said = await sent.text();
+				assert.ok([400, ...(path.endsWith('/stream') ? [200] : [])].includes(sent.status) && said.includes('timeot_ms'), `${method} ${path}: ${sent.status} ${said}`);
+			}
+		}
+		assert.ok(routes > 35, String(routes));
+		const said = async (where) => { const r = await fetch(s.url + where); return [r.status, (await r.json()).error]; };
+		assert.deepEqual(await said('/sandboxes/box/exec/detached/00000000/logs?tail_lines=x'), [400, 'tail_lines: a whole number is expected']);
+		assert.deepEqual(await said('/sandboxes?running=yes'), [400, 'running: true or false is expected']);
+		assert.deepEqual(await said('/sandboxes/box/files?path=%0'), [400, 'the query has a bad escape']);
+		assert.match((await said('/sandboxes/box/files/tmp?offset=0&offset=1'))[1], /given twice/);
+		assert.match((await said('/sandboxes/box?running=true'))[1], /unknown parameter 'running' in the query/);
+		await fetch(`${s.url}/sandboxes/box`, { method: 'DELETE' });
+		await s.end();
+	},
+
+	async 'sandboxes are paused, forked, measured, edited, waited for and moved over HTTP'() {
+		const s = await serve();
+		const ask = async (method, where, body) => {
+			const r = await fetch(s.url + where, { method, body: body && JSON.stringify(body), headers: body ? { 'Content-Type': 'application/json' } : {} });
+			return { status: r.status, ...await r.json() };
+		};
+		const data = async (...args) => { const r = await ask(...args); assert.ok(r.success, JSON.stringify(r)); return r.data; };
+		await data('POST', '/sandboxes', { name: 'box', cwd: '/srv' });
+		assert.equal((await data('POST', '/sandboxes/box/pause')).status, 'paused');
+		assert.equal((await data('POST', '/sandboxes/box/pause')).status, 'paused');
+		const paused = await ask('POST', '/sandboxes/box/exec', { command: ['true'] });
+		assert.deepEqual([paused.status, /paused/.test(paused.error)], [409, true]);
+		assert.equal((await data('POST', '/sandboxes/box/resume')).status, 'running');
+		const stats = await data('GET', '/sandboxes/box/stats');
+		assert.deepEqual([stats.name, 'memory' in stats, stats.network_sent], ['box', true, 0]);
+		// files
+		await data('PUT', '/sandboxes/box/files/srv/a.txt', { content: 'one two' });
+		assert.deepEqual(await data('POST', '/sandboxes/box/edit', { path: 'a.txt', old_text: 'two', new_text: 'three' }), { path: '/srv/a.txt', replaced: 1, bytes: 9 });
+		assert.equal((await ask('POST', '/sandboxes/box/edit', { path: 'a.txt', old_text: 'two', new_text: 'x' })).status, 400);
+		assert.deepEqual((await data('GET', '/sandboxes/box/files')).entries.map((e) => e.name), ['a.txt']);
+		await data('PUT', '/sandboxes/box/files/~/home.txt', { content: 'home' });
+		assert.deepEqual(await data('POST', '/sandboxes/box/files', { files: { '~/more.txt': 'more', 'srv/rooted.txt': '/' } }), { written: 2 });
+		assert.ok((await data('GET', '/sandboxes/box/files?path=%7E')).entries.filter((e) => ['home.txt', 'more.txt'].includes(e.name)).length === 2);
+		assert.equal((await data('POST', '/sandboxes/box/exec', { command: 'cat ~/home.txt ~/more.txt /srv/rooted.txt' })).output, 'homemore/');
+		await data('PUT', '/sandboxes/box/files/tmp/dir/x', { content: '' });
+		assert.deepEqual([(await ask('DELETE', '/sandboxes/box/files/tmp/dir')).status, (await ask('DELETE', '/sandboxes/box/files/tmp/dir?recursive=true')).status], [400, 200]);
+		// commands
+		const started = await data('POST', '/sandboxes/box/exec/detach', { command: ['sh', '-c', 'seq 1 5; echo "a  b"; sleep 0.5; exit 7'] });
+		assert.ok(started.pid > 0);
+		assert.deepEqual(await data('GET', `/sandboxes/box/exec/detached/${started.id}/wait?timeout_ms=50`), { id: started.id, running: true });
+		assert.deepEqual(await data('GET', `/sandboxes/box/exec/detached/${started.id}/wait`), { id: started.id, running: false, exit_code: 7 });
+		const ended = await data('GET', `/sandboxes/box/exec/detached/${started.id}`);
+		assert.deepEqual([ended.command, ended.pid, ended.status, ended.exit_code], [['sh', '-c', 'seq 1 5; echo "a  b"; sleep 0.5; exit 7'], started.pid, 'failed', 7]);
+		assert.equal((await data('GET', `/sandboxes/box/exec/detached/${started.id}/logs?tail_lines=2`)).stdout, '5\na  b\n');
+		assert.equal((await data('GET', `/sandboxes/box/exec/detached/${started.id}/logs?offset=2&length=2`)).stdout, '2\n');
+		// a fork, and rules of the network
+		assert.equal((await data('POST', '/sandboxes/box/fork', { new_name: 'twin' })).name, 'twin');
+		assert.equal((await data('GET', '/sandboxes/box/network/check?host=example.org')).allowed, true);
+		await data('POST', '/sandboxes/box/network', { block: ['example.org'] });
+		assert.equal((await data('GET', '/sandboxes/box/network/check?host=example.org')).allowed, false);
+		await data('POST', '/sandboxes/box/network', { allow: ['www.example.org'] });
+		assert.equal((await data('GET', '/sandboxes/box/network/check?host=www.example.org')).allowed, true);
+		assert.equal((await ask('POST', '/sandboxes/box/network', {})).status, 400);
+		assert.deepEqual(await data('GET', '/sandboxes/box/network'), []);
+		spawnSync(program, ['create', '--image', 'host', 'users']);
+		assert.match((await ask('POST', '/sandboxes/users/network', { allow: ['example.org'] })).error, /made by others/);
+		await data('POST', '/sandboxes/users/network', { block: ['example.org'] });
+		await data('POST', '/snapshots', { sandbox: 'box', name: 'one' });
+		assert.deepEqual([(await data('GET', '/snapshots?name=box')).length, (await data('GET', '/snapshots?name=twin')).length], [1, 0]);
+		await data('DELETE', '/snapshots/one');
+		for (const name of ['box', 'twin', 'users']) await data('DELETE', `/sandboxes/${name}`);
+		await s.end();
+		// the ceiling holds for rules, too
+		const strict = await serve('--network-policy', 'deny', '--allow-host', 'example.org');
+		assert.equal((await post(strict, '/sandboxes', { name: 'tight' })).status, 201);
+		const wider = await post(strict, '/sandboxes/tight/network', { allow: ['example.com'] });
+		assert.equal(wider.status, 403);
+		assert.equal((await post(strict, '/sandboxes/tight/network', { allow: ['example.org:443'] })).status, 200);
+		await fetch(`${strict.url}/sandboxes/tight`, { method: 'DELETE' });
+		await strict.end();
+	},
+
+	async 'a file is read whole or not at all, and directories go up and down as archives'() {
+		const s = await serve();
+		const { AgentKernel } = await load('agentkernel');
+		const c = new AgentKernel({ baseUrl: s.url });
+		await c.createSandbox('box');
+		await c.execInSandbox('box', ['sh', '-c', 'head -c 8388608 /dev/zero | tr "\\0" x > /tmp/f']);
+		assert.equal((await c.readFile('box', '/tmp/f')).content.length, 8388608);
+		await c.execInSandbox('box', ['sh', '-c', 'echo >> /tmp/f']);
+		await assert.rejects(c.readFile('box', '/tmp/f'), /'\/tmp\/f' has 8388609 bytes.*Accept: application\/octet-stream.*offset/);
+		assert.equal((await fetch(`${s.url}/sandboxes/box/files/tmp/f`)).status, 413);
+		const part = (await (await fetch(`${s.url}/sandboxes/box/files/tmp/f?offset=8388607&length=100`)).json()).data;
+		assert.deepEqual([part.content, part.size, part.next_offset], ['x\n', 8388609, undefined]);
+		assert.equal((await (await fetch(`${s.url}/sandboxes/box/files/tmp/f`, { headers: { Accept: 'application/octet-stream' } })).arrayBuffer()).byteLength, 8388609);
+		// archives
+		await c.execInSandbox('box', ['sh', '-c', 'mkdir -p /src/sub; head -c 20000000 /dev/urandom > /src/sub/big; ln -s sub/big /src/link; sha256sum < /src/sub/big > /src/sum']);
+		const down = await fetch(`${s.url}/sandboxes/box/archive?path=/src`);
+		assert.deepEqual([down.status, down.headers.get('content-type')], [200, 'application/x-tar']);
+		const tar = Buffer.from(await down.arrayBuffer());
+		assert.ok(tar.length > 20000000);
+		for (const type of ['application/x-tar', 'application/octet-stream']) {
+			const up = await fetch(`${s.url}/sandboxes/box/archive?path=/copy`, { method: 'PUT', body: tar, headers: { 'Content-Type': type } });
+			assert.equal(up.status, 200, await up.text());
+			assert.equal((await c.execInSandbox('box', ['sh', '-c', 'cd /copy/src && sha256sum < link | cmp - sum && rm -r /copy && echo same'])).output, 'same\n');
+		}
+		const cut = await fetch(`${s.url}/sandboxes/box/archive?path=/cut`, { method: 'PUT', body: tar.subarray(0, 1000000), headers: { 'Content-Type': 'application/x-tar' } });
+		assert.ok(cut.status >= 400 && /unpack the archive/.test((await cut.json()).error));
+		assert.equal((await fetch(`${s.url}/sandboxes/box/archive?path=/absent`)).status, 404);
+		assert.equal((await fetch(`${s.url}/sandboxes/box/archive`, { method: 'PUT', body: tar.subarray(0, 10), headers: { 'Content-Type': 'text/plain' } })).status, 415);
+		await c.removeSandbox('box');
+		assert.equal(await s.end(), 0);
 	},
 
 	async 'words that look like options are words'() {
@@ -757,7 +887,7 @@ const tests = {
 		const oldHttp = await load('@modelcontextprotocol/sdk/client/streamableHttp.js');
 		const c = new old.Client({ name: 't', version: '1' });
 		await c.connect(new oldHttp.StreamableHTTPClientTransport(where));
-		assert.equal((await c.listTools()).tools.length, 18);
+		assert.equal((await c.listTools()).tools.length, TOOLS);
 		const told = [];
 		const slow = c.callTool({ name: 'sandbox_run', arguments: { command: ['sleep', '6'] } }, undefined, { onprogress: (p) => told.push(p) });
 		assert.equal((await c.callTool({ name: 'sandbox_run', arguments: { command: ['echo', 'x'] } })).structuredContent.stdout, 'x\n');
@@ -768,13 +898,29 @@ const tests = {
 		for (const mode of [undefined, 'auto', { pin: '2026-07-28' }]) {
 			const d = new m.Client({ name: 't', version: '1' }, mode ? { versionNegotiation: { mode } } : {});
 			await d.connect(new m.StreamableHTTPClientTransport(where));
-			assert.equal((await d.listTools()).tools.length, 18);
+			assert.equal((await d.listTools()).tools.length, TOOLS);
 			assert.equal((await d.callTool({ name: 'sandbox_run', arguments: { command: ['echo', 'y'] } })).structuredContent.stdout, 'y\n');
 			await d.close();
 		}
 		const send = (body, headers = {}) => fetch(where, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers } });
 		assert.equal((await fetch(where)).status, 405);
 		assert.equal((await send('{')).status, 400);
+		// a client that sends Mcp-Method with every request may still begin with a handshake
+		const hello = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } } };
+		assert.equal((await send(hello, { 'MCP-Protocol-Version': '2025-11-25', 'Mcp-Method': 'initialize' })).status, 200);
+		// a subscription is acknowledged, answered and over
+		const asked = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+		const inModern = (method, params = {}, version = '2026-07-28') => send({ jsonrpc: '2.0', id: 'm', method, params: { ...params, _meta: { ...asked, 'io.modelcontextprotocol/protocolVersion': version } } }, { 'MCP-Protocol-Version': version, 'Mcp-Method': method });
+		const heard = (await (await inModern('subscriptions/listen', { notifications: { toolsListChanged: true } })).text()).split('\n').filter((l) => l.startsWith('data: ')).map((l) => JSON.parse(l.slice(6)));
+		assert.deepEqual(heard.map((h) => h.method ?? h.result.resultType), ['notifications/subscriptions/acknowledged', 'complete']);
+		assert.ok(heard.every((h) => (h.params ?? h.result)._meta['io.modelcontextprotocol/subscriptionId'] === 'm'));
+		const supported = (await (await inModern('server/discover')).json()).result.supportedVersions;
+		assert.deepEqual((await (await inModern('server/discover', {}, '2099-01-01')).json()).error.data, { supported, requested: '2099-01-01' });
+		// an output that was cut can be read, by who got its id
+		const told2 = (await (await send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'sandbox_run', arguments: { command: 'seq 1 20000' } } })).json()).result;
+		assert.ok(told2.structuredContent.stdout.length < 25000);
+		const rest = (await (await send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'sandbox_exec_output', arguments: { id: told2.structuredContent.output_id, tail_lines: 1 } } })).json()).result;
+		assert.equal(rest.structuredContent.output, '20000\n');
 		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Content-Type': 'text/plain' })).status, 415);
 		assert.equal((await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).status, 202);
 		assert.equal((await send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': 'unknown' })).status, 404);

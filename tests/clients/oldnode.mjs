@@ -8,7 +8,7 @@ import fs from 'node:fs';
 const hooks = `
 export async function load(url, context, next) {
 	const loaded = await next(url, context);
-	if (!url.includes('/conformance/dist/')) return loaded;
+	if (!url.includes('/conformance/dist/') && !url.includes('/conformance-legacy/dist/')) return loaded;
 	const source = String(loaded.source);
 	const found = /globSync as (\\w+),/.exec(source);
 	if (!found) return loaded;
