@@ -82,9 +82,10 @@ int tasks_parse_id(const char *text, uint32_t *ret, struct err *e)
 	size_t len = strlen(text);
 
 	if (len != TASKS_ID_MAX_BYTES - 1 || strspn(text, "0123456789abcdef") != len)
-		return err_set(e, ERR_INVALID,
-			       "invalid command id '%s' ('exec -d' prints one, 'ps' lists them)",
-			       text);
+		return err_set(
+			e, ERR_INVALID,
+			"invalid command id '%s' (eight hexadecimal digits, see agentkernel ps)",
+			text);
 	*ret = (uint32_t)strtoul(text, NULL, 16);
 	return 0;
 }

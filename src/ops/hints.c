@@ -38,10 +38,12 @@ static const struct hint commands[] = {
 	{ "agentkernel checkpoint", "sandbox_checkpoint" },
 	{ "agentkernel network log", "sandbox_network_log" },
 	{ "agentkernel network check", "sandbox_network_check" },
-	{ "agentkernel doctor", "the user's command 'agentkernel doctor'" },
-	{ "agentkernel daemon", "the user's command 'agentkernel daemon'" },
-	{ "agentkernel image", "the user's command 'agentkernel image'" },
-	{ "exec -d", "sandbox_exec_start" },
+};
+
+/* What callers cannot do: it stays as it is, with whose it is before it. */
+static const struct hint users_commands[] = {
+	{ "agentkernel doctor", "" }, { "agentkernel daemon", "" }, { "agentkernel image", "" },
+	{ "agentkernel config", "" }, { "agentkernel init", "" },
 };
 
 #define CONFIGURED(name) name " of the user's agentkernel.toml"
@@ -58,7 +60,7 @@ static const struct hint options[] = {
 	{ "--user", "user" },
 	{ "--ttl", "ttl_ms" },
 	{ "--label", "labels" },
-	{ "--from", "sandbox_fork" },
+	{ "--from", "the user's option --from" },
 	{ "--no-network", "network false" },
 	{ "--network", "network true" },
 	{ "--allow-host", CONFIGURED("in [network] allow"), true },
@@ -106,10 +108,15 @@ static size_t take_command(const char *text, struct buf *out)
 	bool is_quoted = *text == '\'';
 	const struct hint *h = find(commands, COUNT_OF(commands), text + is_quoted);
 
+	if (h) {
+		buf_add_text(out, h->instead);
+		return is_quoted + length_of(text + is_quoted, is_quoted);
+	}
+	h = find(users_commands, COUNT_OF(users_commands), text + is_quoted);
 	if (!h)
 		return 0;
-	buf_add_text(out, h->instead);
-	return is_quoted + length_of(text + is_quoted, is_quoted);
+	buf_addf(out, "the user's command %.*s", (int)(is_quoted + strlen(h->said)), text);
+	return is_quoted + strlen(h->said);
 }
 
 static size_t take_option(const char *text, char before, struct buf *out)
@@ -138,8 +145,8 @@ void hints_translate_text(const char *text, struct buf *out)
 	while (*text) {
 		size_t used = 0;
 
-		if (*text == '\'' || ((*text == 'a' || *text == 'e') &&
-				      !isalnum((unsigned char)before) && before != '\''))
+		if (*text == '\'' ||
+		    (*text == 'a' && !isalnum((unsigned char)before) && before != '\''))
 			used = take_command(text, out);
 		if (!used && strncmp(text, "--", 2) == 0)
 			used = take_option(text, before, out);

@@ -479,7 +479,7 @@ const tests = {
 		await call(client, 'sandbox_create', { name: 'box' });
 		assert.match(await said('sandbox_create', { name: 'box' }), /sandbox_remove removes it/);
 		assert.match(await said('sandbox_exec', { name: 'box', command: ['a'], user: 'nobody-knows' }), /^user: /);
-		assert.match(await said('sandbox_exec_output', { name: 'box', id: 'x' }), /sandbox_exec_start/);
+		assert.match(await said('sandbox_exec_output', { name: 'box', id: 'x' }), /invalid command id 'x' \(.*see sandbox_exec_list\)/);
 		assert.match(await said('checkpoint_remove', { id: '0123456789ab' }), /no checkpoint/);
 		assert.match(await said('sandbox_restore', { name: 'box', id: 'nope' }), /no checkpoint/);
 		await call(client, 'sandbox_pause', { name: 'box' });
