@@ -292,6 +292,7 @@ int errandfile_list(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
 	CLEANUP(files_list_done) struct files_list list = { 0 };
+	const char *after = errand_text(w, "after"); /* they are sorted by name */
 	cleanup_free char *path = NULL;
 
 	files_init(&f);
@@ -303,6 +304,8 @@ int errandfile_list(struct errand *w, struct json *j, struct err *e)
 		const struct files_entry *entry = &list.entries[i];
 		char mode[8];
 
+		if (after && strcmp(entry->name, after) <= 0)
+			continue;
 		(void)snprintf(mode, sizeof(mode), "%04o", entry->mode & 07777);
 		json_open_object(j, NULL);
 		json_add_text(j, "name", entry->name);

@@ -78,7 +78,7 @@ static const struct route routes[] = {
 	  tell_killed, .query = "signal" },
 	{ "POST", "/sandboxes/{}/files", ROUTE_BODY, .direct = direct_write_files },
 	{ "GET", "/sandboxes/{}/files", 0, OPERATION_FILE_LIST, args_name, tell_result,
-	  .query = "path" },
+	  .query = "path after" },
 	{ "GET", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_READ, args_file_read, tell_file,
 	  .query = "offset length" },
 	{ "PUT", "/sandboxes/{}/files/{*}", ROUTE_BODY, OPERATION_FILE_WRITE, args_file_write,

@@ -156,6 +156,34 @@ static json_t *text_of(const struct operation *o, const json_t *result)
 	return string;
 }
 
+/*
+ * A list that is longer than a model should read: what comes last by name is left out, or what is
+ * oldest, and the result says how many.
+ */
+static void shorten(const struct operation *o, json_t *result)
+{
+	bool is_by_name =
+		o == operation_get(OPERATION_FILE_LIST) || o == operation_get(OPERATION_LIST);
+	json_t *list = json_object_get(result, is_by_name && json_object_get(result, "sandboxes")
+						       ? "sandboxes"
+						       : "entries");
+	size_t bytes = 0, left_out = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		bytes += json_dumpb(json_array_get(list, i), NULL, 0, JSON_COMPACT) + 1;
+	while (bytes > OPERATION_SHOWN_MAX_BYTES && json_array_size(list) > 1) {
+		size_t at = is_by_name ? json_array_size(list) - 1 : 0;
+
+		bytes -= json_dumpb(json_array_get(list, at), NULL, 0, JSON_COMPACT) + 1;
+		(void)json_array_remove(list, at);
+		left_out++;
+	}
+	if (!left_out)
+		return;
+	(void)json_object_set_new(result, "cut", json_true());
+	(void)json_object_set_new(result, "left_out", json_integer((json_int_t)left_out));
+}
+
 json_t *answer_call(const struct operation *o, json_t *result)
 {
 	const json_t *error = json_object_get(result, "error");
@@ -166,6 +194,7 @@ json_t *answer_call(const struct operation *o, json_t *result)
 		json_decref(result);
 		return answer;
 	}
+	shorten(o, result);
 	answer = json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text",
 			   text_of(o, result), "isError", 0);
 	(void)json_object_set_new(answer, "structuredContent", result);

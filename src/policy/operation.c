@@ -255,6 +255,7 @@ static const struct operation_field file_edit_results[] = {
 static const struct operation_field file_list_params[] = {
 	NAME,
 	{ "path", OPERATION_TEXT, "Default: its working directory." },
+	{ "after", OPERATION_TEXT, "Only names after this one." },
 	END,
 };
 static const struct operation_field file_list_results[] = {

@@ -460,6 +460,18 @@ const tests = {
 		const last = (await call(client, 'sandbox_exec_output', { name: 'box', id, tail_lines: 3 })).structuredContent;
 		assert.deepEqual([last.output, last.next_offset], ['19998\n19999\n20000\n', 108894]);
 		assert.match((await call(client, 'sandbox_exec_wait', { name: 'box', id: '00000000' })).content[0].text, /no command 00000000/);
+		// a list that is too long says so, and goes on after its last name
+		await call(client, 'sandbox_exec', { name: 'box', command: 'mkdir /many; cd /many; seq -f file-with-a-long-name-%04g 1 600 | xargs touch' });
+		const names = [];
+		for (let after = {}, cut = true; cut;) {
+			const page = await call(client, 'sandbox_file_list', { name: 'box', path: '/many', ...after });
+			assert.ok(page.content[0].text.length < 26 * 1024);
+			cut = page.structuredContent.cut;
+			assert.equal(page.structuredContent.left_out ?? 0, 600 - names.length - page.structuredContent.entries.length);
+			names.push(...page.structuredContent.entries.map((e) => e.name));
+			after = { after: names.at(-1) };
+		}
+		assert.deepEqual([names.length, names.at(-1)], [600, 'file-with-a-long-name-0600']);
 		await call(client, 'sandbox_remove', { name: 'box' });
 		await client.close();
 	},
