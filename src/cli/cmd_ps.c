@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+/* Each has an argument list, of which each byte may become six. */
+#define OUTPUT_MAX_BYTES (64u << 20)
+
 struct flags {
 	bool is_json;
 };
@@ -21,6 +24,18 @@ static const struct opt rows[] = {
 	  .offset = offsetof(struct flags, is_json) },
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
+
+/* Which commands of which sandbox. */
+struct view {
+	char *const *environ_list;
+	const char *sandbox;
+	struct tasks_list list;
+};
+
+static void view_done(struct view *v)
+{
+	tasks_list_done(&v->list);
+}
 
 static void format_state(const struct control_task *t, char *out, size_t size)
 {
@@ -49,14 +64,27 @@ static void add_row(struct table *t, const struct control_task *task)
 						task->text });
 }
 
-static void add_object(struct json *j, const struct control_task *t)
+static void add_words(struct json *j, char *const *argv)
 {
-	char id[TASKS_ID_MAX_BYTES];
+	json_open_array(j, "argv");
+	for (; *argv; argv++)
+		json_add_text(j, NULL, *argv);
+	json_close_array(j);
+}
 
+/* A supervisor of an older build knows no argument lists. */
+static void add_object(struct json *j, const struct view *v, const struct control_task *t)
+{
+	CLEANUP(tasks_command_done) struct tasks_command c = { 0 };
+	char id[TASKS_ID_MAX_BYTES];
+	struct err ignored;
+
+	if (tasks_describe(v->environ_list, v->sandbox, t->id, &c, &ignored) < 0)
+		c.pid = t->pid;
 	(void)snprintf(id, sizeof(id), "%08" PRIx32, t->id);
 	json_open_object(j, NULL);
 	json_add_text(j, "id", id);
-	json_add_number(j, "pid", t->pid);
+	json_add_number(j, "pid", c.pid);
 	json_add_number(j, "uid", t->uid);
 	json_add_bool(j, "running", t->ended_ms == 0);
 	json_add_bool(j, "detached", t->flags & ORDER_DETACHED);
@@ -72,10 +100,12 @@ static void add_object(struct json *j, const struct control_task *t)
 	json_add_bool(j, "timed_out", t->has_timed_out);
 	json_add_number(j, "started_ms", (int64_t)t->started_ms);
 	json_add_text(j, "command", t->text);
+	if (c.argv)
+		add_words(j, c.argv);
 	json_close_object(j);
 }
 
-static void format(const struct tasks_list *list, bool is_json, struct buf *out)
+static void format(const struct view *v, bool is_json, struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(7);
 	struct json j;
@@ -85,11 +115,11 @@ static void format(const struct tasks_list *list, bool is_json, struct buf *out)
 		t, (const char *const[]){ "ID", "PID", "USER", "STATE", "AGE", "HOW", "COMMAND" });
 	if (is_json)
 		json_open_array(&j, NULL);
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < v->list.count; i++) {
 		if (is_json)
-			add_object(&j, &list->entries[i]);
+			add_object(&j, v, &v->list.entries[i]);
 		else
-			add_row(t, &list->entries[i]);
+			add_row(t, &v->list.entries[i]);
 	}
 	if (is_json) {
 		json_close_array(&j);
@@ -102,23 +132,22 @@ static void format(const struct tasks_list *list, bool is_json, struct buf *out)
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
-	const struct words_rule rule = {
-		.usage = "ps [NAME]", .options = &options, .max = 1
-	};
+	CLEANUP(view_done) struct view v = { .environ_list = context->environ_list };
+	const struct words_rule rule = { .usage = "ps [NAME]", .options = &options, .max = 1 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	char *words[2];
 	unsigned count = 0;
 
-	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	buf_init(&out, OUTPUT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
 	if (count == 0) /* as docker has it: what runs */
 		return cmd_sandbox_list.run(context, argv, ret_status, e);
-	if (tasks_list(context->environ_list, words[0], &list, e) < 0)
+	v.sandbox = words[0];
+	if (tasks_list(v.environ_list, v.sandbox, &v.list, e) < 0)
 		return -1;
-	format(&list, flags.is_json, &out);
+	format(&v, flags.is_json, &out);
 	*ret_status = 0;
 	return cli_print(&out, e);
 }

@@ -154,6 +154,23 @@ not_inside() {
 	fails_with 125 "no signal 'NOSUCH'"
 }
 
+@test "ps --json has argument lists and pids, also of commands that have ended" {
+	id=$(ak exec -d e sh -c 'echo $$' '' 'two  words' $'line\nfeed')
+	ended() { ak ps e | grep -q "$id.*exited 0"; }
+	until_true ended
+	ak ps e --json >"$W/ps"
+	python3 -c 'import json, sys
+t = [t for t in json.load(open(sys.argv[1])) if t["id"] == sys.argv[2]][0]
+assert t["argv"] == ["sh", "-c", "echo $$", "", "two  words", "line\nfeed"], t
+assert t["pid"] == int(sys.argv[3]) and not t["running"], t' "$W/ps" "$id" "$(ak logs e "$id")"
+	# words beyond 16 KiB are left out whole
+	id=$(ak exec -d e sh -c 'exit 0' small "$(head -c 20000 /dev/zero | tr '\0' x)" last)
+	until_true ended
+	ak ps e --json | python3 -c 'import json, sys
+t = [t for t in json.load(sys.stdin) if t["id"] == sys.argv[1]][0]
+assert t["argv"] == ["sh", "-c", "exit 0", "small"], t' "$id"
+}
+
 # bats test_tags=once
 @test "logs without an id are the latest command's, and -f goes on to its end" {
 	ak exec -d e echo earlier
