@@ -39,10 +39,10 @@ static void judge(const struct errand *w, const char *name, const char *id, stru
 	CLEANUP(policy_done) struct policy policy = { 0 };
 	struct err e = { 0 };
 
+	named_init(&n); /* released at every return */
 	if (strcmp(v->id, id) == 0)
 		return;
 	*v = (struct verdict){ 0 };
-	named_init(&n);
 	(void)snprintf(v->id, sizeof(v->id), "%s", id);
 	if (named_open(w->environ_list, name, &n, &e) < 0)
 		v->is_gone = e.code == ERR_NOT_FOUND || e.code == ERR_INVALID;
