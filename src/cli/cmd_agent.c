@@ -17,6 +17,7 @@
 #include "cli/pickimage.h"
 #include "cli/request.h"
 #include "cli/words.h"
+#include "engine/agenthome.h"
 #include "engine/agentprogram.h"
 #include "engine/agentuse.h"
 #include "engine/execute.h"
@@ -380,6 +381,22 @@ static int create(struct plan *p, struct err *e)
 	return lifecycle_create(&q, &n, e);
 }
 
+/* After the project's own `init`, whose files stay. */
+static void fill_home(const struct plan *p)
+{
+	CLEANUP(policy_done) struct policy stored = { 0 };
+	CLEANUP(named_done) struct named n;
+	struct err e;
+
+	named_init(&n);
+	if (named_open(p->environ_list, p->name, &n, &e) < 0 ||
+	    named_load_policy(&n, &stored, &e) < 0 ||
+	    agenthome_fill(p->environ_list, p->name, &stored, p->agent, p->env, &e) < 0)
+		cli_say("the settings that %s needs inside could not be written, going on without "
+			"them: %s",
+			p->agent->name, e.msg);
+}
+
 /* It runs when this returns, whoever has started it. */
 static int prepare(struct plan *p, struct err *e)
 {
@@ -393,7 +410,12 @@ static int prepare(struct plan *p, struct err *e)
 		return -1;
 	if (lifecycle_info(p->environ_list, p->name, &entry, e) < 0)
 		return -1;
-	return entry.state == NAMED_RUNNING ? 0 : lifecycle_start(p->environ_list, p->name, e);
+	if (entry.state == NAMED_RUNNING)
+		return 0;
+	if (lifecycle_start(p->environ_list, p->name, e) < 0)
+		return -1;
+	fill_home(p);
+	return 0;
 }
 
 static bool is_in_use(const struct plan *p)
@@ -500,7 +522,10 @@ const struct cli_command cmd_agent_run = {
 		"kept\n"
 		"for each agent and project ('agentkernel list --all --label agent=claude'), and "
 		"stopped\n"
-		"when the agent ends. With --image the agent has to be in the image.",
+		"when the agent ends. With --image the agent has to be in the image.\n"
+		"Where it has no settings of its own yet, codex is told that it needs no sandbox "
+		"inside\n"
+		"this one (it could not make it), and gemini which of its keys counts.",
 	.examples = run_examples,
 	.options = &request_policy_options,
 	.run = run_run,

@@ -6,6 +6,13 @@
  */
 #include "policy/mode.h"
 
+/* A file in the home of its sandbox, without which it does not work inside. */
+struct agent_file {
+	const char *path; /* beneath its home; NULL: the end of a list */
+	const char *key;  /* only where this variable is given; NULL: always */
+	const char *text;
+};
+
 struct agent {
 	const char *name;
 	const char *program; /* as it is found on PATH */
@@ -14,6 +21,7 @@ struct agent {
 	const char *const *keys; /* variables that hold its keys; NULL-ended */
 	const char *const *env;  /* what it has to be told; "NAME=value", NULL-ended */
 	const char *settings;    /* where it keeps its settings in a project: protected inside */
+	const struct agent_file *files; /* of the same path the first whose key is given counts */
 };
 
 extern const struct agent agent_all[];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # agent list and run, with agents that are shell scripts: what they get, what stays, what ends when.
-# The real ones are in tests/clients.
+# The real ones are in tests/agents.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -48,7 +48,7 @@ own() {
 
 # The caller of this round, with a home and a state of this test alone and the keys in GIVEN.
 ak() {
-	as env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u GEMINI_API_KEY -u AGENTKERNEL_IMAGE \
+	as env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u GEMINI_API_KEY -u GOOGLE_API_KEY -u AGENTKERNEL_IMAGE \
 		PATH="$SHARED/agents/bin:$SHARED/agents/node/bin:/usr/local/bin:/usr/bin:/bin" \
 		HOME="$W/home" AGENTKERNEL_HOME="$W/home/state" "${GIVEN[@]}" "$AK" "$@" 3>&-
 }
@@ -134,6 +134,39 @@ two"
 	done
 	run ak agent run codex -- run id -u # as its mode says
 	says 1000
+}
+
+@test "codex finds that it is in a sandbox already, in a file of its own home that stays" {
+	run ak agent run codex -- run sh -c 'cat ~/.codex/config.toml; stat -c %U:%a ~/.codex/config.toml; echo mine >~/.codex/config.toml'
+	says "# agentkernel runs codex in a sandbox, in which codex cannot make one of its own
+sandbox_mode = \"danger-full-access\"
+user:600"
+	run ak agent run codex -- run sh -c 'cat ~/.codex/config.toml; echo ~'
+	says "mine
+/home/user"
+	run ak agent run claude -- run sh -c 'ls -A ~' # needs none
+	says ""
+	[ -z "$(ls -A .)" ]
+	[ "$(ls -A "$W/home")" = state ]
+}
+
+@test "what codex is told inside is never written through a mount" {
+	mkdir "$W/home/.codex"
+	own "$W/home/.codex"
+	run ak agent run --mount "$W/home/.codex:/home/user/.codex" codex -- run sh -c 'ls -A ~/.codex; touch ~/.codex/mine'
+	says ""
+	[ "$(ls -A "$W/home/.codex")" = mine ] # the control: it could be
+}
+
+@test "gemini is told which of its keys counts" {
+	run ak agent run gemini -- run sh -c 'ls -A ~'
+	says ""
+	GIVEN=(GEMINI_API_KEY=x GOOGLE_API_KEY=y)
+	run ak agent run gemini -- run sh -c 'cat ~/.gemini/settings.json; rm ~/.gemini/settings.json'
+	says '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }'
+	GIVEN=(GOOGLE_API_KEY=y)
+	run ak agent run gemini -- run sh -c 'cat ~/.gemini/settings.json'
+	says '{ "security": { "auth": { "selectedType": "vertex-ai" } } }'
 }
 
 @test "two at once share the sandbox, and it stops with the last" {
