@@ -94,6 +94,8 @@ static const struct mode modes[] = {
 	[MODE_CODEX] = {
 		.name = "codex",
 		.base = PROFILE_RESTRICTIVE,
+		/* its tools run in a V8 that does not start in 512 MiB of RLIMIT_DATA */
+		.memory_bytes = 2048ull << 20,
 		.has_workspace = true,
 		.origin = "mode codex",
 		.domains = { openai, registries },

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum mode_id {
 	MODE_NATIVE,
@@ -25,6 +26,7 @@ enum mode_id {
 struct mode {
 	const char *name;
 	enum profile_id base;
+	uint64_t memory_bytes; /* 0: as the profile */
 	bool has_workspace;
 	/*
 	 * The network is these domains and nothing else; none: as the profile. A pattern

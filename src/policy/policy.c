@@ -196,6 +196,8 @@ static int read_mode(struct resolver *r, const struct policy_setting *s, struct 
 	if (apply_profile(r, mode->base, &origin, e) < 0)
 		return -1;
 	r->policy->mode = id;
+	if (mode->memory_bytes)
+		r->policy->memory_bytes = mode->memory_bytes;
 	if (mode->has_workspace && use_workspace(r, ".", e) < 0)
 		return err_wrap(e, "mode '%s'", mode->name);
 	if (mode->domains[0]) {

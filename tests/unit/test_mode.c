@@ -176,6 +176,17 @@ static void the_rest_is_denied(void **state)
 	}
 }
 
+static void no_agent_has_less_memory_than_it_needs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(agents); i++) {
+		CLEANUP(policy_done) struct policy p = { 0 };
+
+		resolve(agents[i], &p);
+		assert_int_equal(p.memory_bytes, 2048ull << 20);
+	}
+}
+
 static void native_is_the_profile_alone(void **state)
 {
 	CLEANUP(policy_done) struct policy p = { 0 };
@@ -220,9 +231,9 @@ static void domains_are_in_normal_form(void **state)
 				struct err e = { 0 };
 
 				assert_int_equal(strncmp(*d, "*.", 2), 0);
-				assert_int_equal(egress_add(&g, EGRESS_ALLOW, *d, EGRESS_PATTERNS,
-							    "", &e),
-						 0);
+				assert_int_equal(
+					egress_add(&g, EGRESS_ALLOW, *d, EGRESS_PATTERNS, "", &e),
+					0);
 				assert_int_equal(g.rules[0].kind, EGRESS_WILDCARD);
 				assert_string_equal(g.rules[0].text, *d);
 				egress_done(&g);
@@ -239,6 +250,7 @@ int main(void)
 		cmocka_unit_test(each_agent_reaches_its_own_service_and_not_the_others),
 		cmocka_unit_test(patterns_cover_their_domain_and_no_other),
 		cmocka_unit_test(the_rest_is_denied),
+		cmocka_unit_test(no_agent_has_less_memory_than_it_needs),
 		cmocka_unit_test(native_is_the_profile_alone),
 		cmocka_unit_test(an_unknown_mode_is_refused_by_name),
 	};
