@@ -110,12 +110,12 @@ check-walls: build-packages
 		build/testing/agentkernel-image build/testing/escape TESTING=1
 	@BUILD=$(abspath build/testing) tests/escape/walls
 
-# Real coding agents in sandboxes: by hand, since they are 1.3 GB.
+# Real coding agents in sandboxes and as clients of the MCP server, with a scripted model: by hand, since they are 1.3 GB.
 .PHONY: check-agents
 check-agents: all $(PROBE)
 	@tools/packages net
 	@BUILD=$(abspath $(BUILD)) tests/agents/install
-	@for caller in root user; do AS=$$caller BUILD=$(abspath $(BUILD)) bats tests/agents/agents.bats || exit 1; done
+	@for caller in root user; do AS=$$caller BUILD=$(abspath $(BUILD)) bats tests/agents || exit 1; done
 
 # Real software, inside and outside: about ten minutes, and 1 GB of packages.
 PROGRAMS ?=

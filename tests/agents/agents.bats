@@ -1,45 +1,7 @@
 #!/usr/bin/env bats
 # The real agents, as npm installs them, each in its sandbox: do they start, and whom do they look
 # for first? There is no key and no way to their services here.
-load ../cli/helpers
-bats_require_minimum_version 1.5.0
-
-setup_file() {
-	load_shared
-	export CLIENTS=$BUILD/agents/node_modules
-	[ -e "$BUILD/agents/installed" ] || return 0
-	# an ordinary user may not see the build folder; links to its files are quickly made
-	as test -x "$CLIENTS/.bin/codex" || {
-		cp -al "$CLIENTS" "$SHARED/node_modules" && CLIENTS=$SHARED/node_modules
-	}
-}
-
-setup() {
-	[ -e "$BUILD/agents/installed" ] || skip "the agents could not be installed (tests/agents/install says why)"
-	W=$(mktemp -d "$SHARED/work/XXXXXX")
-	mkdir "$W/project" "$W/home"
-	[ "${AS:-root}" != user ] || chown -R 12345:12345 "$W"
-	cd "$W/project" || return 1
-}
-
-teardown() {
-	local name
-	[ -n "${W:-}" ] || return 0
-	for name in $(ak list --all --quiet); do
-		ak remove -f "$name" || true
-	done
-}
-
-ak() {
-	as env -u AGENTKERNEL_IMAGE PATH="$CLIENTS/.bin:/usr/local/bin:/usr/bin:/bin" HOME="$W/home" \
-		AGENTKERNEL_HOME="$W/home/state" ANTHROPIC_API_KEY=sk-ant-none OPENAI_API_KEY=sk-none \
-		GEMINI_API_KEY=none "$AK" "$@" 3>&- </dev/null
-}
-
-# version PACKAGE: that is installed
-version() {
-	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["version"])' "$CLIENTS/$1/package.json"
-}
+load helpers
 
 # starts AGENT VERSION HELP: --version and --help say what they should, from inside
 starts() {
