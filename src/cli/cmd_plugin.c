@@ -19,13 +19,15 @@ static const char *const install_examples[] = {
 	"in this project: .mcp.json, a skill, and the command /sandbox",
 	"agentkernel plugin install codex --global",
 	"for all of your projects, in ~/.codex and ~/.agents",
+	"agentkernel plugin install codex --approve",
+	"and codex does not ask before each call: what a sandbox may do was decided already",
 	"agentkernel plugin install all --dry-run",
 	"what would be written for every client, and nothing is",
 	NULL,
 };
 
 struct flags {
-	bool is_global, is_forced, is_dry, is_json;
+	bool is_global, is_forced, is_dry, is_approved, is_json;
 };
 
 #define CHANGE_ROWS(force_help)                                                                    \
@@ -48,7 +50,11 @@ struct flags {
 			.kind = OPT_FLAG, .offset = offsetof(struct flags, is_dry)                 \
 	}
 
-static const struct opt install_rows[] = { CHANGE_ROWS("replace what is there and differs") };
+static const struct opt install_rows[] = {
+	CHANGE_ROWS("replace what is there and differs"),
+	{ NULL, "approve", 0, NULL, "let codex and gemini call the tools without asking each time",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_approved) },
+};
 static const struct opts_table install_options = { install_rows, COUNT_OF(install_rows) };
 
 static const struct opt remove_rows[] = { CHANGE_ROWS("also what is not as it was installed") };
@@ -128,7 +134,8 @@ static int read_request(const struct cli_context *context, const struct words_ru
 	*ret = (struct plugin_request){
 		.environ_list = context->environ_list,
 		.scope = flags.is_global ? PLUGINTABLE_GLOBAL : PLUGINTABLE_PROJECT,
-		.flags = (flags.is_forced ? PLUGIN_FORCE : 0u) | (flags.is_dry ? PLUGIN_DRY : 0u),
+		.flags = (flags.is_forced ? PLUGIN_FORCE : 0u) | (flags.is_dry ? PLUGIN_DRY : 0u) |
+			 (flags.is_approved ? PLUGIN_APPROVE : 0u),
 	};
 	for (unsigned i = 0; i < count; i++)
 		if (read_client(words[i], &ret->clients, e) < 0)
@@ -166,6 +173,37 @@ static int add_snippet(const struct plugin_request *r, struct buf *out, struct e
 	return 0;
 }
 
+static bool has_change(const struct plugin_report *report)
+{
+	for (size_t i = 0; i < report->count; i++)
+		if (report->steps[i].change != PLUGIN_UNCHANGED)
+			return true;
+	return false;
+}
+
+static bool can_approve(const struct plugintable_client_row *client)
+{
+	for (size_t i = 0; i < client->count; i++)
+		if (client->files[i].can_approve)
+			return true;
+	return false;
+}
+
+/* Written settings are not used yet: what the user has still to do in each client. */
+static void tell_notes(const struct plugin_request *r)
+{
+	for (size_t i = 0; i < PLUGINTABLE_CLIENT_COUNT; i++) {
+		const struct plugintable_client_row *client = &plugintable_clients[i];
+
+		if (!(r->clients & 1u << i))
+			continue;
+		if (client->notes[r->scope])
+			cli_say("%s", client->notes[r->scope]);
+		if (client->approval && !(r->flags & PLUGIN_APPROVE && can_approve(client)))
+			cli_say("%s", client->approval);
+	}
+}
+
 static int run_install(const struct cli_context *context, char **argv, int *ret_status,
 		       struct err *e)
 {
@@ -187,7 +225,11 @@ static int run_install(const struct cli_context *context, char **argv, int *ret_
 	if (add_snippet(&request, &out, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return cli_print(&out, e);
+	if (cli_print(&out, e) < 0)
+		return -1;
+	if (has_change(&report) && !(request.flags & PLUGIN_DRY))
+		tell_notes(&request);
+	return 0;
 }
 
 static int run_remove(const struct cli_context *context, char **argv, int *ret_status,
@@ -330,7 +372,12 @@ const struct cli_command cmd_plugin_install = {
 		".mcp.json in a project; with --global the settings are printed, to be pasted.\n"
 		"Claude Code, Codex and Gemini CLI use a project's settings once the project is "
 		"trusted\n"
-		"or the server approved in them.",
+		"or the server approved in them, and ask before each call; what to do in each is "
+		"said at\n"
+		"the end. With --approve codex and gemini do not ask: calls are then held by the "
+		"server's\n"
+		"options and your configuration alone, and by default sandboxes have the public "
+		"internet.",
 	.examples = install_examples,
 	.options = &install_options,
 	.run = run_install,

@@ -273,7 +273,8 @@ static bool is_kept(const struct setting *s, const struct plugintable_file *kind
 
 static unsigned entry_flags(const struct plugin_request *r)
 {
-	return r->flags & PLUGIN_FORCE ? PLUGINENTRY_FORCE : 0;
+	return (r->flags & PLUGIN_FORCE ? PLUGINENTRY_FORCE : 0u) |
+	       (r->flags & PLUGIN_APPROVE ? PLUGINENTRY_APPROVE : 0u);
 }
 
 typedef int plan_fn(struct plan *p, const struct plugintable_file *kind,
@@ -473,6 +474,7 @@ static void look_at_file(const struct setting *s, const struct plugintable_file 
 	static const enum plugin_state states[] = {
 		[PLUGINENTRY_ABSENT] = PLUGIN_NOT_INSTALLED,
 		[PLUGINENTRY_SAME] = PLUGIN_INSTALLED,
+		[PLUGINENTRY_APPROVED] = PLUGIN_INSTALLED,
 		[PLUGINENTRY_DIFFERENT] = PLUGIN_DIFFERENT,
 	};
 	CLEANUP(pluginfile_done) struct pluginfile f = { .dir_fd = -1 };

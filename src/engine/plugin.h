@@ -11,8 +11,9 @@
 #define PLUGIN_STEPS_MAX 32u /* files of all clients together */
 
 enum plugin_flags {
-	PLUGIN_FORCE = 1 << 0, /* replace or remove what is not as we write it */
-	PLUGIN_DRY = 1 << 1,   /* only tell */
+	PLUGIN_FORCE = 1 << 0,   /* replace or remove what is not as we write it */
+	PLUGIN_DRY = 1 << 1,     /* only tell */
+	PLUGIN_APPROVE = 1 << 2, /* calls need no approval, in clients that can be told so */
 };
 
 struct plugin_request {

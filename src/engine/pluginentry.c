@@ -17,7 +17,7 @@ static const char *const arguments[] = { "mcp", "server" };
 
 /* ---- the entries ---- */
 
-static void format_server(const char *command, struct buf *out)
+static void format_server(const char *command, unsigned flags, struct buf *out)
 {
 	struct json j;
 
@@ -28,6 +28,8 @@ static void format_server(const char *command, struct buf *out)
 	for (size_t i = 0; i < COUNT_OF(arguments); i++)
 		json_add_text(&j, NULL, arguments[i]);
 	json_close_array(&j);
+	if (flags & PLUGINENTRY_APPROVE)
+		json_add_bool(&j, "trust", true);
 	json_close_object(&j);
 }
 
@@ -47,7 +49,7 @@ static void format_opencode_server(const char *command, struct buf *out)
 	json_close_object(&j);
 }
 
-static void format_toml_server(const char *command, struct buf *out)
+static void format_toml_server(const char *command, unsigned flags, struct buf *out)
 {
 	buf_add_text(out, "command = ");
 	tomledit_add_string(out, command);
@@ -57,6 +59,8 @@ static void format_toml_server(const char *command, struct buf *out)
 		tomledit_add_string(out, arguments[i]);
 	}
 	buf_add_text(out, "]\n");
+	if (flags & PLUGINENTRY_APPROVE)
+		buf_add_text(out, "default_tools_approval_mode = \"approve\"\n");
 }
 
 /* ---- JSON ---- */
@@ -66,15 +70,16 @@ static const char *const *json_keys(const struct pluginentry_file *f)
 	return f->kind->content == PLUGINTABLE_SERVER ? server_keys : opencode_keys;
 }
 
-static void format_json(const struct pluginentry_file *f, struct buf *out)
+static void format_json(const struct pluginentry_file *f, unsigned flags, struct buf *out)
 {
 	if (f->kind->content == PLUGINTABLE_SERVER)
-		format_server(f->command, out);
+		format_server(f->command, flags, out);
 	else
 		format_opencode_server(f->command, out);
 }
 
-static int look_json(const struct pluginentry_file *f, enum pluginentry_state *ret, struct err *e)
+static int look_json(const struct pluginentry_file *f, unsigned flags, enum pluginentry_state *ret,
+		     struct err *e)
 {
 	static const enum pluginentry_state states[] = {
 		[JSONEDIT_ABSENT] = PLUGINENTRY_ABSENT,
@@ -86,21 +91,22 @@ static int look_json(const struct pluginentry_file *f, enum pluginentry_state *r
 	cleanup_buf struct buf value;
 
 	buf_init(&value, BUF_TEXT_MAX_BYTES);
-	format_json(f, &value);
+	format_json(f, flags, &value);
 	if (jsonedit_look(&t, json_keys(f), buf_text(&value), f->kind->flags, &state, e) < 0)
 		return -1;
 	*ret = states[state];
 	return 0;
 }
 
-static int set_json(const struct pluginentry_file *f, struct pluginentry_change *ret, struct err *e)
+static int set_json(const struct pluginentry_file *f, unsigned flags,
+		    struct pluginentry_change *ret, struct err *e)
 {
 	const struct jsonscan_text t = { f->path, f->text, f->len };
 	cleanup_buf struct buf value;
 	int r;
 
 	buf_init(&value, BUF_TEXT_MAX_BYTES);
-	format_json(f, &value);
+	format_json(f, flags, &value);
 	r = jsonedit_set(&t, json_keys(f), buf_text(&value), f->kind->flags | JSONEDIT_REPLACE,
 			 &ret->text, &ret->len, e);
 	ret->is_change = r > 0;
@@ -141,21 +147,22 @@ static int change_toml(const struct pluginentry_file *f, const char *body, unsig
 	return 0;
 }
 
-static int set_toml(const struct pluginentry_file *f, unsigned flags,
+static int set_toml(const struct pluginentry_file *f, unsigned flags, unsigned toml_flags,
 		    struct pluginentry_change *ret, struct err *e)
 {
 	cleanup_buf struct buf body;
 
 	buf_init(&body, BUF_TEXT_MAX_BYTES);
-	format_toml_server(f->command, &body);
-	return change_toml(f, buf_text(&body), flags, ret, e);
+	format_toml_server(f->command, flags, &body);
+	return change_toml(f, buf_text(&body), toml_flags, ret, e);
 }
 
 /* What setting it would do tells what is there. */
-static int look_toml(const struct pluginentry_file *f, enum pluginentry_state *ret, struct err *e)
+static int look_toml(const struct pluginentry_file *f, unsigned flags, enum pluginentry_state *ret,
+		     struct err *e)
 {
 	struct pluginentry_change change = { 0 };
-	int r = set_toml(f, 0, &change, e);
+	int r = set_toml(f, flags, 0, &change, e);
 
 	free(change.text);
 	if (r < 0 && e->code != ERR_EXISTS)
@@ -183,18 +190,35 @@ static void look_text(const struct pluginentry_file *f, enum pluginentry_state *
 
 /* ---- all kinds ---- */
 
-int pluginentry_look(const struct pluginentry_file *f, enum pluginentry_state *ret, struct err *e)
+/* Is it what these flags would write? */
+static int look_for(const struct pluginentry_file *f, unsigned flags, enum pluginentry_state *ret,
+		    struct err *e)
 {
 	switch (f->kind->content) {
 	case PLUGINTABLE_SERVER:
 	case PLUGINTABLE_OPENCODE_SERVER:
-		return look_json(f, ret, e);
+		return look_json(f, flags, ret, e);
 	case PLUGINTABLE_TOML_SERVER:
-		return look_toml(f, ret, e);
+		return look_toml(f, flags, ret, e);
 	case PLUGINTABLE_TEXT:
 		break;
 	}
 	look_text(f, ret);
+	return 0;
+}
+
+int pluginentry_look(const struct pluginentry_file *f, enum pluginentry_state *ret, struct err *e)
+{
+	enum pluginentry_state state = PLUGINENTRY_ABSENT;
+
+	if (look_for(f, 0, ret, e) < 0)
+		return -1;
+	if (*ret != PLUGINENTRY_DIFFERENT || !f->kind->can_approve)
+		return 0;
+	if (look_for(f, PLUGINENTRY_APPROVE, &state, e) < 0)
+		return -1;
+	if (state == PLUGINENTRY_SAME)
+		*ret = PLUGINENTRY_APPROVED;
 	return 0;
 }
 
@@ -220,16 +244,20 @@ int pluginentry_set(const struct pluginentry_file *f, unsigned flags,
 	*ret = (struct pluginentry_change){ 0 };
 	if (pluginentry_look(f, &state, e) < 0)
 		return -1;
-	if (state == PLUGINENTRY_SAME)
+	if (!f->kind->can_approve)
+		flags &= ~(unsigned)PLUGINENTRY_APPROVE;
+	if (state == PLUGINENTRY_SAME && !(flags & PLUGINENTRY_APPROVE))
+		return 0;
+	if (state == PLUGINENTRY_APPROVED && flags != PLUGINENTRY_FORCE)
 		return 0;
 	if (state == PLUGINENTRY_DIFFERENT && !(flags & PLUGINENTRY_FORCE))
 		return refuse_different(f, "replaces", e);
 	switch (f->kind->content) {
 	case PLUGINTABLE_SERVER:
 	case PLUGINTABLE_OPENCODE_SERVER:
-		return set_json(f, ret, e);
+		return set_json(f, flags, ret, e);
 	case PLUGINTABLE_TOML_SERVER:
-		return set_toml(f, TOMLEDIT_REPLACE, ret, e);
+		return set_toml(f, flags, TOMLEDIT_REPLACE, ret, e);
 	case PLUGINTABLE_TEXT:
 		break;
 	}

@@ -12,11 +12,13 @@
 enum pluginentry_state {
 	PLUGINENTRY_ABSENT,
 	PLUGINENTRY_SAME,
+	PLUGINENTRY_APPROVED, /* the same with PLUGINENTRY_APPROVE */
 	PLUGINENTRY_DIFFERENT,
 };
 
 enum pluginentry_flags {
-	PLUGINENTRY_FORCE = 1 << 0, /* also what is different */
+	PLUGINENTRY_FORCE = 1 << 0,   /* also what is different */
+	PLUGINENTRY_APPROVE = 1 << 1, /* no call needs approval, where the entry can say so */
 };
 
 /* A file as it is: its name for messages, and its bytes ("" when it is not there). */
@@ -40,7 +42,10 @@ struct pluginentry_change {
 	size_t len;
 };
 
-/* Both: ERR_EXISTS for a different one without PLUGINENTRY_FORCE. */
+/*
+ * Both: ERR_EXISTS for a different one without PLUGINENTRY_FORCE. Setting an entry that is there
+ * adds the approval, and takes it away only with PLUGINENTRY_FORCE.
+ */
 ERR_CHECKED int pluginentry_set(const struct pluginentry_file *f, unsigned flags,
 				struct pluginentry_change *ret, struct err *e);
 ERR_CHECKED int pluginentry_remove(const struct pluginentry_file *f, unsigned flags,

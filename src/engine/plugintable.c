@@ -58,7 +58,8 @@ static const struct plugintable_file codex[] = {
 	{ .project = { ".codex/config.toml" },
 	  .global = { "config.toml" },
 	  .home = HOME_CODEX,
-	  .content = PLUGINTABLE_TOML_SERVER },
+	  .content = PLUGINTABLE_TOML_SERVER,
+	  .can_approve = true },
 	{ .project = { ".agents/skills/agentkernel/SKILL.md" },
 	  .global = { ".agents/skills/agentkernel/SKILL.md" },
 	  .home = HOME_OWN,
@@ -71,7 +72,8 @@ static const struct plugintable_file gemini[] = {
 	  .global = { ".gemini/settings.json" },
 	  .home = HOME_GEMINI,
 	  .content = PLUGINTABLE_SERVER,
-	  .flags = JSONEDIT_ALLOW_COMMENTS },
+	  .flags = JSONEDIT_ALLOW_COMMENTS,
+	  .can_approve = true },
 	{ .project = { ".agents/skills/agentkernel/SKILL.md" },
 	  .global = { ".agents/skills/agentkernel/SKILL.md" },
 	  .home = HOME_GEMINI,
@@ -108,10 +110,40 @@ static const struct plugintable_file mcp[] = {
 	{ .project = { ".mcp.json" }, .content = PLUGINTABLE_SERVER },
 };
 
+/* What is left to do in the client after its files are written, by scope. */
+static const char claude_note[] =
+	"claude asks once whether to use this project's server (claude -p "
+	"uses it at once)";
+static const char codex_note[] =
+	"codex reads .codex/config.toml in a project that you trust: start "
+	"codex here once, and say so";
+static const char gemini_note[] =
+	"gemini uses MCP servers in a folder that you trust: start gemini "
+	"there once, and say so, or set GEMINI_CLI_TRUST_WORKSPACE=true "
+	"(--skip-trust is not enough)";
+
+/* What it does before a call. */
+static const char claude_approval[] = "claude asks before each call, and claude -p refuses them: "
+				      "choose \"don't ask again\", or start it with "
+				      "--allowedTools mcp__agentkernel";
+static const char codex_approval[] =
+	"codex asks before each call that changes something, and codex "
+	"exec refuses them (add --approve to let it call without "
+	"asking)";
+static const char gemini_approval[] =
+	"gemini asks before each call, and gemini -p has no such tools "
+	"(add --approve to let it call without asking)";
+
 const struct plugintable_client_row plugintable_clients[] = {
-	[PLUGINTABLE_CLAUDE] = { "claude", claude, COUNT_OF(claude) },
-	[PLUGINTABLE_CODEX] = { "codex", codex, COUNT_OF(codex) },
-	[PLUGINTABLE_GEMINI] = { "gemini", gemini, COUNT_OF(gemini) },
+	[PLUGINTABLE_CLAUDE] = { "claude", claude, COUNT_OF(claude),
+				 .notes = { [PLUGINTABLE_PROJECT] = claude_note },
+				 .approval = claude_approval },
+	[PLUGINTABLE_CODEX] = { "codex", codex, COUNT_OF(codex),
+				.notes = { [PLUGINTABLE_PROJECT] = codex_note },
+				.approval = codex_approval },
+	[PLUGINTABLE_GEMINI] = { "gemini", gemini, COUNT_OF(gemini),
+				 .notes = { gemini_note, gemini_note },
+				 .approval = gemini_approval },
 	[PLUGINTABLE_OPENCODE] = { "opencode", opencode, COUNT_OF(opencode) },
 	[PLUGINTABLE_MCP] = { "mcp", mcp, COUNT_OF(mcp) },
 };

@@ -48,7 +48,8 @@ struct plugintable_file {
 	const char *global[PLUGINTABLE_PATHS_MAX + 1]; /* beneath `home` */
 	unsigned home;
 	enum plugintable_content content;
-	unsigned flags; /* enum jsonedit_flags: what the client takes in its settings */
+	unsigned flags;   /* enum jsonedit_flags: what the client takes in its settings */
+	bool can_approve; /* the entry can say that calls need no approval */
 	const char *const *text;
 	mode_t mode; /* of a new one in the user's directories; 0: as everywhere */
 };
@@ -57,6 +58,8 @@ struct plugintable_client_row {
 	const char *name;
 	const struct plugintable_file *files;
 	size_t count;
+	const char *notes[PLUGINTABLE_SCOPE_COUNT]; /* what is left to do in the client, or NULL */
+	const char *approval; /* what it does before a call that nobody approved, or NULL */
 };
 
 extern const struct plugintable_client_row plugintable_clients[PLUGINTABLE_CLIENT_COUNT];

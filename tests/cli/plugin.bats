@@ -54,7 +54,7 @@ entry() {
 # ---- what is written ----
 
 @test "plugin install claude: a server, a skill and a command in the project" {
-	run plugin install claude
+	run --separate-stderr plugin install claude
 	says "created: .mcp.json
 created: .claude/skills/agentkernel/SKILL.md
 created: .claude/commands/sandbox.md"
@@ -70,11 +70,11 @@ unchanged: .claude/commands/sandbox.md"
 }
 
 @test "plugin install codex, gemini, opencode: each in its own files" {
-	run plugin install codex
+	run --separate-stderr plugin install codex
 	says "created: .codex/config.toml
 created: .agents/skills/agentkernel/SKILL.md"
 	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\n' "$AK" | diff - .codex/config.toml
-	run plugin install gemini opencode
+	run --separate-stderr plugin install gemini opencode
 	says "created: .gemini/settings.json
 unchanged: .agents/skills/agentkernel/SKILL.md
 created: .gemini/commands/sandbox.toml
@@ -159,6 +159,48 @@ created: .opencode/commands/sandbox.md"
 		print("not in the skill:", sorted(tools - named), "not a tool:", sorted(named - tools))
 	END
 	says "not in the skill: [] not a tool: []"
+}
+
+@test "plugin install says what is left to do in each client, if anything was written" {
+	run --separate-stderr plugin install claude codex
+	[ "$stderr" = "agentkernel: claude asks once whether to use this project's server (claude -p uses it at once)
+agentkernel: claude asks before each call, and claude -p refuses them: choose \"don't ask again\", or start it with --allowedTools mcp__agentkernel
+agentkernel: codex reads .codex/config.toml in a project that you trust: start codex here once, and say so
+agentkernel: codex asks before each call that changes something, and codex exec refuses them (add --approve to let it call without asking)" ]
+	run --separate-stderr plugin install claude codex
+	[ -z "$stderr" ]
+	run --separate-stderr plugin install codex gemini --global --dry-run
+	[ -z "$stderr" ]
+	run --separate-stderr plugin install codex gemini --global --approve
+	[ "$stderr" = "agentkernel: gemini uses MCP servers in a folder that you trust: start gemini there once, and say so, or set GEMINI_CLI_TRUST_WORKSPACE=true (--skip-trust is not enough)" ]
+	run --separate-stderr plugin install opencode mcp # ask for nothing
+	[ -z "$stderr" ]
+}
+
+@test "plugin install --approve: codex and gemini are told not to ask, and nobody else is" {
+	run plugin install all
+	run --separate-stderr plugin install all --approve
+	[ "$(grep -v unchanged <<<"$output")" = "changed: .codex/config.toml
+changed: .gemini/settings.json" ]
+	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\ndefault_tools_approval_mode = "approve"\n' "$AK" | diff - .codex/config.toml
+	[ "$(json .gemini/settings.json mcpServers agentkernel trust)" = true ]
+	[ "$(json .mcp.json mcpServers agentkernel)" = "$(entry)" ]
+	# both are what agentkernel writes: nothing is in the way, and the approval stays
+	run plugin list
+	[ "$(awk '$2 == "project" { print $3 }' <<<"$output" | sort -u)" = installed ]
+	before=$(snapshot "$P")
+	run plugin install all
+	diff <(echo "$before") <(snapshot "$P")
+	run --separate-stderr plugin install codex gemini --force # takes it away
+	[ "$(json .gemini/settings.json mcpServers agentkernel)" = "$(entry)" ]
+	run ! grep -q approval .codex/config.toml
+	run plugin install codex gemini --approve
+	run plugin remove all
+	[ "$status" -eq 0 ]
+	[ -z "$(ls -A)" ]
+	# another approval is somebody's own
+	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\ndefault_tools_approval_mode = "prompt"\n' "$AK" | put .codex/config.toml
+	nothing_changes 125 "'.codex/config.toml' has an entry 'agentkernel' already" -- install codex --approve
 }
 
 # ---- merging ----
@@ -287,7 +329,7 @@ removed: .opencode/opencode.jsonc"* ]]
 	echo "my own" | put .claude/commands/sandbox.md
 	nothing_changes 125 "'.claude/commands/sandbox.md' is there already and is not what agentkernel writes (--force replaces it)" -- install claude
 	nothing_changes 125 "(--force removes it)" -- remove claude
-	run plugin install claude --force
+	run --separate-stderr plugin install claude --force
 	[[ "$output" == *"changed: .claude/commands/sandbox.md" ]]
 	cmp .claude/commands/sandbox.md "$TOP/src/engine/plugin/command.md"
 	printf '[mcp_servers.agentkernel]\ncommand = "evil"\n' | put .codex/config.toml
