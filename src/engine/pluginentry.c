@@ -15,6 +15,18 @@ static const char *const opencode_keys[] = { "mcp", PLUGINENTRY_NAME, NULL };
 static const char *const toml_keys[] = { "mcp_servers", PLUGINENTRY_NAME, NULL };
 static const char *const arguments[] = { "mcp", "server" };
 
+/*
+ * Codex starts a server with a handful of variables (HOME, PATH, the locale's) and those that are
+ * named. Without these it would have other sandboxes, another configuration, and so another
+ * ceiling, than the user's shell.
+ */
+static const char *const passed_variables[] = {
+	"AGENTKERNEL_HOME", "AGENTKERNEL_IMAGE", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+	"XDG_RUNTIME_DIR",  "DOCKER_CONFIG",     "SSL_CERT_FILE",   "SSL_CERT_DIR",
+	"HTTPS_PROXY",      "https_proxy",       "http_proxy",      "ALL_PROXY",
+	"all_proxy",        "NO_PROXY",          "no_proxy",
+};
+
 /* ---- the entries ---- */
 
 static void format_server(const char *command, unsigned flags, struct buf *out)
@@ -49,16 +61,23 @@ static void format_opencode_server(const char *command, struct buf *out)
 	json_close_object(&j);
 }
 
+static void add_toml_list(struct buf *out, const char *key, const char *const *texts, size_t count)
+{
+	buf_addf(out, "%s = [", key);
+	for (size_t i = 0; i < count; i++) {
+		buf_add_text(out, i > 0 ? ", " : "");
+		tomledit_add_string(out, texts[i]);
+	}
+	buf_add_text(out, "]\n");
+}
+
 static void format_toml_server(const char *command, unsigned flags, struct buf *out)
 {
 	buf_add_text(out, "command = ");
 	tomledit_add_string(out, command);
-	buf_add_text(out, "\nargs = [");
-	for (size_t i = 0; i < COUNT_OF(arguments); i++) {
-		buf_add_text(out, i > 0 ? ", " : "");
-		tomledit_add_string(out, arguments[i]);
-	}
-	buf_add_text(out, "]\n");
+	buf_add_text(out, "\n");
+	add_toml_list(out, "args", arguments, COUNT_OF(arguments));
+	add_toml_list(out, "env_vars", passed_variables, COUNT_OF(passed_variables));
 	if (flags & PLUGINENTRY_APPROVE)
 		buf_add_text(out, "default_tools_approval_mode = \"approve\"\n");
 }

@@ -51,6 +51,9 @@ entry() {
 	echo "{\"args\": [\"mcp\", \"server\"], \"command\": \"$AK\"}"
 }
 
+# Codex passes no others on to a server.
+CODEX_VARIABLES='env_vars = ["AGENTKERNEL_HOME", "AGENTKERNEL_IMAGE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"]'
+
 # ---- what is written ----
 
 @test "plugin install claude: a server, a skill and a command in the project" {
@@ -73,7 +76,7 @@ unchanged: .claude/commands/sandbox.md"
 	run --separate-stderr plugin install codex
 	says "created: .codex/config.toml
 created: .agents/skills/agentkernel/SKILL.md"
-	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\n' "$AK" | diff - .codex/config.toml
+	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\n%s\n' "$AK" "$CODEX_VARIABLES" | diff - .codex/config.toml
 	run --separate-stderr plugin install gemini opencode
 	says "created: .gemini/settings.json
 unchanged: .agents/skills/agentkernel/SKILL.md
@@ -182,7 +185,7 @@ agentkernel: codex asks before each call that changes something, and codex exec 
 	run --separate-stderr plugin install all --approve
 	[ "$(grep -v unchanged <<<"$output")" = "changed: .codex/config.toml
 changed: .gemini/settings.json" ]
-	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\ndefault_tools_approval_mode = "approve"\n' "$AK" | diff - .codex/config.toml
+	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\n%s\ndefault_tools_approval_mode = "approve"\n' "$AK" "$CODEX_VARIABLES" | diff - .codex/config.toml
 	[ "$(json .gemini/settings.json mcpServers agentkernel trust)" = true ]
 	[ "$(json .mcp.json mcpServers agentkernel)" = "$(entry)" ]
 	# both are what agentkernel writes: nothing is in the way, and the approval stays
@@ -261,6 +264,7 @@ changed: .gemini/settings.json" ]
 	python3 - "$AK" <<-'END'
 		import sys, tomllib
 		config = tomllib.load(open(".codex/config.toml", "rb"))
+		assert "AGENTKERNEL_HOME" in config["mcp_servers"]["agentkernel"].pop("env_vars")
 		assert config == {"model": "x", "z": {"a": 1}, "mcp_servers": {"other": {"command": "other"},
 			"agentkernel": {"command": sys.argv[1], "args": ["mcp", "server"]}}}, config
 	END
