@@ -105,7 +105,7 @@ static const struct expected presets[] = {
 	  .reaches = { true, false, false, true, true, false }, .key = "ANTHROPIC_API_KEY",
 	  .profile = "moderate", .mode = "claude" },
 	{ "codex", .has_network = true, .is_denied = true, .has_workspace = true,
-	  .is_read_only = true, .memory_bytes = 512 * MIB, .cpus_milli = 1000, .pids_count = 512,
+	  .is_read_only = true, .memory_bytes = 2048 * MIB, .cpus_milli = 1000, .pids_count = 512,
 	  .reaches = { false, true, false, true, false, false }, .key = "OPENAI_API_KEY",
 	  .profile = "restrictive", .mode = "codex" },
 	{ "gemini", .has_network = true, .is_denied = true, .has_workspace = true, .is_root = true,
