@@ -297,24 +297,26 @@ static int add(struct opts_settings *s, enum policy_field field, const char *tex
 /* All that was said before, then what the caller asks for. */
 static int collect(const struct errand *w, struct opts_settings *s, struct err *e)
 {
-	const char *network = errand_text(w, "network");
-	cleanup_free char **env = errand_list(w, "env");
+	static const struct {
+		enum policy_field field;
+		const char *name;
+	} params[] = {
+#define PARAM(id, name, ...) { POLICY_##id, name },
+#include "policy/fields.def"
+		{ POLICY_ENV, "env" },
+		{ POLICY_WORKDIR, "cwd" },
+	};
 
 	for (size_t i = 0; i < w->ceiling.settings.count; i++)
 		if (opts_settings_add(s, &w->ceiling.settings.list[i], e) < 0)
 			return -1;
-	for (size_t i = 0; env && env[i]; i++)
-		if (add(s, POLICY_ENV, env[i], "env", e) < 0)
-			return -1;
-	if (add(s, POLICY_IMAGE, errand_text(w, "image"), "image", e) < 0 ||
-	    add(s, POLICY_PROFILE, errand_text(w, "profile"), "profile", e) < 0 ||
-	    add(s, POLICY_MODE, errand_text(w, "compatibility_mode"), "compatibility_mode", e) <
-		    0 ||
-	    add(s, POLICY_NETWORK, network, "network", e) < 0 ||
-	    add(s, POLICY_MEMORY, errand_text(w, "memory"), "memory", e) < 0 ||
-	    add(s, POLICY_CPUS, errand_text(w, "cpus"), "cpus", e) < 0 ||
-	    add(s, POLICY_WORKDIR, errand_text(w, "cwd"), "cwd", e) < 0)
-		return -1;
+	for (size_t i = 0; i < COUNT_OF(params); i++) {
+		cleanup_free char **texts = errand_list(w, params[i].name);
+
+		for (size_t n = 0; texts && texts[n]; n++)
+			if (add(s, params[i].field, texts[n], params[i].name, e) < 0)
+				return -1;
+	}
 	return 0;
 }
 

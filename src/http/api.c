@@ -550,7 +550,7 @@ static json_t *parameter(const char *name, const char *where, json_t *schema)
 static json_t *parameters_of(const struct route *r)
 {
 	json_t *list = json_array();
-	json_t *schema = arguments_schema(operation_get(r->operation));
+	json_t *schema = arguments_schema(operation_get(r->operation), true);
 	const json_t *known = json_object_get(schema, "properties");
 	cleanup_free char *names = mem_dup(r->query ? r->query : "");
 	char *rest = names, *name;
@@ -574,7 +574,7 @@ static json_t *parameters_of(const struct route *r)
 /* The members of its body: the operation's parameters that the path does not say. */
 static json_t *body_schema(const struct route *r)
 {
-	json_t *schema = arguments_schema(operation_get(r->operation));
+	json_t *schema = arguments_schema(operation_get(r->operation), true);
 	json_t *required = json_object_get(schema, "required");
 	const char *in_path[] = { strstr(r->pattern, "/{}") ? "name" : NULL,
 				  strstr(r->pattern, "{*}") ? "path" : NULL };

@@ -34,7 +34,7 @@ static json_t *annotations(unsigned hints)
 static json_t *tool(const struct operation *o)
 {
 	json_t *t = json_pack("{s:s, s:s, s:s, s:o}", "name", o->name, "title", o->title,
-			      "description", o->help, "inputSchema", arguments_schema(o));
+			      "description", o->help, "inputSchema", arguments_schema(o, false));
 	json_t *hints = annotations(o->hints);
 
 	if (o->hints & OPERATION_NEEDS_PROCESS)

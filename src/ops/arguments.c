@@ -475,12 +475,14 @@ static json_t *field_schema(const struct operation_field *f, bool has_help)
 	return s;
 }
 
-static json_t *fields_schema(const struct operation_field *fields, bool has_help)
+static json_t *fields_schema(const struct operation_field *fields, bool has_help, bool has_unlisted)
 {
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_object();
 
 	for (; fields->name; fields++) {
+		if (fields->is_unlisted && !has_unlisted)
+			continue;
 		(void)json_object_set_new(properties, fields->name, field_schema(fields, has_help));
 		if (fields->is_required)
 			(void)json_array_append_new(required, json_string(fields->name));
@@ -494,9 +496,9 @@ static json_t *fields_schema(const struct operation_field *fields, bool has_help
 	return schema;
 }
 
-json_t *arguments_schema(const struct operation *o)
+json_t *arguments_schema(const struct operation *o, bool has_unlisted)
 {
-	json_t *schema = fields_schema(o->params, true);
+	json_t *schema = fields_schema(o->params, true, has_unlisted);
 
 	(void)json_object_set_new(schema, "additionalProperties", json_false());
 	return schema;
@@ -504,5 +506,5 @@ json_t *arguments_schema(const struct operation *o)
 
 json_t *arguments_result_schema(const struct operation *o)
 {
-	return fields_schema(o->results, false);
+	return fields_schema(o->results, false, true);
 }

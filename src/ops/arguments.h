@@ -28,5 +28,6 @@ ERR_CHECKED int arguments_read(const struct operation *o, const json_t *json, st
 			       struct err *e);
 
 /* The JSON Schema of an operation's parameters, or of its results in short. New references. */
-json_t *arguments_schema(const struct operation *o);
+/* Of its parameters; with those that models are not shown, or without. */
+json_t *arguments_schema(const struct operation *o, bool has_unlisted);
 json_t *arguments_result_schema(const struct operation *o);

@@ -1,11 +1,14 @@
 /* operation - what programs can ask of us; see operation.h. */
 #include "policy/operation.h"
 
+#include "policy/policy.h"
+
 #include <assert.h>
 #include <string.h>
 
 static const char *const profiles[] = { "restrictive", "moderate", "permissive", NULL };
 static const char *const modes[] = { "native", "claude", "codex", "gemini", NULL };
+static const char *const network_policies[] = { "allow", "deny", NULL };
 static const char *const encodings[] = { "utf8", "base64", NULL };
 static const char *const streams[] = { "stdout", "stderr", NULL };
 static const char *const signals[] = { "TERM", "KILL", "INT", "HUP", NULL };
@@ -40,7 +43,7 @@ static const char *const signals[] = { "TERM", "KILL", "INT", "HUP", NULL };
 	{                                                                                          \
 		"env", OPERATION_MAP, "Environment variables."                                     \
 	}
-#define USER                                                                                       \
+#define AS_USER                                                                                    \
 	{                                                                                          \
 		"user", OPERATION_TEXT, "User name or number inside."                              \
 	}
@@ -53,19 +56,9 @@ static const char *const signals[] = { "TERM", "KILL", "INT", "HUP", NULL };
 	{                                                                                          \
 		"stdin", OPERATION_TEXT, "Its standard input."                                     \
 	}
-#define POLICY                                                                                     \
-	{ "image", OPERATION_TEXT,                                                                 \
-	  "OCI image ('python:3.12-alpine'), or 'host': this machine's programs, read-only. "      \
-	  "Default: detected." },                                                                  \
-		{ "profile", OPERATION_TEXT, "Permission preset, within what the server allows.",  \
-		  .choices = profiles },                                                           \
-		{ "compatibility_mode", OPERATION_TEXT, "Preset for one agent's needs.",           \
-		  .choices = modes },                                                              \
-		{ "network", OPERATION_FLAG, "false: none. true: as the server allows." },         \
-		{ "cpus", OPERATION_TEXT, "'2', '0.5'." },                                         \
-	{                                                                                          \
-		"memory", OPERATION_AMOUNT, "'512MiB', '2GiB', or MiB."                            \
-	}
+#define OTHER .is_unlisted = true
+/* A block of policy/fields.def as a parameter. */
+#define POLICY_PARAM(id, name, type, ...) { name, type, __VA_ARGS__ },
 
 static const struct operation_field ended[] = {
 	{ "exit_code", OPERATION_INTEGER,
@@ -100,7 +93,9 @@ static const struct operation_field sandbox_state[] = {
 };
 
 static const struct operation_field run_params[] = {
-	COMMAND, POLICY,
+	COMMAND,
+#define PARAM POLICY_PARAM
+#include "policy/fields.def"
 	CWD,     ENV,
 	TIMEOUT, { "files", OPERATION_FILES, "Files to write first: {path: text}, or a list." },
 	STDIN,   END,
@@ -108,7 +103,8 @@ static const struct operation_field run_params[] = {
 
 static const struct operation_field create_params[] = {
 	{ "name", OPERATION_TEXT, "a-z, 0-9, '.', '_', '-'.", .is_required = true },
-	POLICY,
+#define PARAM POLICY_PARAM
+#include "policy/fields.def"
 	CWD,
 	ENV,
 	{ "timeout_ms", OPERATION_INTEGER, "Of each of its commands.", .min = 1,
@@ -120,7 +116,7 @@ static const struct operation_field create_params[] = {
 };
 
 static const struct operation_field exec_params[] = {
-	NAME, COMMAND, CWD, ENV, USER, TIMEOUT, STDIN, END,
+	NAME, COMMAND, CWD, ENV, AS_USER, TIMEOUT, STDIN, END,
 };
 
 static const struct operation_field exec_start_params[] = {
@@ -128,7 +124,7 @@ static const struct operation_field exec_start_params[] = {
 	COMMAND,
 	CWD,
 	ENV,
-	USER,
+	AS_USER,
 	{ "timeout_ms", OPERATION_INTEGER, "Kills it then. Default: never.", .min = 1,
 	  .max = OPERATION_TIMEOUT_MAX_MS },
 	END,

@@ -85,6 +85,7 @@ struct operation_field {
 	bool is_required;
 	int64_t min, max;           /* OPERATION_INTEGER */
 	const char *const *choices; /* OPERATION_TEXT; NULL: any */
+	bool is_unlisted;           /* parameters: tools/list, which models read, leaves it out */
 };
 
 enum operation_hints {

@@ -145,3 +145,18 @@ TRUE='"command":["true"]'
 	[[ ${lines[0]} == refused:* && ${lines[1]} == refused:* && ${lines[2]} == refused:* ]] || { echo "$output"; return 1; }
 	ak remove -f users
 }
+
+@test "callers may also set user, limits and hosts of a sandbox, within the ceiling" {
+	run session -i bb -- sandbox_run '{"command":"id -u; ulimit -n; touch /x","user":"1000","nofile":99,"read_only":true}' \
+		sandbox_run "{$TRUE,\"pids\":9000}" sandbox_run "{$TRUE,\"allow_host\":[\"10.0.0.1\"]}" \
+		sandbox_run "{$TRUE,\"network_policy\":\"deny\",\"allow_host\":[\"good.example\"],\"disk\":\"64MiB\",\"cpu_time\":\"30s\"}" \
+		sandbox_run "{$TRUE,\"volumes\":[\"/:/host\"]}" sandbox_run "{$TRUE,\"mount\":[\"/:/host\"]}"
+	if [ "${AS:-root}" != user ]; then
+		[[ $output == *$'\n1000\n99\n'*"Read-only file system"* ]] || { echo "$output"; return 1; }
+	fi
+	[[ $output == *"refused: pids: pids = '9000' goes beyond '8192'"*"refused: allow_host: allow-host = '10.0.0.1' goes beyond"*$'\nexit code 0'*"refused: "*volumes*"refused: "*mount* ]] || { echo "$output"; return 1; }
+	run session -i bb --user 1000 -- sandbox_run '{"command":["true"],"user":"root"}'
+	[[ $output == "refused: user: "*"goes beyond"* ]] || [ "${AS:-root}" = user ]
+	run session -i bb --network-policy deny --allow-host good.example -- sandbox_run "{$TRUE,\"allow_host\":[\"evil.example\"]}" sandbox_run "{$TRUE,\"network_policy\":\"allow\"}"
+	[[ ${lines[0]} == "refused: allow_host: "* && ${lines[1]} == "refused: network_policy: "* ]]
+}
