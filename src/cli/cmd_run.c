@@ -15,6 +15,7 @@
 #include "engine/lifecycle.h"
 #include "engine/named.h"
 #include "engine/project.h"
+#include "engine/claimed.h"
 #include "engine/run.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
@@ -235,7 +236,7 @@ static int run_one(struct request *r, const struct run_options *o, struct run_re
 	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
 
 	if (!r->flags.is_kept && !r->flags.name && !r->flags.is_detached)
-		return run_command(o, ret, e);
+		return claimed_run(o, ret, e);
 	named_random_id(id);
 	(void)snprintf(name, sizeof(name), "run-%.8s", id);
 	return run_kept(r, o, r->flags.name ? r->flags.name : name, ret, e);

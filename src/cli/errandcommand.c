@@ -13,6 +13,7 @@
 #include "engine/files.h"
 #include "engine/images.h"
 #include "engine/lifecycle.h"
+#include "engine/claimed.h"
 #include "engine/run.h"
 #include "policy/ceiling.h"
 
@@ -113,7 +114,7 @@ static int run_fresh(struct errand *w, char **argv, struct images *image, struct
 
 	errand_watch_lifeline_myself();
 	errand_give_stderr(w);
-	r = run_command(&o, &result, e);
+	r = claimed_run(&o, &result, e);
 	errand_take_stderr(w);
 	ending_tell_notices(result.notices);
 	if (r < 0)

@@ -4,8 +4,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/keyrows.h"
-#include "engine/claim.h"
-#include "engine/execute.h"
 #include "engine/session.h"
 #include "engine/supervise.h"
 #include "policy/environment.h"
@@ -218,35 +216,12 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 	return supervise_wait(&options, ret, e);
 }
 
-/* One that waits ready, if there is just the one: 1; 0: there is none. */
-static int run_claimed(const struct run_options *o, struct run_result *ret, struct err *e)
-{
-	const struct execute_options command = {
-		.caller = o->caller,
-		.argv = o->argv,
-		.tty = o->tty,
-		.is_captured = o->is_captured,
-		.wants_figures = o->is_captured,
-		.lifeline_fd = o->lifeline_fd,
-	};
-	struct claim claim = { .process_fd = -1, .init_fd = -1, .owner_ns_fd = -1 };
-
-	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim)) {
-		ret->has_outdated_daemon = claim.is_other_build;
-		return 0;
-	}
-	return execute_claimed(&command, o->policy, &claim, ret, e);
-}
-
 int run_command(const struct run_options *o, struct run_result *ret, struct err *e)
 {
 	CLEANUP(running_done) struct running r;
 	struct supervise_outcome outcome = { 0 };
-	int claimed = run_claimed(o, ret, e);
 
 	running_init(&r);
-	if (claimed)
-		return claimed < 0 ? -1 : 0;
 	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0)
 		return -1;
 	if (supervise(&r, o, &outcome, e) < 0) {

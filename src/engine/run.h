@@ -42,17 +42,18 @@ struct run_result {
 	bool was_warm;     /* it ran in a sandbox that waited ready */
 	bool has_oom; /* something inside was killed at the memory limit, perhaps not the command */
 	uint64_t reached_pids;       /* the limit on processes, if it was; or 0 */
-	uint64_t reached_disk_bytes; /* the limit on the disk, if it was and the command failed; or 0 */
+	uint64_t reached_disk_bytes; /* the limit on the disk, if it was and the command failed; or
+					0 */
 	uint64_t duration_ms;
 	uint64_t cpu_ms;
 	uint64_t peak_memory_bytes;
 	struct buf output[2];              /* captured stdout and stderr */
 	struct gatekeeper_denial *denials; /* where it wanted to go and may not */
 	unsigned denial_count;
-	unsigned gate_deaths; /* times that the network broke down */
+	unsigned gate_deaths;     /* times that the network broke down */
 	bool has_outdated_daemon; /* one of another build, which was not used */
-	char *gate_trouble;   /* why, if known; or NULL */
-	char **notices;       /* about the workspace (engine/newnames), ended by NULL; or NULL */
+	char *gate_trouble;       /* why, if known; or NULL */
+	char **notices; /* about the workspace (engine/newnames), ended by NULL; or NULL */
 };
 
 /* From how it ended to what is told: `end`, exit code, signal. has_oom is set before. */
