@@ -398,7 +398,6 @@ static void lower_user(struct policy *p, const struct policy *most)
 	p->uid = most->uid;
 	p->gid = most->gid;
 	p->profile = most->profile;
-	p->origin[POLICY_USER] = most->origin[POLICY_USER];
 	p->origin[POLICY_PROFILE] = most->origin[POLICY_PROFILE];
 }
 
@@ -467,6 +466,7 @@ int ceiling_lower(struct policy *p, const struct policy *most, char ***ret_lower
 	bool is_changed = false;
 
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {
+		bool is_callers = p->origin[field].layer == POLICY_BY_CALLER;
 		cleanup_buf struct buf why;
 
 		buf_init(&why, BUF_TEXT_MAX_BYTES);
@@ -477,7 +477,7 @@ int ceiling_lower(struct policy *p, const struct policy *most, char ***ret_lower
 		if (!is_field_within(p, most, field))
 			continue; /* not one that a preset brings: ceiling_check() refuses it */
 		/* a default beyond the user's own maximum is nothing that the caller asked for */
-		if (p->origin[field].layer == POLICY_BY_CALLER)
+		if (is_callers)
 			(void)keyrows_list_add(ret_lowered, buf_text(&why));
 		p->origin[field] = most->origin[field];
 		is_changed = true;

@@ -158,7 +158,7 @@ created: .opencode/commands/sandbox.md"
 		tools = {tool["name"] for tool in json.loads(server.stdout.readline())["result"]["tools"]}
 		server.stdin.close()
 		server.wait()
-		named = set(re.findall(r"sandbox_[a-z_]*[a-z]", open(sys.argv[2]).read()))
+		named = set(re.findall(r"(?:sandbox|checkpoint)_[a-z_]*[a-z]", open(sys.argv[2]).read()))
 		print("not in the skill:", sorted(tools - named), "not a tool:", sorted(named - tools))
 	END
 	says "not in the skill: [] not a tool: []"
