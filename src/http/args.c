@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "http/query.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,36 +157,6 @@ int args_expect_only(const json_t *body, const char *name, json_type kind, size_
 
 /* ---- queries ---- */
 
-static int hex_of(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
-/* "a%20b+c" -> "a b c"; NULL: a bad escape or a NUL. The caller frees. */
-static char *decode(const char *text, size_t len)
-{
-	char *out = mem_alloc(len + 1);
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		int high = i + 2 < len ? hex_of(text[i + 1]) : -1;
-		int low = high >= 0 ? hex_of(text[i + 2]) : -1;
-
-		if (text[i] == '%' && (low < 0 || (high == 0 && low == 0))) {
-			free(out);
-			return NULL;
-		}
-		out[n++] = text[i] == '%'   ? (char)(high * 16 + low)
-			   : text[i] == '+' ? ' '
-					    : text[i];
-		i += text[i] == '%' ? 2 : 0;
-	}
-	return out;
-}
-
 /* The value of a parameter as JSON, by the kind that it has; NULL: it is none of that kind. */
 static json_t *query_value(const struct operation_field *f, const char *text)
 {
@@ -217,24 +188,19 @@ static bool is_listed(const char *names, const char *name)
 	return false;
 }
 
-static int put_query(const struct route *r, json_t *args, const char *pair, size_t len,
+static int put_query(const struct route *r, json_t *args, const struct query_pair *pair,
 		     struct err *e)
 {
-	const char *equals = memchr(pair, '=', len);
-	size_t key_len = equals ? (size_t)(equals - pair) : len;
-	cleanup_free char *key = decode(pair, key_len);
-	cleanup_free char *text = equals ? decode(equals + 1, len - key_len - 1) : mem_dup("");
-	const struct operation_field *f;
+	const struct operation_field *f = NULL;
 	json_t *value;
 
-	if (!key || !text)
-		return err_set(e, ERR_INVALID, "the query has a bad escape");
-	f = is_listed(r->query, key) ? operation_param(operation_get(r->operation), key) : NULL;
+	if (is_listed(r->query, pair->name))
+		f = operation_param(operation_get(r->operation), pair->name);
 	if (!f)
-		return err_set(e, ERR_INVALID, "unknown parameter '%.60s' in the query%s%s%s", key,
-			       r->query ? " (this route knows: " : "", r->query ? r->query : "",
-			       r->query ? ")" : "");
-	value = query_value(f, text);
+		return err_set(e, ERR_INVALID, "unknown parameter '%.60s' in the query%s%s%s",
+			       pair->name, r->query ? " (this route knows: " : "",
+			       r->query ? r->query : "", r->query ? ")" : "");
+	value = query_value(f, pair->value);
 	if (!value)
 		return err_set(e, ERR_INVALID, "%s: %s is expected", f->name,
 			       f->type == OPERATION_INTEGER ? "a whole number"
@@ -246,15 +212,17 @@ static int put_query(const struct route *r, json_t *args, const char *pair, size
 int args_add_query(const struct webcall *x, json_t *args, struct err *e)
 {
 	const char *at = connection_request(x->connection)->query;
+	struct query_pair pair = { 0 };
+	int r;
 
-	while (*at) {
-		size_t len = strcspn(at, "&");
+	while ((r = query_next(&at, &pair)) == 1) {
+		int ok = put_query(x->route, args, &pair, e);
 
-		if (len && put_query(x->route, args, at, len, e) < 0)
+		query_pair_done(&pair);
+		if (ok < 0)
 			return -1;
-		at += len + (at[len] == '&');
 	}
-	return 0;
+	return r < 0 ? err_set(e, ERR_INVALID, "the query has a bad escape") : 0;
 }
 
 /* ---- arguments ---- */

@@ -2,11 +2,13 @@
  * fuzz_head - the head of an HTTP request.
  *
  * What is taken must be what was said, once: one Host at most, one length at most, no length beside
- * a coding, no control characters; and the same however much follows it.
+ * a coding, no control characters; and the same however much follows it. Then the query of its
+ * target.
  */
 #include "fuzz.h"
 
 #include "http/head.h"
+#include "http/query.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,28 @@ static void check(const struct head *h)
 	}
 }
 
+/* Every pair comes once, whole and not longer than it was written. */
+static void check_query(const struct head *h)
+{
+	const char *at = strchr(h->target, '?');
+	struct query_pair pair = { 0 };
+	size_t left, pairs = 0;
+	int r;
+
+	if (!at++)
+		return;
+	left = strlen(at);
+	while ((r = query_next(&at, &pair)) == 1) {
+		FUZZ_CHECK(strlen(at) < left);
+		FUZZ_CHECK(strlen(pair.name) + strlen(pair.value) <= left - strlen(at));
+		left = strlen(at);
+		pairs++;
+		query_pair_done(&pair);
+	}
+	FUZZ_CHECK(r < 0 || *at == '\0');
+	FUZZ_CHECK(pairs <= strlen(h->target));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct head h = { 0 }, again = { 0 };
@@ -46,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check(&h);
+	check_query(&h);
 	longer = malloc(size + 4);
 	memcpy(longer, data, used);
 	memcpy(longer + used, "GET ", 4);

@@ -1,5 +1,5 @@
 /*
- * fuzz_mcp - lines from an MCP client: framing, dispatch, arguments.
+ * fuzz_mcp - lines from an MCP client: framing, dispatch, arguments; and words about them.
  *
  * The input is split into lines. Calls are answered, dropped or left open by what their id is;
  * every request that is one gets exactly one answer, and every message sent is one JSON object or a
@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "mcp/protocol.h"
 #include "ops/arguments.h"
+#include "ops/hints.h"
 
 #include <string.h>
 
@@ -79,6 +80,19 @@ static unsigned on_count(void *context)
 	return ((struct world *)context)->open_count;
 }
 
+/* A message may quote what a caller sent: it stays text, of a length that its own bounds. */
+static void check_hints(const uint8_t *data, size_t size)
+{
+	char *text = mem_dup_bytes((const char *)data, size);
+	struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	hints_translate_text(text, &out);
+	FUZZ_CHECK(out.len <= 16 * strlen(text) && strlen(buf_text(&out)) == out.len);
+	buf_done(&out);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct world w = { 0 };
@@ -91,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	size_t begin = 0;
 
+	check_hints(data, size);
 	w.protocol = protocol_new(&handler);
 	for (size_t i = 0; i <= size; i++) {
 		if (i < size && data[i] != '\n')
