@@ -161,7 +161,10 @@ const tests = {
 				['GET', `/sandboxes/${name}/files/tmp/f`], ['PUT', `/sandboxes/${name}/files/tmp/f`, { content: 'x' }], ['DELETE', `/sandboxes/${name}/files/tmp/f`], ['POST', `/sandboxes/${name}/files`, { files: { '/tmp/f': 'x' } }],
 				['POST', `/sandboxes/${name}/exec/detach`, { command: ['true'] }], ['GET', `/sandboxes/${name}/exec/detached`], ['GET', `/sandboxes/${name}/exec/detached/${task}`],
 				['GET', `/sandboxes/${name}/exec/detached/${task}/logs`], ['DELETE', `/sandboxes/${name}/exec/detached/${task}`], ['POST', '/snapshots', { sandbox: name }],
-				['GET', `/snapshots/${word}`], ['DELETE', `/snapshots/${word}`], ['DELETE', `/snapshots/${id}`], ['POST', `/snapshots/${word}/restore`], ['POST', `/snapshots/${id}/restore`]];
+				['POST', `/sandboxes/${name}/pause`], ['POST', `/sandboxes/${name}/resume`], ['POST', `/sandboxes/${name}/fork`, { new_name: 'stolen' }], ['GET', `/sandboxes/${name}/stats`],
+				['GET', `/sandboxes/${name}/network`], ['POST', `/sandboxes/${name}/network`, { block: ['x.test'] }], ['GET', `/sandboxes/${name}/network/check?host=x.test`], ['GET', `/sandboxes/${name}/files`],
+				['POST', `/sandboxes/${name}/edit`, { path: '/tmp/f', old_text: 'hers', new_text: 'x' }], ['GET', `/sandboxes/${name}/archive?path=/tmp`], ['PUT', `/sandboxes/${name}/archive?path=/tmp`, { tar: '' }],
+				['GET', `/sandboxes/${name}/exec/detached/${task}/wait?timeout_ms=1`], ['GET', `/snapshots/${word}`], ['DELETE', `/snapshots/${word}`], ['DELETE', `/snapshots/${id}`], ['POST', `/snapshots/${word}/restore`], ['POST', `/snapshots/${id}/restore`]];
 			const absent = requests('absent', '0'.repeat(32), '00000001', 'none', '0'.repeat(12));
 			for (const [i, [method, where, body]] of requests('box', box.uuid, task, 'snap', snap).entries()) {
 				const told = await bare(method, where, body);
@@ -170,10 +173,18 @@ const tests = {
 				assert.equal(words(told), words(await bare(...absent[i])), `${method} ${where}`);
 			}
 			for (const [name, args] of [['sandbox_exec', { name: 'box', command: ['true'] }], ['sandbox_file_read', { name: 'box', path: '/tmp/f' }], ['sandbox_fork', { name: 'box', new_name: 'stolen' }],
-				['sandbox_checkpoint', { name: 'box' }], ['sandbox_network_log', { name: 'box' }], ['sandbox_exec_output', { name: 'box', id: task }]])
+				['sandbox_checkpoint', { name: 'box' }], ['sandbox_network_log', { name: 'box' }], ['sandbox_exec_output', { name: 'box', id: task }],
+				['sandbox_exec_wait', { name: 'box', id: task }], ['sandbox_exec_list', { name: 'box' }], ['sandbox_file_edit', { name: 'box', path: '/tmp/f', old_text: 'hers', new_text: 'x' }], ['sandbox_download', { name: 'box', path: '/tmp' }],
+				['sandbox_upload', { name: 'box', path: '/tmp', tar: '' }], ['sandbox_file_remove', { name: 'box', path: '/tmp/f' }], ['sandbox_pause', { name: 'box' }], ['sandbox_resume', { name: 'box' }]])
 				assert.match(JSON.stringify(await tool(bare, name, args)), /no sandbox named 'box'/, name);
 			assert.match(JSON.stringify(await tool(bare, 'sandbox_restore', { name: 'other', id: snap })), /no checkpoint/);
 			assert.deepEqual((await tool(bare, 'sandbox_list', {})).structuredContent.sandboxes.map((b) => b.name), ['other']);
+			assert.deepEqual((await tool(bare, 'checkpoint_list', { name: 'box' })).structuredContent.entries, []);
+			assert.match(JSON.stringify(await tool(bare, 'checkpoint_remove', { id: snap })), /no checkpoint/);
+			// an output that was cut is for the owner whose command printed it
+			const { output_id } = (await tool(alice, 'sandbox_run', { command: 'seq 1 20000' })).structuredContent;
+			assert.equal((await tool(again, 'sandbox_exec_output', { id: output_id, tail_lines: 1 })).structuredContent.output, '20000\n');
+			assert.equal((await tool(bare, 'sandbox_exec_output', { id: output_id })).isError, true);
 			const taken = await bare('POST', '/sandboxes', { name: 'box' });
 			assert.deepEqual([taken.status, taken.error], [409, "the name 'box' is taken"]);
 			assert.equal((await bare('DELETE', '/sandboxes/box')).status, 200, 'one that is not there is fine');
