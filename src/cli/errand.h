@@ -137,4 +137,7 @@ errand_fn errandsandbox_create, errandsandbox_list, errandsandbox_remove, errand
 errand_fn errandnetwork_log, errandnetwork_check, errandnetwork_change;
 errand_fn errandaudit_logs, errandaudit_events;
 errand_fn errandfile_write, errandfile_read, errandfile_edit, errandfile_list, errandfile_remove;
+/* The sandbox runs afterwards; *ret_path is the parameter "path", resolved in it. */
+struct files;
+ERR_CHECKED int errandfile_open(struct errand *w, struct files *f, char **ret_path, struct err *e);
 errand_fn errandarchive_upload, errandarchive_download;

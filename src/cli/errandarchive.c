@@ -24,22 +24,13 @@
 #define DIR_MODE 0755
 #define BLOCK_MAX_BYTES (1u << 20) /* a write that did not fit leaves at most so much unused */
 
-static int open_place(struct errand *w, struct files *f, char **ret_path, struct err *e)
-{
-	const char *name = errand_text(w, "name");
-
-	if (errand_need_running(w, name, e) < 0 || files_open(w->environ_list, name, f, e) < 0)
-		return -1;
-	return errand_resolve_path(w, name, errand_text(w, "path"), ret_path, e);
-}
-
 int errandarchive_upload(struct errand *w, struct json *j, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
 	cleanup_free char *path = NULL;
 
 	files_init(&f);
-	if (open_place(w, &f, &path, e) < 0)
+	if (errandfile_open(w, &f, &path, e) < 0)
 		return -1;
 	if (path[1] && files_mkdir(&f, path, FILES_PARENTS, DIR_MODE, e) < 0)
 		return -1;
@@ -95,7 +86,7 @@ int errandarchive_download(struct errand *w, struct json *j, struct err *e)
 	cleanup_free char *path = NULL;
 
 	files_init(&f);
-	if (open_place(w, &f, &path, e) < 0 || files_stat(&f, path, &entry, e) < 0)
+	if (errandfile_open(w, &f, &path, e) < 0 || files_stat(&f, path, &entry, e) < 0)
 		return -1;
 	json_add_text(j, "path", path);
 	if (errand_flag(w, "raw"))

@@ -24,21 +24,13 @@
 
 #define FILE_MODE 0644
 
-static int open_files(struct errand *w, struct files *f, struct err *e)
+int errandfile_open(struct errand *w, struct files *f, char **ret_path, struct err *e)
 {
 	const char *name = errand_text(w, "name");
 
-	if (errand_need_running(w, name, e) < 0)
+	if (errand_need_running(w, name, e) < 0 || files_open(w->environ_list, name, f, e) < 0)
 		return -1;
-	return files_open(w->environ_list, name, f, e);
-}
-
-/* The sandbox runs afterwards; *ret_path is the parameter "path", resolved in it. */
-static int open_place(struct errand *w, struct files *f, char **ret_path, struct err *e)
-{
-	if (open_files(w, f, e) < 0)
-		return -1;
-	return errand_resolve_path(w, errand_text(w, "name"), errand_text(w, "path"), ret_path, e);
+	return errand_resolve_path(w, name, errand_text(w, "path"), ret_path, e);
 }
 
 /* Its bytes are our standard input, to the end. */
@@ -53,7 +45,7 @@ int errandfile_write(struct errand *w, struct json *j, struct err *e)
 	char bytes[65536];
 
 	files_init(&f);
-	if (open_place(w, &f, &path, e) < 0 ||
+	if (errandfile_open(w, &f, &path, e) < 0 ||
 	    files_open_file(&f, path, flags, FILE_MODE, &fd, e) < 0)
 		return -1;
 	for (;;) {
@@ -153,7 +145,7 @@ int errandfile_read(struct errand *w, struct json *j, struct err *e)
 
 	files_init(&f);
 	buf_init(&bytes, errand_number(w, "length", most));
-	if (open_place(w, &f, &path, e) < 0)
+	if (errandfile_open(w, &f, &path, e) < 0)
 		return -1;
 	if (errand_flag(w, "raw"))
 		return send_raw(&f, path, j, e);
@@ -260,7 +252,7 @@ int errandfile_edit(struct errand *w, struct json *j, struct err *e)
 	if (!old[0])
 		return err_set(e, ERR_INVALID,
 			       "old_text: it is empty (sandbox_file_write writes a whole file)");
-	if (open_place(w, &f, &path, e) < 0 ||
+	if (errandfile_open(w, &f, &path, e) < 0 ||
 	    files_open_file(&f, path, FILES_WRITE | FILES_EDIT, 0, &fd, e) < 0 ||
 	    read_to_edit(fd, path, &before, e) < 0)
 		return -1;
@@ -296,7 +288,7 @@ int errandfile_list(struct errand *w, struct json *j, struct err *e)
 	cleanup_free char *path = NULL;
 
 	files_init(&f);
-	if (open_place(w, &f, &path, e) < 0 || files_list(&f, path, &list, e) < 0)
+	if (errandfile_open(w, &f, &path, e) < 0 || files_list(&f, path, &list, e) < 0)
 		return -1;
 	json_add_text(j, "path", path);
 	json_open_array(j, "entries");
@@ -328,7 +320,7 @@ int errandfile_remove(struct errand *w, struct json *j, struct err *e)
 	cleanup_free char *path = NULL;
 
 	files_init(&f);
-	if (open_place(w, &f, &path, e) < 0)
+	if (errandfile_open(w, &f, &path, e) < 0)
 		return -1;
 	if (files_remove(&f, path, errand_flag(w, "recursive") ? FILES_TREE : 0, e) < 0)
 		return e->sys == ENOTEMPTY ? err_set(e, ERR_INVALID,

@@ -12,6 +12,8 @@
 static json_t *command_data(struct webcall *x, json_t *result)
 {
 	(void)json_object_set_new(result, "output", webcall_text(&x->output));
+	if (x->output.is_cut)
+		(void)json_object_set_new(result, "output_cut", json_true());
 	return result;
 }
 

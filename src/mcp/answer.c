@@ -164,9 +164,8 @@ static void shorten(const struct operation *o, json_t *result)
 {
 	bool is_by_name =
 		o == operation_get(OPERATION_FILE_LIST) || o == operation_get(OPERATION_LIST);
-	json_t *list = json_object_get(result, is_by_name && json_object_get(result, "sandboxes")
-						       ? "sandboxes"
-						       : "entries");
+	json_t *list = json_object_get(result, o == operation_get(OPERATION_LIST) ? "sandboxes"
+										  : "entries");
 	size_t bytes = 0, left_out = 0;
 
 	for (size_t i = 0; i < json_array_size(list); i++)
