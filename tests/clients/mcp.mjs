@@ -486,7 +486,9 @@ const tests = {
 		};
 		assert.match(await said('sandbox_exec', { name: 'absent', command: ['a'] }), /no sandbox named 'absent' \(see sandbox_list\)/);
 		assert.match(await said('sandbox_run', { command: 'sleep 5', timeout_ms: 200 }), /ended after 200 ms \(timeout_ms\)|ended by its deadline \(timeout_ms\)/);
-		assert.match(await said('sandbox_run', { command: ['tail', '/dev/zero'], memory: '32MiB', timeout_ms: 20000 }), /raise it with memory/);
+		// where cgroups can be made
+		if (process.getuid() === 0)
+			assert.match(await said('sandbox_run', { command: ['tail', '/dev/zero'], memory: '32MiB', timeout_ms: 20000 }), /raise it with memory/);
 		assert.match(await said('sandbox_run', { command: ['podman', 'ps'] }), /exit code/);
 		await call(client, 'sandbox_create', { name: 'box' });
 		assert.match(await said('sandbox_create', { name: 'box' }), /sandbox_remove removes it/);

@@ -44,9 +44,9 @@ static void check_query(const struct head *h)
 	size_t left, pairs = 0;
 	int r;
 
-	if (!at++)
+	if (!at)
 		return;
-	left = strlen(at);
+	left = strlen(++at);
 	while ((r = query_next(&at, &pair)) == 1) {
 		FUZZ_CHECK(strlen(at) < left);
 		FUZZ_CHECK(strlen(pair.name) + strlen(pair.value) <= left - strlen(at));
