@@ -64,6 +64,10 @@ static int name_error(int error, const char *path, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "no '%s' in the sandbox", path);
 	if (error == EEXIST)
 		return err_set(e, ERR_EXISTS, "'%s' already exists", path);
+	if (error == EISDIR)
+		return err_set(e, ERR_INVALID, "'%s' is a directory", path);
+	if (error == ENOTDIR)
+		return err_set(e, ERR_INVALID, "'%s', or a part of it, is not a directory", path);
 	if (error == EBUSY)
 		return err_set(e, ERR_DENIED,
 			       "'%s' is protected, masked or mounted in this sandbox", path);

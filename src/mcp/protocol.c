@@ -51,9 +51,9 @@ struct protocol_batch {
 
 struct protocol {
 	struct protocol_handler handler;
-	const char *version; /* of the legacy era; NULL: no handshake yet */
-	bool is_modern;      /* by the transport's word */
-	json_t *tools;
+	const char *version;          /* of the legacy era; NULL: no handshake yet */
+	bool is_modern;               /* by the transport's word */
+	json_t *tools;                /* NULL: nobody has asked for them */
 	json_t *listens[LISTENS_MAX]; /* ids of subscriptions that are open */
 	unsigned listen_count;
 };
@@ -71,7 +71,7 @@ struct protocol *protocol_new(const struct protocol_handler *handler)
 {
 	struct protocol *p = mem_alloc(sizeof(*p));
 
-	*p = (struct protocol){ .handler = *handler, .tools = answer_tools() };
+	*p = (struct protocol){ .handler = *handler };
 	return p;
 }
 
@@ -278,6 +278,8 @@ static void on_list(struct protocol *p, const struct request *r)
 		answer_error(p, r->batch, r->id, CODE_PARAMS, "there is only one page", NULL);
 		return;
 	}
+	if (!p->tools)
+		p->tools = answer_tools();
 	result = json_pack("{s:O}", "tools", p->tools);
 	if (r->era == PROTOCOL_MODERN) {
 		(void)json_object_set_new(result, "ttlMs", json_integer(LIST_TTL_MS));

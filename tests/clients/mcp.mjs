@@ -556,6 +556,9 @@ const tests = {
 		const edit = (old_text, new_text, more) => ask('sandbox_file_edit', { old_text, new_text, ...more });
 		const text = async () => (await ask('sandbox_file_read', {})).content;
 		assert.match(await edit('a', 'b'), /no '\/tmp\/f' in the sandbox/);
+		assert.equal(await edit('a', 'b', { path: '/tmp' }), "'/tmp' is a directory");
+		assert.match(await ask('sandbox_file_list', { path: '/etc/passwd' }), /is not a directory/);
+		assert.match(await ask('sandbox_file_write', { path: '/etc/passwd/x', content: '' }), /is not a directory/);
 		await ask('sandbox_file_write', { content: 'aXbXc äß\n' });
 		await call(client, 'sandbox_exec', { name: 'box', command: 'chmod 640 /tmp/f; ln /tmp/f /tmp/g; ln -s f /tmp/h' });
 		assert.match(await edit('X', 'Y'), /2 times \(.*replace_all/);
