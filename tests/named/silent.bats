@@ -17,6 +17,15 @@ silent() {
 }
 
 # bats test_tags=once
+# has_gone PID: it has ended, or does within a moment: its lock is free before the kernel has taken all of it apart
+has_gone() {
+	for ((i = 0; i < 50; i++)); do
+		grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 @test "no command waits for ever for a supervisor that is stopped, and each says which process that is" {
 	local jobs=() pids=() i=0 words
 	silent mute
@@ -57,7 +66,7 @@ silent() {
 	as timeout -s KILL 60 "$AK" remove -f gone 3>&-
 	run ak info gone
 	[ "$status" -eq 125 ]
-	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
+	has_gone "$pid"
 }
 
 @test "stop -f and restart -f end a sandbox whose supervisor does not answer, in seconds" {
@@ -65,7 +74,7 @@ silent() {
 	began=$SECONDS
 	as timeout -s KILL 60 "$AK" stop -f still 3>&-
 	[ $((SECONDS - began)) -le 8 ]
-	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
+	has_gone "$pid"
 	run ak info --json still
 	[[ "$output" == *'"reason":"killed, its supervisor did not answer"'* ]]
 	ak start still
@@ -85,7 +94,7 @@ silent() {
 	pid=$(supervisor lost)
 	rm "$STATE/sandboxes/lost/control.sock"
 	as timeout -s KILL 60 "$AK" stop -f lost 3>&-
-	! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" 2>/dev/null
+	has_gone "$pid"
 	ak remove lost
 }
 
