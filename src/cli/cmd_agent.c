@@ -147,6 +147,7 @@ struct plan {
 	char *dir;           /* the project, absolute */
 	char **env;          /* its keys and what it has to be told, for the command alone */
 	char *path_entry;    /* one of those, or NULL */
+	char *alias_entry;   /* the same */
 	char **environ_list; /* the caller's, less the keys: nothing stored has them */
 	char **argv;
 	char name[NAMED_NAME_MAX_BYTES + 1];
@@ -159,6 +160,7 @@ static void plan_done(struct plan *p)
 	free(p->dir);
 	free(p->env);
 	free(p->path_entry);
+	free(p->alias_entry);
 	free(p->environ_list);
 	free(p->argv);
 }
@@ -185,6 +187,17 @@ static void add_env(struct plan *p, char *entry)
 	p->env[count + 1] = NULL;
 }
 
+static void add_alias(struct plan *p, char *const *environ_list)
+{
+	const char *alias = p->agent->key_alias;
+	const char *key = environment_get(environ_list, p->agent->keys[0]);
+
+	if (!alias || !key || !key[0] || environment_get(environ_list, alias))
+		return;
+	p->alias_entry = mem_format("%s=%s", alias, key);
+	add_env(p, p->alias_entry);
+}
+
 static void split_environment(struct plan *p, char *const *environ_list)
 {
 	size_t kept = 0, count = 0;
@@ -200,6 +213,7 @@ static void split_environment(struct plan *p, char *const *environ_list)
 	}
 	for (const char *const *entry = p->agent->env; *entry; entry++)
 		add_env(p, (char *)(uintptr_t)*entry);
+	add_alias(p, environ_list);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 static const char *const claude_keys[] = { "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
 					   "CLAUDE_CODE_OAUTH_TOKEN", NULL };
+/* OPENAI_API_KEY is what people have; `codex exec` reads CODEX_API_KEY alone. */
 static const char *const codex_keys[] = { "OPENAI_API_KEY", "CODEX_API_KEY", NULL };
 static const char *const gemini_keys[] = { "GEMINI_API_KEY", "GOOGLE_API_KEY", NULL };
 static const char *const opencode_keys[] = { "ANTHROPIC_API_KEY",  "OPENAI_API_KEY",
@@ -45,14 +46,14 @@ static const struct agent_file gemini_files[] = {
 };
 
 const struct agent agent_all[] = {
-	{ "claude", "claude", "@anthropic-ai/claude-code", MODE_CLAUDE, claude_keys, claude_env,
-	  ".claude", no_files },
-	{ "codex", "codex", "@openai/codex", MODE_CODEX, codex_keys, no_env, ".codex",
-	  codex_files },
-	{ "gemini", "gemini", "@google/gemini-cli", MODE_GEMINI, gemini_keys, no_env, ".gemini",
-	  gemini_files },
+	{ "claude", "claude", "@anthropic-ai/claude-code", MODE_CLAUDE, claude_keys, NULL,
+	  claude_env, ".claude", no_files },
+	{ "codex", "codex", "@openai/codex", MODE_CODEX, codex_keys, "CODEX_API_KEY", no_env,
+	  ".codex", codex_files },
+	{ "gemini", "gemini", "@google/gemini-cli", MODE_GEMINI, gemini_keys, NULL, no_env,
+	  ".gemini", gemini_files },
 	/* it talks to whichever model the user has chosen, so its network is the profile's */
-	{ "opencode", "opencode", "opencode-ai", MODE_NATIVE, opencode_keys, opencode_env,
+	{ "opencode", "opencode", "opencode-ai", MODE_NATIVE, opencode_keys, NULL, opencode_env,
 	  ".opencode", no_files },
 };
 const size_t agent_count = COUNT_OF(agent_all);

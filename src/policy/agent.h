@@ -19,6 +19,8 @@ struct agent {
 	const char *package; /* of npm */
 	enum mode_id mode;
 	const char *const *keys; /* variables that hold its keys; NULL-ended */
+	const char *key_alias;   /* of keys, one that gets the value of the first if it is not set
+				    itself; or NULL */
 	const char *const *env;  /* what it has to be told; "NAME=value", NULL-ended */
 	const char *settings;    /* where it keeps its settings in a project: protected inside */
 	const struct agent_file *files; /* of the same path the first whose key is given counts */

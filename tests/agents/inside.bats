@@ -8,9 +8,7 @@ load helpers
 setup_model() {
 	start_model
 	URL=http://host.agentkernel.internal:$MODEL
-	CODEX=(-c model_provider=mock -c model_providers.mock.name=mock -c model_providers.mock.wire_api=responses
-		-c model_providers.mock.env_key=OPENAI_API_KEY -c model_providers.mock.base_url="$URL/v1"
-		-c model_providers.mock.request_max_retries=0 -c model_providers.mock.stream_max_retries=0)
+	CODEX=(-c openai_base_url="$URL/v1")
 	echo old >file
 	own file
 }

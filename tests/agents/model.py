@@ -199,8 +199,11 @@ class Model(BaseHTTPRequestHandler):
         self.send(status, "application/json", json.dumps(value).encode())
 
     def do_GET(self):
-        if self.path.split("?")[0].endswith("/models"):
+        path = self.path.split("?")[0]
+        if path.endswith("/models"):
             self.send_json({"object": "list", "data": [], "models": []})
+        elif path.endswith("/responses"):
+            self.send_json({"error": {"message": "no web sockets"}}, 426)
         else:
             self.send_json({"error": {"message": "not here"}}, 404)
 

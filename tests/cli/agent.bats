@@ -107,12 +107,16 @@ two"
 	[[ "$output" != *openai* && "$output" != *other-value* ]]
 	run ak agent run -e KEPT=kept-value codex -- env
 	[[ "$output" == *OPENAI_API_KEY=sk-openai-value* && "$output" != *secret-value* ]]
+	[[ "$output" == *CODEX_API_KEY=sk-openai-value* ]] # the one that codex exec reads
 	grep -r -a -q kept-value "$W" # control: what is asked for is kept
 	run ak agent run opencode -- env
 	[[ "$output" == *sk-ant-secret-value* && "$output" == *sk-openai-value* ]]
 	run grep -r -a -l -e sk-ant-secret-value -e sk-openai-value "$W"
 	[ "$status" -eq 1 ]
 	says ""
+	GIVEN=(OPENAI_API_KEY=sk-openai-value CODEX_API_KEY=sk-codex-value)
+	run ak agent run codex -- env
+	[[ "$output" == *OPENAI_API_KEY=sk-openai-value* && "$output" == *CODEX_API_KEY=sk-codex-value* ]]
 	GIVEN=(X=1)
 	run ak agent run claude -- env # not even for the next run
 	[[ "$output" != *sk-ant* ]]
