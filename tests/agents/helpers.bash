@@ -76,6 +76,11 @@ lines = open(sys.argv[1]).read().splitlines()
 print(*json.loads(lines[-1])[sys.argv[2]] if lines else ["nothing was sent"], sep="\n")' "$W/log" "$1"
 }
 
+# opencode_config: its settings for the model at URL
+opencode_config() {
+	echo "{ \"model\": \"anthropic/claude-sonnet-4-5\", \"provider\": { \"anthropic\": { \"options\": { \"baseURL\": \"$URL/v1\" } } } }"
+}
+
 # has WORDS: they are in $output
 has() {
 	[[ "$output" == *"$1"* ]] || { echo "no '$1' in: $output"; return 1; }

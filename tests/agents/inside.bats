@@ -17,7 +17,8 @@ setup_model() {
 inside() {
 	local agent=$1
 	shift
-	ak agent run --allow-host "localhost:$MODEL" -e "ANTHROPIC_BASE_URL=$URL" -e "GOOGLE_GEMINI_BASE_URL=$URL" "$agent" . -- "$@"
+	ak agent run --allow-host "localhost:$MODEL" -e "ANTHROPIC_BASE_URL=$URL" -e "GOOGLE_GEMINI_BASE_URL=$URL" \
+		-e OPENCODE_CONFIG_CONTENT="$(opencode_config)" "$agent" . -- "$@"
 }
 
 # worked ANSWER: the last run gave it, the file was changed by its owner, and nothing else was made
@@ -87,6 +88,22 @@ gemini-project-"
 	turns '[{"say": "it was remembered"}]'
 	run inside gemini --skip-trust -r latest -p "what was that"
 	goes_on "Output: new" replace
+}
+
+@test "opencode edits a file, runs a command, and --continue goes on" {
+	setup_model
+	turns "[{\"call\": \"read\", \"with\": {\"filePath\": \"$PWD/file\"}},
+		{\"call\": \"edit\", \"with\": {\"filePath\": \"$PWD/file\", \"oldString\": \"old\", \"newString\": \"new\"}},
+		{\"call\": \"bash\", \"with\": {\"command\": \"cat file; hostname\", \"description\": \"look\"}},
+		{\"say\": \"it says {result}\"}]"
+	run inside opencode run "edit the file"
+	worked "it says new
+opencode-project-"
+	run sent key
+	says sk-ant-none
+	turns '[{"say": "it was remembered"}]'
+	run inside opencode run --continue "what was that"
+	goes_on "it says new" edit
 }
 
 @test "without a rule for the model nobody reaches it" {

@@ -2,13 +2,13 @@
 # The real agents outside, with agentkernel as their MCP server, as `plugin install` sets it up: they
 # list it, and the model (model.py) makes them call its tools. What the tools gave back is in the
 # agent's last answer, and in what it sent to the model.
-# shellcheck disable=SC2154,SC2034,SC2016
+# shellcheck disable=SC2154,SC2034,SC2016,SC2030,SC2031
 load helpers
 
 setup_model() {
 	start_model
 	URL=http://127.0.0.1:$MODEL
-	GIVEN=("ANTHROPIC_BASE_URL=$URL" "GOOGLE_GEMINI_BASE_URL=$URL")
+	GIVEN=("ANTHROPIC_BASE_URL=$URL" "GOOGLE_GEMINI_BASE_URL=$URL" OPENCODE_CONFIG_CONTENT="$(opencode_config)")
 	CODEX=(exec --skip-git-repo-check -c model_provider=mock -c model_providers.mock.name=mock
 		-c model_providers.mock.wire_api=responses -c model_providers.mock.env_key=OPENAI_API_KEY
 		-c model_providers.mock.base_url="$URL/v1")
@@ -121,6 +121,20 @@ kept_one() {
 	ran_once
 	turns "$SEVERAL"
 	run agent gemini -p "use a sandbox"
+	kept_one
+}
+
+@test "opencode lists the server, and calls its tools" {
+	setup_model
+	ak plugin install opencode
+	run agent opencode mcp list
+	has "agentkernel"
+	has "connected"
+	turns "$ONE"
+	run agent opencode run "use a sandbox"
+	ran_once
+	turns "$SEVERAL"
+	run agent opencode run "use a sandbox"
 	kept_one
 }
 
