@@ -53,6 +53,12 @@ static const char *const run_examples[] = {
 	"what follows -- is the agent's own",
 	"agentkernel agent run claude ~/project -- --continue",
 	"goes on: the sandbox of this agent and project was kept, with its home",
+	"agentkernel agent run gemini . -- --skip-trust -p 'explain this project'",
+	"gemini -p wants to be told that the project is trusted; without -p it asks, once",
+	"agentkernel agent run --allow-host localhost:8080 -e "
+	"ANTHROPIC_BASE_URL=http://host.agentkernel.internal:8080 claude",
+	"with a model of this machine's own; codex: -c openai_base_url=URL, gemini: "
+	"GOOGLE_GEMINI_BASE_URL",
 	NULL,
 };
 
