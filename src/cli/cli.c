@@ -224,7 +224,7 @@ bool cli_format_group(const char *group, struct buf *out)
 /* A suggestion is often typed without thinking: what ends or deletes something is never one. */
 static bool is_destructive(const char *name)
 {
-	static const char *const words[] = { "stop",  "remove", "kill",    "gc",      "prune",
+	static const char *const words[] = { "stop",  "remove",  "kill",    "gc",      "prune",
 					     "reset", "restore", "restart", "distrust" };
 	const char *last = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
 

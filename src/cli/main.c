@@ -3,6 +3,8 @@
 #include "base/title.h"
 #include "cli/cli.h"
 #include "cli/errand.h"
+#include "engine/audit.h"
+#include "engine/named.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -27,6 +29,7 @@ int main(int argc, char **argv)
 	fill_streams();
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);
+	audit_identify_by(named_identify);
 	if (argc == 2 && strcmp(argv[1], "errand") == 0)
 		return errand_main(environ);
 	return cli_main(argv, environ);

@@ -28,7 +28,7 @@
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
 
-static int lost_error; /* of a line that could not be written */
+static int lost_error;                 /* of a line that could not be written */
 static struct audit_caller worked_for; /* .actor.program NULL: whoever started this process */
 
 static void set_caller(uint32_t uid, uint32_t pid, struct audit_caller *ret)
@@ -74,9 +74,11 @@ const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES])
 	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0)
 		return NULL;
 	if (WIFEXITED(wait_status))
-		(void)snprintf(out, AUDIT_END_MAX_BYTES, "exit status %d", WEXITSTATUS(wait_status));
+		(void)snprintf(out, AUDIT_END_MAX_BYTES, "exit status %d",
+			       WEXITSTATUS(wait_status));
 	else
-		(void)snprintf(out, AUDIT_END_MAX_BYTES, "killed by signal %d", WTERMSIG(wait_status));
+		(void)snprintf(out, AUDIT_END_MAX_BYTES, "killed by signal %d",
+			       WTERMSIG(wait_status));
 	return out;
 }
 
@@ -163,11 +165,32 @@ static int append(char *const *environ_list, const struct buf *line)
 	return (size_t)n == line->len ? 0 : -ENOSPC;
 }
 
+static void identify_nothing(char *const *environ_list, const char *name,
+			     struct audit_identity *ret)
+{
+	(void)environ_list;
+	(void)name;
+	*ret = (struct audit_identity){ 0 };
+}
+
+static audit_identify_fn *identify = identify_nothing;
+
+void audit_identify_by(audit_identify_fn *by)
+{
+	identify = by;
+}
+
+void audit_set_identity(struct audit_identity *ret, const char *id, const char *owner)
+{
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", id ? id : "");
+	(void)snprintf(ret->owner, sizeof(ret->owner), "%s", owner ? owner : "");
+}
+
 int audit_write(char *const *environ_list, const struct audit_event *event)
 {
 	const struct audit_actor *actor = event->actor;
 	struct audit_caller caller;
-	struct named_identity who = { 0 };
+	struct audit_identity who = { 0 };
 	cleanup_buf struct buf line;
 	int r;
 
@@ -180,7 +203,7 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 	if (event->who)
 		who = *event->who;
 	else
-		named_identify(environ_list, event->sandbox, &who);
+		identify(environ_list, event->sandbox, &who);
 	buf_init(&line, AUDITLINE_MAX_BYTES);
 	auditline_format(
 		&(struct auditline){ .time_ms = timestamp_now_ms(),

@@ -8,7 +8,6 @@
  * docs/design/audit.md has the format.
  */
 #include "engine/auditline.h"
-#include "engine/named.h"
 
 #define AUDIT_FILE "audit.jsonl"
 #define AUDIT_OLD_FILE "audit.jsonl.1"
@@ -41,11 +40,25 @@ void audit_work_for(const struct audit_caller *caller);
 #define AUDIT_END_MAX_BYTES 48
 const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES]);
 
+/* Which sandbox an event is about: its name may mean another one later. */
+#define AUDIT_ID_BYTES 32u
+#define AUDIT_OWNER_MAX_BYTES 80u
+struct audit_identity {
+	char id[AUDIT_ID_BYTES + 1];           /* "": none that is visible */
+	char owner[AUDIT_OWNER_MAX_BYTES + 1]; /* "": the user */
+};
+void audit_set_identity(struct audit_identity *ret, const char *id, const char *owner);
+
+/* Who knows which sandbox a name means (engine/named): called for events that do not say so. */
+typedef void audit_identify_fn(char *const *environ_list, const char *name,
+			       struct audit_identity *ret);
+void audit_identify_by(audit_identify_fn *identify);
+
 struct audit_event {
 	enum auditline_type type;
 	const struct audit_actor *actor;
 	const char *sandbox;              /* NULL: none */
-	const struct named_identity *who; /* which sandbox; NULL: what its name means now */
+	const struct audit_identity *who; /* which sandbox; NULL: what its name means now */
 	const char *what;                 /* words, or NULL */
 	char *const *argv;                /* instead: a command; or NULL */
 	const char *result;               /* NULL: it went well */

@@ -593,7 +593,7 @@ int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	char gone[CHECKPOINT_ID_BYTES + sizeof(".old-")];
-	struct named_identity who = { 0 };
+	struct audit_identity who = { 0 };
 	cleanup_fd int dir_fd = -1;
 
 	if (!checkpoint_is_id(id))
@@ -613,7 +613,7 @@ int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
 		return -1;
 	if (c.image_pin)
 		images_unpin(environ_list, c.image_pin);
-	named_set_identity(&who, c.sandbox_id, c.owner);
+	audit_set_identity(&who, c.sandbox_id, c.owner);
 	lifecycle_audit_of(environ_list, &who, AUDITLINE_CHECKPOINT, c.sandbox, "removed", NULL);
 	return layerstore_collect(environ_list, NULL, e);
 }

@@ -386,7 +386,7 @@ int checkpointfile_import(char *const *environ_list, const char *file, struct ch
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	cleanup_fd int in_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	const struct named_identity none = { 0 };
+	const struct audit_identity none = { 0 };
 	struct err ignored;
 
 	if (in_fd < 0)

@@ -294,7 +294,7 @@ static void note(const struct named_execution *x, enum auditline_type type, cons
 		 const struct err *why)
 {
 	const struct execute_options *o = x->base.options;
-	struct named_identity who = { 0 };
+	struct audit_identity who = { 0 };
 	const struct audit_event event = {
 		.type = type,
 		.who = x->named.id[0] ? &who : NULL,
@@ -305,7 +305,7 @@ static void note(const struct named_execution *x, enum auditline_type type, cons
 		.result = why ? why->msg : end,
 	};
 
-	named_set_identity(&who, x->named.id, x->named.owner);
+	audit_set_identity(&who, x->named.id, x->named.owner);
 	(void)audit_write(o->caller->environ_list, &event);
 }
 

@@ -73,7 +73,7 @@ void lifecycle_audit(char *const *environ_list, enum auditline_type type, const 
 	lifecycle_audit_of(environ_list, NULL, type, name, what, why);
 }
 
-void lifecycle_audit_of(char *const *environ_list, const struct named_identity *who,
+void lifecycle_audit_of(char *const *environ_list, const struct audit_identity *who,
 			enum auditline_type type, const char *name, const char *what,
 			const struct err *why)
 {
@@ -721,7 +721,7 @@ static int remove_it(char *const *environ_list, const char *name, unsigned flags
 
 int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags, struct err *e)
 {
-	struct named_identity who = { 0 };
+	struct audit_identity who = { 0 };
 	int r;
 
 	named_identify(environ_list, name, &who);
@@ -732,7 +732,7 @@ int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags
 
 void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 {
-	struct named_identity who = { 0 };
+	struct audit_identity who = { 0 };
 	struct err e = { 0 };
 	int r;
 
@@ -741,7 +741,7 @@ void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 		named_end_change(n);
 		return;
 	}
-	named_set_identity(&who, n->id, n->owner);
+	audit_set_identity(&who, n->id, n->owner);
 	r = remove_locked(environ_list, n, &e);
 	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, n->name, "expired",
 			   r < 0 ? &e : NULL);

@@ -124,7 +124,7 @@ ERR_CHECKED int lifecycle_gc(char *const *environ_list, unsigned flags,
 void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
 		     const char *what, const struct err *why);
 /* About one that its name does not mean any more. */
-void lifecycle_audit_of(char *const *environ_list, const struct named_identity *who,
+void lifecycle_audit_of(char *const *environ_list, const struct audit_identity *who,
 			enum auditline_type type, const char *name, const char *what,
 			const struct err *why);
 void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit);

@@ -180,24 +180,18 @@ static bool is_another(const struct named *n)
 	return strcmp(n->name, view.pinned_name) == 0 && strcmp(n->id, view.pinned_id) != 0;
 }
 
-void named_set_identity(struct named_identity *ret, const char *id, const char *owner)
-{
-	(void)snprintf(ret->id, sizeof(ret->id), "%s", id ? id : "");
-	(void)snprintf(ret->owner, sizeof(ret->owner), "%s", owner ? owner : "");
-}
-
-void named_identify(char *const *environ_list, const char *name, struct named_identity *ret)
+void named_identify(char *const *environ_list, const char *name, struct audit_identity *ret)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_free char *all = NULL;
 	struct err ignored;
 
 	named_init(&n);
-	named_set_identity(ret, NULL, named_owner());
+	audit_set_identity(ret, NULL, named_owner());
 	/* whoever only asks makes no directories */
 	if (name && statedir_path(environ_list, NAMED_DIR, &all, &ignored) == 0 &&
 	    access(all, F_OK) == 0 && named_open(environ_list, name, &n, &ignored) == 0)
-		named_set_identity(ret, n.id, n.owner);
+		audit_set_identity(ret, n.id, n.owner);
 }
 
 /* ---- names ---- */

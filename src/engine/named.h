@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/buildid.h"
 #include "base/err.h"
+#include "engine/audit.h"
 #include "policy/policy.h"
 
 #include <stdbool.h>
@@ -26,8 +27,8 @@
 
 #define NAMED_DIR "sandboxes"
 #define NAMED_NAME_MAX_BYTES 63u
-#define NAMED_ID_BYTES 32u /* hexadecimal digits */
-#define NAMED_OWNER_MAX_BYTES 80u
+#define NAMED_ID_BYTES AUDIT_ID_BYTES /* hexadecimal digits */
+#define NAMED_OWNER_MAX_BYTES AUDIT_OWNER_MAX_BYTES
 #define NAMED_LABELS_MAX 64u
 #define NAMED_LABEL_MAX_BYTES 512u
 #define NAMED_LAYERS_MAX 48u /* checkpoints below each other */
@@ -113,12 +114,7 @@ ERR_CHECKED int named_open(char *const *environ_list, const char *name, struct n
 			   struct err *e);
 
 /* Which sandbox a name means now, for the audit log. */
-struct named_identity {
-	char id[NAMED_ID_BYTES + 1];           /* "": none that is visible */
-	char owner[NAMED_OWNER_MAX_BYTES + 1]; /* "": the user */
-};
-void named_identify(char *const *environ_list, const char *name, struct named_identity *ret);
-void named_set_identity(struct named_identity *ret, const char *id, const char *owner);
+void named_identify(char *const *environ_list, const char *name, struct audit_identity *ret);
 
 /* Its directory alone, for removing one whose record cannot be read. */
 ERR_CHECKED int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,

@@ -152,7 +152,7 @@ static void one_whose_record_is_lost_is_the_administrators(void **state)
 static void another_that_takes_the_name_after_the_check_is_not_there(void **state)
 {
 	CLEANUP(named_done) struct named n;
-	struct named_identity who = { 0 };
+	struct audit_identity who = { 0 };
 	struct err e = { 0 };
 
 	(void)state;
