@@ -287,7 +287,7 @@ static int read_plan(struct plan *p, char **argv, char *const *environ_list, str
 	unsigned count = 0;
 
 	while (*rest && strcmp(*rest, "--") != 0 && count < 2) {
-		if (opts_parse(&request_policy_options, rest, &p->request.flags,
+		if (opts_parse(&request_agent_options, rest, &p->request.flags,
 			       &p->request.settings, &p->request.used, e) < 0)
 			return -1;
 		if (p->request.used > 0 && strcmp(rest[p->request.used - 1], "--") == 0) {
@@ -547,6 +547,6 @@ const struct cli_command cmd_agent_run = {
 		"inside\n"
 		"this one (it could not make it), and gemini which of its keys counts.",
 	.examples = run_examples,
-	.options = &request_policy_options,
+	.options = &request_agent_options,
 	.run = run_run,
 };

@@ -49,6 +49,8 @@ static const struct opt policy_rows[] = {
 	OUTPUT_ROWS,
 };
 
+static const struct opt agent_rows[] = { POLICY_ROWS };
+
 static const struct opt prewarm_rows[] = {
 	{ "How many", "count", 0, "N", "so many wait ready (default 3)", .kind = OPT_TEXT,
 	  .offset = offsetof(struct request_flags, count) },
@@ -122,6 +124,7 @@ const struct opts_table request_serve_options = { serve_rows, COUNT_OF(serve_row
 const struct opts_table request_mcp_options = { mcp_rows, COUNT_OF(mcp_rows) };
 const struct opts_table request_prewarm_options = { prewarm_rows, COUNT_OF(prewarm_rows) };
 const struct opts_table request_policy_options = { policy_rows, COUNT_OF(policy_rows) };
+const struct opts_table request_agent_options = { agent_rows, COUNT_OF(agent_rows) };
 const struct opts_table request_create_options = { create_rows, COUNT_OF(create_rows) };
 
 static void find_caller(char *const *environ_list, struct request *r)

@@ -33,6 +33,7 @@ extern const struct opts_table request_options;         /* run's */
 extern const struct opts_table request_create_options;  /* for a sandbox that stays */
 extern const struct opts_table request_serve_options;   /* for a server's ceiling */
 extern const struct opts_table request_mcp_options;     /* the same for MCP */
+extern const struct opts_table request_agent_options;   /* of an agent, whose output is its own */
 extern const struct opts_table request_prewarm_options; /* for sandboxes that wait ready */
 extern const struct opts_table request_policy_options;  /* less what is about running something */
 

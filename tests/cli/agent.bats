@@ -264,6 +264,8 @@ x"
 	fails_with 125 "a workspace cannot hold your home directory"
 	run ak agent run --nonsense claude
 	fails_with 125 "unknown option '--nonsense'"
+	run ak agent run --json claude # its output is the agent's own
+	fails_with 125 "unknown option '--json'"
 	[ -z "$(ak list --all --quiet)" ]
 }
 
