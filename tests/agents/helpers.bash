@@ -59,7 +59,10 @@ version() {
 start_model() {
 	python3 "$BATS_TEST_DIRNAME/model.py" "$W/log" >"$W/port" 3>&- &
 	MODEL_PID=$!
-	until [ -s "$W/port" ]; do sleep 0.05; done
+	for _ in $(seq 200); do
+		[ ! -s "$W/port" ] || break
+		sleep 0.05
+	done
 	MODEL=$(cat "$W/port")
 }
 
