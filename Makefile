@@ -98,7 +98,7 @@ $(BUILD)/$1: $(call objects,$2,$3) $(call archives,$2,$4) $(TEST_SOURCES)
 endef
 
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
-LAUNCHER_ROOMS := cli engine sandbox net image policy base
+LAUNCHER_ROOMS := cli agents pool named engine workspace tree state sandbox net image policy base
 $(eval $(call program,agentkernel,launcher,src/cli/main.c,$(LAUNCHER_ROOMS)))
 $(eval $(call program,agentkernel-gate,helper,src/net/gate.c,net policy base,-levent_core -lcares))
 $(eval $(call program,agentkernel-image,helper,src/image/tool.c,image policy base,$(IMAGE_LIBRARIES)))
@@ -130,7 +130,7 @@ $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 # ---- generated ---------------------------------------------------------------------------
 
 # Which build this is: a digest of the sources, written anew only when it changes.
-BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/engine/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
+BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/agents/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
 $(shell mkdir -p $(BUILD)/gen && echo '#define BUILDID_TEXT "$(BUILDID)"' | cmp -s - $(BUILD)/gen/buildid_text.h || \
 	echo '#define BUILDID_TEXT "$(BUILDID)"' > $(BUILD)/gen/buildid_text.h)
 
@@ -147,9 +147,9 @@ $(BUILD)/gen/%_bpf.h: $(BUILD)/%_compile
 	$(Q)$< > $@
 
 # What agents are told about us, turned into arrays: skill.md becomes plugin_skill_md[], ended by a NUL.
-$(BUILD)/gen/plugin_texts.h: $(wildcard src/engine/plugin/*) Makefile
+$(BUILD)/gen/plugin_texts.h: $(wildcard src/agents/plugin/*) Makefile
 	@echo '  GEN  $@'
-	$(Q)for text in $(wildcard src/engine/plugin/*); do \
+	$(Q)for text in $(wildcard src/agents/plugin/*); do \
 		echo "static const unsigned char plugin_$$(basename $$text | tr . _)[] = {" && \
 		od -An -v -tx1 $$text | sed 's/ \(..\)/0x\1, /g' && echo '0 };' || exit 1; \
 	done > $@

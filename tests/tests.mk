@@ -188,7 +188,7 @@ $(BUILD)/analyse/cppcheck: $(wildcard src/*/*.[ch]) $(GENERATED) Makefile
 	@echo '  CPPCHECK src'
 	$(Q)cppcheck -j2 --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 -D_GNU_SOURCE -D__x86_64__ \
 		-DAGENTKERNEL_VERSION='""' -Isrc -I$(BUILD)/gen --include=$(QUEUE_HEADER) \
-		--suppress=internalAstError:src/engine/plugin.c src
+		--suppress=internalAstError:src/agents/plugin.c src
 	@touch $@
 
 .PHONY: analyse analyse-built

@@ -9,7 +9,7 @@
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/habits.h"
-#include "engine/audit.h"
+#include "state/audit.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -17,13 +17,13 @@
 #include "cli/pickimage.h"
 #include "cli/request.h"
 #include "cli/words.h"
-#include "engine/agenthome.h"
-#include "engine/agentprogram.h"
-#include "engine/agentuse.h"
-#include "engine/execute.h"
+#include "agents/agenthome.h"
+#include "agents/agentprogram.h"
+#include "agents/agentuse.h"
+#include "named/execute.h"
 #include "engine/images.h"
-#include "engine/lifecycle.h"
-#include "engine/tasks.h"
+#include "named/lifecycle.h"
+#include "named/tasks.h"
 #include "policy/agent.h"
 #include "policy/environment.h"
 #include "policy/policyfile.h"
@@ -224,7 +224,7 @@ static void split_environment(struct plan *p, char *const *environ_list)
 
 /*
  * An agent outside would obey what one inside saves there. Where the directory does not exist,
- * making it is noticed and told (engine/newnames); a write into one that does just fails.
+ * making it is noticed and told (workspace/newnames); a write into one that does just fails.
  */
 static void tell_settings(const struct plan *p)
 {

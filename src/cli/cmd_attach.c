@@ -3,8 +3,8 @@
 #include "cli/commands.h"
 #include "cli/ending.h"
 #include "cli/words.h"
-#include "engine/execute.h"
-#include "engine/tasks.h"
+#include "named/execute.h"
+#include "named/tasks.h"
 
 #include <unistd.h>
 

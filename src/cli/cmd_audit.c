@@ -7,8 +7,8 @@
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/follower.h"
-#include "engine/audit.h"
-#include "engine/statedir.h"
+#include "state/audit.h"
+#include "state/statedir.h"
 
 #include <errno.h>
 #include <fcntl.h>

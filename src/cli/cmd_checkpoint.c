@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/sandboxview.h"
 #include "cli/words.h"
-#include "engine/checkpointfile.h"
+#include "named/checkpointfile.h"
 
 #include <stdio.h>
 

@@ -3,10 +3,10 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/filecopy.h"
-#include "engine/lifecycle.h"
-#include "engine/files.h"
-#include "engine/named.h"
+#include "named/filecopy.h"
+#include "named/lifecycle.h"
+#include "named/files.h"
+#include "named/named.h"
 
 #include <string.h>
 #include <unistd.h>

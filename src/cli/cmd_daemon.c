@@ -10,8 +10,8 @@
 #include "cli/pickimage.h"
 #include "cli/request.h"
 #include "cli/words.h"
-#include "engine/claim.h"
-#include "engine/daemon.h"
+#include "pool/claim.h"
+#include "pool/daemon.h"
 #include "engine/images.h"
 #include "policy/environment.h"
 

@@ -7,7 +7,7 @@
 #include "cli/ending.h"
 #include "cli/refusal.h"
 #include "cli/words.h"
-#include "engine/execute.h"
+#include "named/execute.h"
 #include "policy/environment.h"
 #include "sandbox/order.h"
 

@@ -6,8 +6,8 @@
 #include "base/path.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/configfile.h"
-#include "engine/named.h"
+#include "state/configfile.h"
+#include "named/named.h"
 #include "engine/project.h"
 
 #include <errno.h>

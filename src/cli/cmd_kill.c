@@ -3,7 +3,7 @@
 #include "base/keyrows.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/tasks.h"
+#include "named/tasks.h"
 
 #include <signal.h>
 #include <string.h>

@@ -4,11 +4,11 @@
 #include "base/logfile.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/daemon.h"
-#include "engine/logs.h"
-#include "engine/named.h"
-#include "engine/statedir.h"
-#include "engine/tasks.h"
+#include "pool/daemon.h"
+#include "named/logs.h"
+#include "named/named.h"
+#include "state/statedir.h"
+#include "named/tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>

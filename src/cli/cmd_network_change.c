@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/lifecycle.h"
+#include "named/lifecycle.h"
 
 static const char *const examples[] = {
 	"agentkernel network allow otter '*.example.org:443'",

@@ -9,8 +9,8 @@
 #include "cli/commands.h"
 #include "cli/follower.h"
 #include "cli/networkview.h"
-#include "engine/named.h"
-#include "engine/statedir.h"
+#include "named/named.h"
+#include "state/statedir.h"
 #include "net/netlog.h"
 
 #include <errno.h>

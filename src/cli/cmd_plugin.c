@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/plugin.h"
+#include "agents/plugin.h"
 #include "policy/environment.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/sandboxview.h"
 #include "cli/words.h"
-#include "engine/tasks.h"
+#include "named/tasks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
 #include "cli/commands.h"
 #include "cli/pickimage.h"
 #include "cli/request.h"
-#include "engine/checkpoint.h"
+#include "named/checkpoint.h"
 #include "engine/images.h"
-#include "engine/lifecycle.h"
-#include "engine/named.h"
+#include "named/lifecycle.h"
+#include "named/named.h"
 #include "policy/policyimage.h"
 
 #include <string.h>

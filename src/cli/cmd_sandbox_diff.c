@@ -5,9 +5,9 @@
 #include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/changes.h"
-#include "engine/execute.h"
-#include "engine/lifecycle.h"
+#include "named/changes.h"
+#include "named/execute.h"
+#include "named/lifecycle.h"
 #include "policy/clone.h"
 
 #include <string.h>

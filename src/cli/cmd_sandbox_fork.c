@@ -3,7 +3,7 @@
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/checkpoint.h"
+#include "named/checkpoint.h"
 
 static const char *const examples[] = {
 	"agentkernel sandbox fork otter try --count 5",

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "engine/lifecycle.h"
+#include "named/lifecycle.h"
 
 struct flags {
 	bool is_dry, is_json;

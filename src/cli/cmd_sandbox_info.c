@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/sandboxview.h"
 #include "cli/words.h"
-#include "engine/named.h"
+#include "named/named.h"
 #include "policy/policyshow.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/sandboxview.h"
 #include "cli/words.h"
-#include "engine/lifecycle.h"
+#include "named/lifecycle.h"
 
 #include <string.h>
 

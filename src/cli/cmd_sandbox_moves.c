@@ -9,8 +9,8 @@
 #include "cli/commands.h"
 #include "cli/ending.h"
 #include "cli/words.h"
-#include "engine/keeper.h"
-#include "engine/lifecycle.h"
+#include "named/keeper.h"
+#include "named/lifecycle.h"
 
 struct flags {
 	const char *timeout;

@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/face.h"
 #include "cli/request.h"
-#include "engine/audit.h"
-#include "engine/statedir.h"
+#include "state/audit.h"
+#include "state/statedir.h"
 #include "policy/environment.h"
 
 #include <errno.h>

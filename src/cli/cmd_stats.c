@@ -9,8 +9,8 @@
 #include "cli/commands.h"
 #include "cli/sandboxview.h"
 #include "cli/words.h"
-#include "engine/lifecycle.h"
-#include "engine/tasks.h"
+#include "named/lifecycle.h"
+#include "named/tasks.h"
 
 #include <inttypes.h>
 #include <poll.h>

@@ -9,8 +9,8 @@
 #include "base/path.h"
 #include "base/title.h"
 #include "cli/cli.h"
-#include "engine/checkpoint.h"
-#include "engine/lifecycle.h"
+#include "named/checkpoint.h"
+#include "named/lifecycle.h"
 #include "policy/ceiling.h"
 #include "policy/environment.h"
 

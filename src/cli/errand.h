@@ -10,7 +10,7 @@
  * Descriptors that it starts with:
  *   0, 1, 2  the command's streams, or 0 the content of a file
  *   3        the request: rows (base/keyrows) "operation", "ceiling" (FIELD=TEXT, the server's own
- *            options), "config" or "no-config", "owner" (for whom: engine/named; absent: the
+ *            options), "config" or "no-config", "owner" (for whom: named/named; absent: the
  *            administrator), and the parameters as "param.NAME"
  *   4        the result: one JSON object
  *   5        a pipe that closes when the call is cancelled or the face dies: the lifeline
@@ -26,7 +26,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/request.h"
-#include "engine/named.h"
+#include "named/named.h"
 #include "policy/operation.h"
 
 enum errand_fd {
@@ -58,7 +58,7 @@ struct errand {
 	struct request ceiling;                /* its policy is what nobody may exceed */
 	struct policy policy;                  /* what this call asks for: errand_resolve() */
 	const char *owner;                     /* NULL: the administrator; borrowed from .bytes */
-	char creator[NAMED_CREATOR_BYTES + 1]; /* what these callers make is theirs: engine/named */
+	char creator[NAMED_CREATOR_BYTES + 1]; /* what these callers make is theirs: named/named */
 	uint32_t creator_hash[2];
 	char *bytes;
 	int command_stderr_fd; /* kept aside while we speak ourselves */

@@ -3,7 +3,7 @@
  *
  * Theory of operation. An archive goes in from our standard input, and out to our standard output
  * ("raw": a face that hands bytes on) or into the result in base64. Packing and unpacking is done
- * by engine/filecopy: two programs of the image helper with the sandbox's own user, which follow no
+ * by named/filecopy: two programs of the image helper with the sandbox's own user, which follow no
  * link on the way, as `agentkernel cp` has it.
  *
  * Limits. What goes into the result has at most OPERATION_TAR_MAX_BYTES: it is collected in a
@@ -12,8 +12,8 @@
 #include "cli/errand.h"
 
 #include "base/cleanup.h"
-#include "engine/filecopy.h"
-#include "engine/files.h"
+#include "named/filecopy.h"
+#include "named/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  *
  * Theory of operation. Two shapes, one rule. The logs of a sandbox are the lines about it; events
  * are all lines from an offset on. A line is told to whoever may use the sandbox that it is about:
- * of the caller's owner (engine/named), within the ceiling, and the very one, by its id, not
+ * of the caller's owner (named/named), within the ceiling, and the very one, by its id, not
  * another of the same name. Of one that is gone nobody can tell what it was allowed to do: an owner
  * is told of what it did itself, anyone else only that it was removed.
  */
@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
-#include "engine/audit.h"
-#include "engine/named.h"
-#include "engine/statedir.h"
+#include "state/audit.h"
+#include "named/named.h"
+#include "state/statedir.h"
 #include "policy/ceiling.h"
 
 #include <errno.h>

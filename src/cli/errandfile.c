@@ -1,7 +1,7 @@
 /*
  * errandfile - files of named sandboxes for programs: write, read, edit, list, remove.
  *
- * All of it goes through engine/files, as the sandbox's own user. A path may be relative to the
+ * All of it goes through named/files, as the sandbox's own user. A path may be relative to the
  * sandbox's working directory or begin with "~" (errand_resolve_path()). An edit happens in place,
  * so the file keeps its mode, its owner and its other names; whoever reads it meanwhile may see a
  * part of it.
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/shown.h"
-#include "engine/files.h"
+#include "named/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cli/networkview.h"
-#include "engine/lifecycle.h"
+#include "named/lifecycle.h"
 #include "policy/ceiling.h"
 
 int errandnetwork_log(struct errand *w, struct json *j, struct err *e)

@@ -8,10 +8,10 @@
 #include "base/parse.h"
 #include "cli/pickimage.h"
 #include "cli/sandboxview.h"
-#include "engine/checkpoint.h"
+#include "named/checkpoint.h"
 #include "engine/images.h"
-#include "engine/lifecycle.h"
-#include "engine/tasks.h"
+#include "named/lifecycle.h"
+#include "named/tasks.h"
 
 #include <stdio.h>
 #include <string.h>

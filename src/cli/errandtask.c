@@ -2,9 +2,9 @@
  * errandtask - commands in named sandboxes that nobody waits for: start, wait, output, signal,
  * list.
  *
- * Theory of operation. The supervisor of a sandbox knows its commands (engine/tasks) and remembers
+ * Theory of operation. The supervisor of a sandbox knows its commands (named/tasks) and remembers
  * those that have ended, each with its argument list and its pid; what they print is in files
- * (engine/logs) that outlive the supervisor. So the output and the end of a command can be read
+ * (named/logs) that outlive the supervisor. So the output and the end of a command can be read
  * when its sandbox has stopped; who is in the list is known only while it runs.
  *
  * Waiting asks the supervisor again and again, with pauses: a connection that stayed open would be
@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/tail.h"
-#include "engine/execute.h"
-#include "engine/logs.h"
-#include "engine/tasks.h"
+#include "named/execute.h"
+#include "named/logs.h"
+#include "named/tasks.h"
 
 #include <inttypes.h>
 #include <signal.h>

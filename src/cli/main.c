@@ -3,8 +3,8 @@
 #include "base/title.h"
 #include "cli/cli.h"
 #include "cli/errand.h"
-#include "engine/audit.h"
-#include "engine/named.h"
+#include "state/audit.h"
+#include "named/named.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "engine/statedir.h"
+#include "state/statedir.h"
 #include "net/ownaddress.h"
 #include "policy/egress.h"
 

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/habits.h"
-#include "engine/named.h"
+#include "named/named.h"
 #include "engine/project.h"
 #include "policy/ceiling.h"
 #include "policy/environment.h"
@@ -49,7 +49,9 @@ static const struct opt policy_rows[] = {
 	OUTPUT_ROWS,
 };
 
-static const struct opt agent_rows[] = { POLICY_ROWS };
+static const struct opt agent_rows[] = {
+#include "cli/policyrows.def"
+};
 
 static const struct opt prewarm_rows[] = {
 	{ "How many", "count", 0, "N", "so many wait ready (default 3)", .kind = OPT_TEXT,

@@ -3,7 +3,7 @@
  * request - the options that `run` and every command like it share, and the policy they make.
  */
 #include "cli/opts.h"
-#include "engine/configfile.h"
+#include "state/configfile.h"
 #include "policy/policy.h"
 
 struct request_flags {

@@ -2,8 +2,8 @@
 /* sandboxview - how a named sandbox is shown to people and programs. */
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/control.h"
-#include "engine/lifecycle.h"
+#include "named/control.h"
+#include "named/lifecycle.h"
 
 #define SANDBOXVIEW_AGE_MAX_BYTES 32
 

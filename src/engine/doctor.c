@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "engine/helper.h"
 #include "image/tool.h"
-#include "engine/statedir.h"
+#include "state/statedir.h"
 #include "net/gate.h"
 #include "net/netns.h"
 #include "policy/policy.h"

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "engine/helper.h"
-#include "engine/statedir.h"
+#include "state/statedir.h"
 #include "net/gate.h"
 #include "net/logshare.h"
 #include "net/names.h"

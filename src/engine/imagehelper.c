@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "engine/helper.h"
 #include "engine/images.h"
-#include "engine/statedir.h"
+#include "state/statedir.h"
 #include "image/tool.h"
 #include "sandbox/idmap.h"
 

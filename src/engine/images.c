@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/imagehelper.h"
-#include "engine/statedir.h"
+#include "state/statedir.h"
 #include "image/reference.h"
 #include "sandbox/idmap.h"
 

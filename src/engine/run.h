@@ -53,7 +53,7 @@ struct run_result {
 	unsigned gate_deaths;     /* times that the network broke down */
 	bool has_outdated_daemon; /* one of another build, which was not used */
 	char *gate_trouble;       /* why, if known; or NULL */
-	char **notices; /* about the workspace (engine/newnames), ended by NULL; or NULL */
+	char **notices; /* about the workspace (workspace/newnames), ended by NULL; or NULL */
 };
 
 /* From how it ended to what is told: `end`, exit code, signal. has_oom is set before. */

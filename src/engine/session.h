@@ -3,7 +3,7 @@
  * session - a sandbox that is being built or runs, and all that its supervisor holds for it.
  *
  * `run` makes one for a command and takes it back; the supervisor of a named sandbox
- * (engine/keeper) makes one that serves. session_prepare() does what can fail for reasons of the
+ * (named/keeper) makes one that serves. session_prepare() does what can fail for reasons of the
  * host, session_start() makes the walls, session_done() takes everything back in the one right
  * order, on success and on every failure. Two things outlive a crash of this process and have their
  * own guard: the sandbox's processes (init dies with the lifeline) and its cgroups (the janitor;
@@ -12,9 +12,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/gatekeeper.h"
-#include "engine/hostfiles.h"
+#include "workspace/hostfiles.h"
 #include "engine/janitor.h"
-#include "engine/newnames.h"
+#include "workspace/newnames.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
 #include "sandbox/native.h"
@@ -51,10 +51,10 @@ struct session {
 	struct native_sandbox sandbox;
 	struct gatekeeper gatekeeper;
 	char id[SESSION_ID_MAX_BYTES];
-	char *etc_layer_path; /* engine/etclayer's; NULL: the sandbox makes its own */
+	char *etc_layer_path; /* state/etclayer's; NULL: the sandbox makes its own */
 	int etc_tree_fd, etc_host_tree_fd;
 	char **etc_private; /* names in /etc that are not for all; or NULL */
-	char *limits_path;  /* engine/limitcache's; NULL: the sandbox makes its own files */
+	char *limits_path;  /* state/limitcache's; NULL: the sandbox makes its own files */
 	int limits_tree_fd; /* a root caller's, of that */
 	bool has_landlock, is_pinned;
 };

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "engine/gatekeeper.h"
-#include "engine/newnames.h"
+#include "workspace/newnames.h"
 #include "engine/streams.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/tty.h"

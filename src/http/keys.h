@@ -6,7 +6,7 @@
  * are one owner, so that a key can be replaced while the old one is still in use. A key without a
  * name is an owner by itself, known by its digest. Where keys are isolated, what an owner makes is
  * for that owner and for admins alone; the owner is written down with every sandbox and
- * checkpoint (engine/named), so it holds when the server is started again.
+ * checkpoint (named/named), so it holds when the server is started again.
  */
 #include "base/err.h"
 

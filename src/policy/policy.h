@@ -147,7 +147,7 @@ struct policy {
 	struct egress egress; /* where to, with a network */
 	char **image_env;     /* the image's, NULL-ended; NULL: has none */
 	char **places; /* where home, workspace and mounts led when a sandbox that stays was made
-			  (engine/hostfiles.h); NULL: not noted */
+			  (workspace/hostfiles.h); NULL: not noted */
 	char **passed; /* names of the caller's variables that were asked for one by one */
 	char **env;    /* "NAME=value", later ones win */
 	unsigned env_count;

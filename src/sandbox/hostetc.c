@@ -95,7 +95,7 @@ int hostetc_make_layer(int layer_fd, char *const *etc_private, struct err *e)
 	return 0;
 }
 
-/* At parent_fd/name: one that engine/etclayer has kept, or a new one. */
+/* At parent_fd/name: one that state/etclayer has kept, or a new one. */
 static int place_layer(int parent_fd, const char *name, const struct rootfs_options *o,
 		       struct err *e)
 {

@@ -5,7 +5,7 @@
  * Programs of this machine need its /etc: the loader's cache, certificates, Debian's alternatives,
  * and whatever the packages that are installed have put there. What any local user may read is
  * shown, live and read-only, less names that tend to hold secrets or tell whose machine this is
- * (policy/credential) and less what only this caller may read (engine/etcprivate). A few small
+ * (policy/credential) and less what only this caller may read (state/etcprivate). A few small
  * files (accounts, names) are the sandbox's own.
  *
  * For a fresh sandbox /etc is an overlay: this machine's below, a layer of whiteouts that hides
@@ -24,7 +24,7 @@
 
 struct rootfs_options;
 
-/* Fills an empty directory with what hides names: engine/etclayer's, or a sandbox's own. */
+/* Fills an empty directory with what hides names: state/etclayer's, or a sandbox's own. */
 ERR_CHECKED int hostetc_make_layer(int layer_fd, char *const *etc_private, struct err *e);
 
 /* Of a fresh sandbox: its root's binds are restricted already. Hides its directories below "sys".

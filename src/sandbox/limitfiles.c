@@ -3,7 +3,7 @@
  *
  * Theory of operation. The files are made in a directory and bound from there. They are the same
  * for all sandboxes with the same limits, and making them takes a fifth of a millisecond:
- * engine/limitcache keeps the directory. In it are
+ * state/limitcache keeps the directory. In it are
  *
  *   sys       bound to /sys: its cpus, and an empty place for /sys/fs/cgroup
  *   cgroup    what is there on a machine with v1, and where the caller may make no groups

@@ -2,7 +2,7 @@
  * placement - the directories of the host for a sandbox that waits; see placement.h.
  *
  * The message is a header, then for each place and each guard a struct and its texts, each ended by
- * a NUL. Both ends are one program, of one build (engine/claim), so structs travel as they are.
+ * a NUL. Both ends are one program, of one build (pool/claim), so structs travel as they are.
  */
 #include "sandbox/placement.h"
 

@@ -2,9 +2,9 @@
 /*
  * placement - the directories of the host for a sandbox that was built before anybody knew them.
  *
- * A sandbox that waits ready (engine/warm) and will show a workspace stops in the middle of
+ * A sandbox that waits ready (pool/warm) and will show a workspace stops in the middle of
  * building its root: all of it is there but what the policy shows of the host. Whoever claims the
- * sandbox checks these directories as at any start (engine/hostfiles) and sends them with
+ * sandbox checks these directories as at any start (workspace/hostfiles) and sends them with
  * ORDER_PLACES; a root caller sends mounts that it made, for an ordinary caller the child opens the
  * paths itself and compares what it finds. Then the child goes on: the same code, in the same
  * order, as for a sandbox that did not wait. No command has run before, and the host's tree is let

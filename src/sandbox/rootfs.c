@@ -509,7 +509,7 @@ static int keep_places_writable(int root_fd, const struct policy *p, struct err 
 	return p->home ? 0 : keep_writable(root_fd, p->home_dir, e);
 }
 
-/* What engine/limitcache has kept is attached below what shows its parts. */
+/* What state/limitcache has kept is attached below what shows its parts. */
 static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o, int limits_fd,
 		       struct err *e)
 {

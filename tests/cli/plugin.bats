@@ -63,8 +63,8 @@ created: .claude/skills/agentkernel/SKILL.md
 created: .claude/commands/sandbox.md"
 	[ "$(json .mcp.json mcpServers agentkernel)" = "$(entry)" ]
 	head -2 .claude/skills/agentkernel/SKILL.md | diff - <(printf -- '---\nname: agentkernel\n')
-	cmp .claude/skills/agentkernel/SKILL.md "$TOP/src/engine/plugin/skill.md"
-	cmp .claude/commands/sandbox.md "$TOP/src/engine/plugin/command.md"
+	cmp .claude/skills/agentkernel/SKILL.md "$TOP/src/agents/plugin/skill.md"
+	cmp .claude/commands/sandbox.md "$TOP/src/agents/plugin/command.md"
 	[ -z "$(ls -A "$H")" ]
 	run plugin install claude
 	says "unchanged: .mcp.json
@@ -147,7 +147,7 @@ created: .opencode/commands/sandbox.md"
 }
 
 @test "the skill names the server's tools, all of them and no others" {
-	run as env HOME="$H" AGENTKERNEL_HOME="$W/home/state" python3 - "$AK" "$TOP/src/engine/plugin/skill.md" <<-'END'
+	run as env HOME="$H" AGENTKERNEL_HOME="$W/home/state" python3 - "$AK" "$TOP/src/agents/plugin/skill.md" <<-'END'
 		import json, re, subprocess, sys
 		messages = [{"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
 			"clientInfo": {"name": "test", "version": "1"}}}, {"method": "notifications/initialized"}, {"id": 1, "method": "tools/list"}]
@@ -335,7 +335,7 @@ removed: .opencode/opencode.jsonc"* ]]
 	nothing_changes 125 "(--force removes it)" -- remove claude
 	run --separate-stderr plugin install claude --force
 	[[ "$output" == *"changed: .claude/commands/sandbox.md" ]]
-	cmp .claude/commands/sandbox.md "$TOP/src/engine/plugin/command.md"
+	cmp .claude/commands/sandbox.md "$TOP/src/agents/plugin/command.md"
 	printf '[mcp_servers.agentkernel]\ncommand = "evil"\n' | put .codex/config.toml
 	nothing_changes 125 "'.codex/config.toml' has an entry" -- install codex
 	run plugin install codex -f

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "engine/auditline.h"
+#include "state/auditline.h"
 
 #include <string.h>
 

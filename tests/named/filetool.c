@@ -7,7 +7,7 @@
  *        tree PATH | watch PATH (prints names of events until stdin ends)
  */
 #include "base/cleanup.h"
-#include "engine/files.h"
+#include "named/files.h"
 
 #include <poll.h>
 #include <stdio.h>

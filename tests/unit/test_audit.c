@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
-#include "engine/audit.h"
+#include "state/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>

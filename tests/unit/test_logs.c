@@ -1,5 +1,5 @@
 /* test_logs - kept output is read as it was written, also while it is written. */
-#include "engine/logs.h"
+#include "named/logs.h"
 #include "unit.h"
 
 #include <fcntl.h>

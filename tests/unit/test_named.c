@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/sweep.h"
-#include "engine/named.h"
+#include "named/named.h"
 #include "policy/policy.h"
 
 #include <errno.h>

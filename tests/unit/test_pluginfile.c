@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sweep.h"
-#include "engine/pluginfile.h"
+#include "agents/pluginfile.h"
 
 #include <dirent.h>
 #include <errno.h>

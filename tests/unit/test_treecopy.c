@@ -1,7 +1,7 @@
 /* test_treecopy - trees, copied and laid over each other. */
 #include "treeplace.h"
 
-#include "engine/treecopy.h"
+#include "tree/treecopy.h"
 
 #include <linux/capability.h>
 #include <sys/mount.h>

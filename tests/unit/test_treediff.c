@@ -2,7 +2,7 @@
 #include "treeplace.h"
 
 #include "base/buf.h"
-#include "engine/treediff.h"
+#include "tree/treediff.h"
 
 #include <sys/mount.h>
 

@@ -1,8 +1,0 @@
-/* plugintext - what agents are told about agentkernel; see plugintext.h. */
-#include "engine/plugintext.h"
-
-#include "plugin_texts.h"
-
-const char *const plugintext_skill = (const char *)plugin_skill_md;
-const char *const plugintext_command = (const char *)plugin_command_md;
-const char *const plugintext_command_toml = (const char *)plugin_command_toml;

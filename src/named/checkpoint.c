@@ -1,0 +1,730 @@
+/*
+ * checkpoint - a frozen copy of what a sandbox has written; see checkpoint.h.
+ *
+ * Theory of operation. A running sandbox is frozen through its supervisor for as long as the copy
+ * takes: the freeze belongs to our connection, so it ends with us whatever happens. The copy goes
+ * to a new layer; only when that is whole does a record name it. Records appear by rename. The
+ * digest is taken afterwards, from the copy, when the sandbox runs again.
+ */
+#include "named/checkpoint.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+#include "base/sweep.h"
+#include "named/control.h"
+#include "engine/images.h"
+#include "named/layerdigest.h"
+#include "named/layerstore.h"
+#include "named/lifecycle.h"
+#include "named/named.h"
+#include "tree/owner.h"
+#include "state/statedir.h"
+#include "tree/treecopy.h"
+#include "policy/policyfile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define RECORD_FILE "record"
+#define POLICY_FILE "policy"
+#define LOCK_WAIT_MS 15000u
+#define LOCK_LOOK_MS 50u
+
+#define ROW(key, kind, member) KEYROWS_ROW(struct checkpoint, key, kind, member)
+static const struct keyrows_row rows[] = {
+	ROW("id", KEYROWS_ARRAY, id),
+	ROW("sandbox", KEYROWS_TEXT, sandbox),
+	ROW("sandbox-id", KEYROWS_TEXT, sandbox_id),
+	ROW("owner", KEYROWS_TEXT, owner),
+	ROW("creator", KEYROWS_TEXT, creator),
+	ROW("comment", KEYROWS_TEXT, comment),
+	ROW("image", KEYROWS_TEXT, image),
+	ROW("image-pin", KEYROWS_TEXT, image_pin),
+	ROW("layer", KEYROWS_LIST, layers),
+	ROW("created", KEYROWS_NUMBER, created_s),
+	ROW("bytes", KEYROWS_NUMBER, bytes),
+	ROW("entries", KEYROWS_NUMBER, entries),
+	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
+};
+static const struct keyrows format = {
+	.what = "checkpoint",
+	.version = 2,
+	.rows = rows,
+	.count = COUNT_OF(rows),
+};
+
+void checkpoint_done(struct checkpoint *c)
+{
+	keyrows_done(&format, c);
+}
+
+/* ---- records ---- */
+
+bool checkpoint_is_id(const char *text)
+{
+	return strlen(text) == CHECKPOINT_ID_BYTES &&
+	       strspn(text, "0123456789abcdef") == CHECKPOINT_ID_BYTES;
+}
+
+static int open_dir(char *const *environ_list, int *ret_fd, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	int r, fd;
+
+	if (statedir_path(environ_list, CHECKPOINT_DIR, &path, e) < 0)
+		return -1;
+	r = file_make_dirs(path, 0700);
+	fd = r < 0 ? r : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, r < 0 ? -r : errno, "open '%s'", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int say_missing(const char *id, struct err *e)
+{
+	return err_set(e, ERR_NOT_FOUND,
+		       "no checkpoint '%s' ('agentkernel checkpoint list' shows them)", id);
+}
+
+static int read_record(int dir_fd, const char *id, struct checkpoint *ret, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	char path[CHECKPOINT_ID_BYTES + sizeof("/" RECORD_FILE)];
+	cleanup_free char *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s/" RECORD_FILE, id);
+	r = file_read_at(dir_fd, path, NAMED_RECORD_MAX_BYTES, &bytes, &len);
+	if (r == -ENOENT)
+		return say_missing(id, e);
+	if (r < 0)
+		return err_sys(e, -r, "read checkpoint '%s'", id);
+	if (keyrows_parse(&format, bytes, len, &c, e) < 0)
+		return err_wrap(e, "checkpoint '%s'", id);
+	if (strcmp(c.id, id) != 0 || !c.sandbox || !c.image || !c.layers)
+		return err_set(e, ERR_CORRUPT, "checkpoint '%s': its record is incomplete", id);
+	*ret = c;
+	c = (struct checkpoint){ 0 };
+	return 0;
+}
+
+int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint *ret,
+		    struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	cleanup_fd int dir_fd = -1;
+
+	if (!checkpoint_is_id(id))
+		return say_missing(id, e);
+	if (open_dir(environ_list, &dir_fd, e) < 0 || read_record(dir_fd, id, &c, e) < 0)
+		return -1;
+	if (!named_is_visible(c.owner))
+		return say_missing(id, e);
+	*ret = c;
+	c = (struct checkpoint){ 0 };
+	return 0;
+}
+
+int checkpoint_load_policy(char *const *environ_list, const char *id, struct policy *ret,
+			   struct err *e)
+{
+	char path[CHECKPOINT_ID_BYTES + sizeof("/" POLICY_FILE)];
+	cleanup_fd int dir_fd = -1;
+	cleanup_free char *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	if (open_dir(environ_list, &dir_fd, e) < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/" POLICY_FILE, id);
+	r = file_read_at(dir_fd, path, POLICYFILE_MAX_BYTES, &bytes, &len);
+	if (r == -ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "checkpoint '%s' was imported and has no policy",
+			       id);
+	if (r < 0)
+		return err_sys(e, -r, "read the policy of checkpoint '%s'", id);
+	if (policyfile_parse(bytes, len, ret, e) < 0)
+		return err_wrap(e, "checkpoint '%s'", id);
+	return 0;
+}
+
+static int write_file(int dir_fd, const char *name, const struct buf *bytes, struct err *e)
+{
+	cleanup_fd int fd =
+		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r = fd < 0 ? -errno : file_write_all(fd, bytes->bytes, bytes->len);
+
+	if (r < 0)
+		return err_sys(e, -r, "write a checkpoint's %s", name);
+	return 0;
+}
+
+static int write_files(int dir_fd, const struct checkpoint *c, const struct policy *p,
+		       struct err *e)
+{
+	cleanup_buf struct buf record;
+	cleanup_buf struct buf policy;
+
+	buf_init(&record, NAMED_RECORD_MAX_BYTES);
+	buf_init(&policy, POLICYFILE_MAX_BYTES);
+	keyrows_format(&format, c, &record);
+	if (p)
+		policyfile_format(p, &policy);
+	if (record.is_cut || policy.is_cut)
+		return err_set(e, ERR_LIMIT, "the checkpoint's record is too long");
+	if (write_file(dir_fd, RECORD_FILE, &record, e) < 0)
+		return -1;
+	return p ? write_file(dir_fd, POLICY_FILE, &policy, e) : 0;
+}
+
+/* Appears with its record, or not at all. */
+int checkpoint_keep(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+		    struct err *e)
+{
+	cleanup_fd int all_fd = -1, dir_fd = -1;
+	char name[CHECKPOINT_ID_BYTES + sizeof(".new-")];
+	struct err ignored;
+
+	if (open_dir(environ_list, &all_fd, e) < 0)
+		return -1;
+	(void)snprintf(name, sizeof(name), ".new-%s", c->id);
+	if (mkdirat(all_fd, name, 0700) < 0)
+		return err_sys(e, errno, "create a checkpoint");
+	dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir_fd < 0)
+		(void)err_sys(e, errno, "create a checkpoint");
+	else if (write_files(dir_fd, c, p, e) == 0) {
+		if (renameat(all_fd, name, all_fd, c->id) == 0)
+			return 0;
+		(void)err_sys(e, errno, "name a checkpoint");
+	}
+	(void)!sweep_tree(all_fd, name, &ignored);
+	return -1;
+}
+
+/* ---- lists ---- */
+
+void checkpoint_list_done(struct checkpoint_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		checkpoint_done(&l->entries[i]);
+	free(l->entries);
+	*l = (struct checkpoint_list){ 0 };
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct checkpoint *x = a, *y = b;
+
+	if (x->created_s != y->created_s)
+		return x->created_s < y->created_s ? -1 : 1;
+	return strcmp(x->id, y->id);
+}
+
+static void add_entry(struct checkpoint_list *l, int dir_fd, const char *id, const char *sandbox)
+{
+	struct checkpoint c;
+	struct err e = { 0 };
+
+	if (read_record(dir_fd, id, &c, &e) < 0) {
+		l->has_damaged |= e.code != ERR_NOT_FOUND;
+		return;
+	}
+	if (sandbox && strcmp(c.sandbox, sandbox) != 0) {
+		checkpoint_done(&c);
+		return;
+	}
+	l->entries = mem_grow(l->entries, l->count + 1, sizeof(*l->entries));
+	l->entries[l->count++] = c;
+}
+
+static int open_listing(char *const *environ_list, DIR **ret, struct err *e)
+{
+	int dir_fd = -1;
+
+	if (open_dir(environ_list, &dir_fd, e) < 0)
+		return -1;
+	*ret = fdopendir(dir_fd);
+	if (*ret)
+		return 0;
+	(void)err_sys(e, errno, "list the checkpoints");
+	(void)close(dir_fd);
+	return -1;
+}
+
+int checkpoint_list(char *const *environ_list, const char *sandbox, struct checkpoint_list *ret,
+		    struct err *e)
+{
+	struct dirent *entry;
+	DIR *dir;
+	int sys;
+
+	*ret = (struct checkpoint_list){ 0 };
+	if (open_listing(environ_list, &dir, e) < 0)
+		return -1;
+	while ((errno = 0, entry = readdir(dir)))
+		if (checkpoint_is_id(entry->d_name))
+			add_entry(ret, dirfd(dir), entry->d_name, sandbox);
+	sys = errno;
+	(void)closedir(dir);
+	if (sys != 0) { /* what half a list does not name would be taken for garbage */
+		checkpoint_list_done(ret);
+		return err_sys(e, sys, "list the checkpoints");
+	}
+	if (ret->count > 1)
+		qsort(ret->entries, ret->count, sizeof(*ret->entries), by_age);
+	return 0;
+}
+
+/* ---- garbage ---- */
+
+static bool is_unfinished(const char *name)
+{
+	return strncmp(name, ".new-", 5) == 0 || strncmp(name, ".old-", 5) == 0;
+}
+
+int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e)
+{
+	cleanup_fd int store_fd = -1;
+	struct dirent *entry;
+	DIR *dir;
+	int r = 0;
+
+	/* whoever makes one holds the lock of the layers until its record is there */
+	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+		return -1;
+	if (flock(store_fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	if (open_listing(environ_list, &dir, e) < 0)
+		return -1;
+	while (r == 0 && (entry = readdir(dir)))
+		if (is_unfinished(entry->d_name)) {
+			r = sweep_tree(dirfd(dir), entry->d_name, e);
+			*count += r == 0;
+		}
+	(void)closedir(dir);
+	return r;
+}
+
+/* ---- copying ---- */
+
+struct copying {
+	int from_fd, to_fd;
+	struct treecopy_result result;
+};
+
+static int copy(void *context, struct err *e)
+{
+	struct copying *c = context;
+
+	return treecopy_run(c->from_fd, c->to_fd, 0, NULL, &c->result, e);
+}
+
+static int copy_upper(struct named *n, struct layerstore_layer *layer, struct treecopy_result *ret,
+		      struct err *e)
+{
+	struct copying c = { .from_fd = -1, .to_fd = layer->dir_fd };
+	cleanup_fd int from_fd = -1;
+
+	if (named_open_upper(n, &from_fd, e) < 0)
+		return -1;
+	*ret = (struct treecopy_result){ 0 };
+	if (from_fd < 0)
+		return fchmod(layer->dir_fd, 0755) < 0 ? err_sys(e, errno, "prepare a layer") : 0;
+	c.from_fd = from_fd;
+	if (owner_run(copy, &c, &c.result, sizeof(c.result), e) < 0)
+		return err_wrap(e, "copy what sandbox '%s' has written", n->name);
+	*ret = c.result;
+	return 0;
+}
+
+/*
+ * Nobody writes while we copy: frozen by its supervisor, or locked by us. The descriptor ends the
+ * freeze when it is closed; -1 where the lock is ours instead. Whoever has the lock and does not
+ * listen yet is starting it.
+ */
+static int hold_still(struct named *n, int *ret_fd, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		cleanup_fd int fd = -1;
+
+		if (control_connect(n->dir_fd, n->name, &fd, e) == 0) {
+			if (control_do(fd, CONTROL_FREEZE, NULL, 0, e) < 0 ||
+			    named_read_again(n, e) < 0)
+				return -1;
+			*ret_fd = take_fd(&fd);
+			return 0;
+		}
+		if (e->code != ERR_NOT_FOUND)
+			return -1;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0) {
+			*ret_fd = -1;
+			return 0;
+		}
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
+/* Whoever stops the sandbox meanwhile thaws it: what was copied then may be of two moments. */
+static int check_held(const struct named *n, int hold_fd, struct err *e)
+{
+	struct pollfd polled = { .fd = hold_fd, .events = POLLRDHUP };
+
+	if (hold_fd >= 0 && poll(&polled, 1, 0) != 0)
+		return err_set(e, ERR_BUSY, "sandbox '%s' was stopped while it was copied",
+			       n->name);
+	return 0;
+}
+
+static int check_depth(const struct named *n, struct err *e)
+{
+	if (keyrows_list_count(n->layers) >= NAMED_LAYERS_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "sandbox '%s' stands on %u checkpoints already: no more than that",
+			       n->name, NAMED_LAYERS_MAX);
+	return 0;
+}
+
+/* What was taken of one moment of a sandbox. */
+struct taken {
+	struct layerstore_layer layer;
+	struct policy policy;
+	struct treecopy_result copied;
+	uint64_t frozen_us;
+	bool is_running;
+};
+
+static void taken_done(struct taken *t)
+{
+	policy_done(&t->policy);
+}
+
+/* The sandbox's present, as a layer that is committed; the store's lock is held. */
+static int take_layer(struct named *n, int store_fd, struct taken *t, struct err *e)
+{
+	int hold_fd = -1, r;
+	uint64_t begin_us;
+
+	if (layerstore_begin(store_fd, &t->layer, e) < 0)
+		return -1;
+	begin_us = clock_now_us();
+	if (hold_still(n, &hold_fd, e) < 0)
+		return -1;
+	t->is_running = hold_fd >= 0;
+	r = check_depth(n, e);
+	if (r == 0)
+		r = named_load_policy(n, &t->policy, e);
+	if (r == 0)
+		r = copy_upper(n, &t->layer, &t->copied, e);
+	if (r == 0)
+		r = check_held(n, hold_fd, e);
+	cleanup_closep(&hold_fd);
+	named_unlock(n);
+	t->frozen_us = clock_now_us() - begin_us;
+	return r < 0 ? -1 : layerstore_commit(store_fd, &t->layer, e);
+}
+
+static void describe(struct checkpoint *c, const struct named *n, const struct taken *t,
+		     const char *comment)
+{
+	char id[NAMED_ID_BYTES + 1];
+
+	c->bytes = t->copied.bytes;
+	c->entries = t->copied.entry_count;
+
+	named_random_id(id);
+	(void)snprintf(c->id, sizeof(c->id), "%.*s", (int)CHECKPOINT_ID_BYTES, id);
+	c->sandbox = mem_dup(n->name);
+	c->sandbox_id = mem_dup(n->id);
+	c->owner = n->owner ? mem_dup(n->owner) : NULL;
+	c->creator = n->creator ? mem_dup(n->creator) : NULL;
+	c->comment = comment ? mem_dup(comment) : NULL;
+	c->image = mem_dup(n->image ? n->image : "");
+	c->created_s = (uint64_t)time(NULL);
+	c->has_disk_limit = n->has_disk_limit;
+	(void)keyrows_list_add(&c->layers, t->layer.id);
+	for (char **layer = n->layers; layer && *layer; layer++)
+		(void)keyrows_list_add(&c->layers, *layer);
+}
+
+static int pin_image(char *const *environ_list, const char *from, struct checkpoint *c,
+		     struct err *e)
+{
+	if (!from)
+		return 0;
+	c->image_pin = mem_format("checkpoint-%s", c->id);
+	return images_copy_pin(environ_list, from, c->image_pin, e);
+}
+
+static int create(char *const *environ_list, const char *sandbox, const char *comment,
+		  struct checkpoint *c, struct checkpoint_timing *t, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
+	cleanup_fd int store_fd = -1;
+	uint64_t begin_us = clock_now_us();
+
+	named_init(&n);
+	if (comment && strlen(comment) > CHECKPOINT_COMMENT_MAX_BYTES)
+		return err_set(e, ERR_LIMIT, "a comment has at most %u bytes",
+			       CHECKPOINT_COMMENT_MAX_BYTES);
+	if (named_open(environ_list, sandbox, &n, e) < 0 ||
+	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+		return -1;
+	if (take_layer(&n, store_fd, &taken, e) < 0) {
+		layerstore_abort(store_fd, &taken.layer);
+		return -1;
+	}
+	t->frozen_us = taken.frozen_us;
+	describe(c, &n, &taken, comment);
+	if (layerdigest_write(store_fd, taken.layer.id, e) < 0 ||
+	    pin_image(environ_list, n.image_pin, c, e) < 0)
+		return -1;
+	if (checkpoint_keep(environ_list, c, &taken.policy, e) < 0) {
+		if (c->image_pin)
+			images_unpin(environ_list, c->image_pin);
+		return -1;
+	}
+	t->total_us = clock_now_us() - begin_us;
+	return 0;
+}
+
+int checkpoint_create(char *const *environ_list, const char *sandbox, const char *comment,
+		      struct checkpoint *ret, struct checkpoint_timing *ret_timing, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	int r = create(environ_list, sandbox, comment, &c, ret_timing, e);
+
+	lifecycle_audit(environ_list, AUDITLINE_CHECKPOINT, sandbox, c.id[0] ? c.id : NULL,
+			r < 0 ? e : NULL);
+	if (r < 0)
+		return -1;
+	*ret = c;
+	c = (struct checkpoint){ 0 };
+	return 0;
+}
+
+/* ---- using ---- */
+
+static int check_layers(int store_fd, const struct checkpoint *c, struct err *e)
+{
+	for (char **layer = c->layers; *layer; layer++)
+		if (layerdigest_check(store_fd, *layer, e) < 0)
+			return err_wrap(e, "checkpoint '%s'", c->id);
+	return 0;
+}
+
+static int restore(char *const *environ_list, const char *sandbox, const char *id, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	cleanup_fd int store_fd = -1;
+
+	named_init(&n);
+	if (named_open(environ_list, sandbox, &n, e) < 0 ||
+	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
+	    checkpoint_open(environ_list, id, &c, e) < 0)
+		return -1;
+	if (named_lock(&n, e) < 0)
+		return err_wrap(e, "stop it first: restore");
+	if (!images_have_same_pin(environ_list, n.image_pin, c.image_pin))
+		return err_set(e, ERR_INVALID,
+			       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a "
+			       "new one with --from %s)",
+			       id, c.image, sandbox, n.image, id);
+	if (check_layers(store_fd, &c, e) < 0)
+		return -1;
+	return named_replace_disk(&n, c.layers, e);
+}
+
+/* One that runs is stopped for it, and started again, whatever became of the restore. */
+static int restore_running(char *const *environ_list, const char *sandbox, const char *id,
+			   bool *ret_was_running, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	struct err failure = { 0 };
+	int r;
+
+	*ret_was_running = false;
+	/* a wrong id is no reason to stop anything */
+	if (checkpoint_open(environ_list, id, &c, e) < 0 ||
+	    lifecycle_is_running(environ_list, sandbox, ret_was_running, e) < 0)
+		return -1;
+	if (*ret_was_running && lifecycle_stop(environ_list, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0,
+					       e) < 0)
+		return -1;
+	r = restore(environ_list, sandbox, id, e);
+	if (*ret_was_running && lifecycle_start(environ_list, sandbox, &failure) < 0 && r == 0) {
+		*e = failure;
+		return err_wrap(e, "it was restored, but");
+	}
+	return r;
+}
+
+int checkpoint_restore(char *const *environ_list, const char *sandbox, const char *id,
+		       bool *ret_was_running, struct err *e)
+{
+	int r = restore_running(environ_list, sandbox, id, ret_was_running, e);
+	struct err ignored;
+
+	lifecycle_audit(environ_list, AUDITLINE_RESTORE, sandbox, id, r < 0 ? e : NULL);
+	if (r == 0)
+		(void)!layerstore_collect(environ_list, NULL, &ignored);
+	return r;
+}
+
+int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	char gone[CHECKPOINT_ID_BYTES + sizeof(".old-")];
+	struct audit_identity who = { 0 };
+	cleanup_fd int dir_fd = -1;
+
+	if (!checkpoint_is_id(id))
+		return say_missing(id, e);
+	if (open_dir(environ_list, &dir_fd, e) < 0)
+		return -1;
+	/* a damaged one is removed all the same; its pin is collected as garbage */
+	if (read_record(dir_fd, id, &c, e) < 0 && e->code != ERR_CORRUPT &&
+	    e->code != ERR_UNSUPPORTED)
+		return -1;
+	if (!named_is_visible(c.owner))
+		return say_missing(id, e);
+	(void)snprintf(gone, sizeof(gone), ".old-%s", id);
+	if (renameat(dir_fd, id, dir_fd, gone) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "remove checkpoint '%s'", id);
+	if (sweep_tree(dir_fd, gone, e) < 0)
+		return -1;
+	if (c.image_pin)
+		images_unpin(environ_list, c.image_pin);
+	audit_set_identity(&who, c.sandbox_id, c.owner);
+	lifecycle_audit_of(environ_list, &who, AUDITLINE_CHECKPOINT, c.sandbox, "removed", NULL);
+	return layerstore_collect(environ_list, NULL, e);
+}
+
+/* A sandbox like `from` says, on its layers. Its image comes with the pin. */
+static int make_on(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+		   const struct checkpoint_use *use, struct named *ret, struct err *e)
+{
+	CLEANUP(images_done) struct images image;
+	struct lifecycle_request q = {
+		.environ_list = environ_list,
+		.name = use->name,
+		.policy = p,
+		.labels = use->labels,
+		.ttl_ms = use->ttl_ms,
+		.layers = c->layers,
+		.origin = use->origin,
+		.owner = use->owner,
+	};
+
+	images_init(&image);
+	if (c->image_pin) {
+		if (images_open_pinned(environ_list, c->image_pin, p->image, &image, e) < 0)
+			return -1;
+		q.image = &image;
+	}
+	return lifecycle_create(&q, ret, e);
+}
+
+int checkpoint_make(char *const *environ_list, const char *id, const struct policy *policy,
+		    const struct checkpoint_use *use, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	CLEANUP(named_done) struct named n;
+	cleanup_fd int store_fd = -1;
+
+	named_init(&n);
+	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
+	    checkpoint_open(environ_list, id, &c, e) < 0)
+		return -1;
+	return make_on(environ_list, &c, policy, use, &n, e);
+}
+
+/* ---- forks ---- */
+
+static int fork_one(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+		    const struct checkpoint_use *use, bool is_to_run, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (make_on(environ_list, c, p, use, &n, e) < 0)
+		return -1;
+	return is_to_run ? lifecycle_start_locked(environ_list, &n, e) : 0;
+}
+
+/* Until it expires; 0: never. One that is about to has a second. */
+static uint64_t time_left_ms(const struct named *n)
+{
+	uint64_t now_s = (uint64_t)time(NULL);
+
+	if (!n->expires_s)
+		return 0;
+	return n->expires_s > now_s ? (n->expires_s - now_s) * 1000 : 1000;
+}
+
+static int fork_all(char *const *environ_list, struct named *n, const char *new_name,
+		    unsigned count, struct err *e)
+{
+	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
+	cleanup_free char *origin = mem_format("fork of %s", n->name);
+	cleanup_fd int store_fd = -1;
+
+	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+		return -1;
+	if (take_layer(n, store_fd, &taken, e) < 0) {
+		layerstore_abort(store_fd, &taken.layer);
+		return -1;
+	}
+	describe(&c, n, &taken, NULL);
+	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
+	for (unsigned i = 0; i < (count ? count : 1); i++) {
+		cleanup_free char *name =
+			count == 0 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
+		const struct checkpoint_use use = { .name = name,
+						    .labels = n->labels,
+						    .ttl_ms = time_left_ms(n),
+						    .origin = origin,
+						    .owner = n->owner };
+
+		if (fork_one(environ_list, &c, &taken.policy, &use, taken.is_running, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int checkpoint_fork(char *const *environ_list, const char *sandbox, const char *new_name,
+		    unsigned count, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	int r;
+
+	named_init(&n);
+	if (count > CHECKPOINT_FORKS_MAX)
+		return err_set(e, ERR_LIMIT, "--count takes at most %u", CHECKPOINT_FORKS_MAX);
+	r = named_check_name(new_name, e);
+	if (r == 0)
+		r = named_open(environ_list, sandbox, &n, e);
+	if (r == 0)
+		r = fork_all(environ_list, &n, new_name, count, e);
+	lifecycle_audit(environ_list, AUDITLINE_FORK, sandbox, new_name, r < 0 ? e : NULL);
+	return r;
+}

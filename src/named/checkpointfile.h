@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * checkpointfile - a checkpoint as one file, for another machine.
+ *
+ * It holds the layers with their digests and the name and digest of the image below them, but no
+ * policy: whoever makes a sandbox from an imported checkpoint says what that may do.
+ */
+#include "base/err.h"
+#include "named/checkpoint.h"
+
+ERR_CHECKED int checkpointfile_export(char *const *environ_list, const char *id, const char *file,
+				      struct err *e);
+ERR_CHECKED int checkpointfile_import(char *const *environ_list, const char *file,
+				      struct checkpoint *ret, struct err *e);

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * keptrequest - what clients ask of the supervisor of a named sandbox.
+ *
+ * A request is a frame of named/control. Its answer, if it has one, is sent before this returns,
+ * or with init's next word; nothing here waits. Clients are of this user, but may be of another
+ * version, or broken: sizes, counts and ids are checked.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct frame;
+struct kept;
+struct kept_client;
+struct order_frozen;
+struct order_usage;
+
+/* On failure the client is told by the caller. */
+/*
+ * True for a command while the sandbox is copied: the copy is soon made, and the supervisor keeps
+ * the request until then. A pause is refused at once, it may last.
+ */
+bool keptrequest_must_wait(const struct kept *k, uint32_t kind);
+
+ERR_CHECKED int keptrequest_answer(struct kept *k, struct kept_client *client, struct frame *f,
+				   struct err *e);
+
+/* For one who waits for figures; usage: what init has counted, NULL if nobody asked it. */
+void keptrequest_answer_stats(struct kept *k, struct kept_client *client,
+			      const struct order_usage *usage);
+
+/* Init has stopped every process, or could not: whoever waits for it is told. */
+void keptrequest_answer_frozen(struct kept *k, const struct order_frozen *frozen);

@@ -1,0 +1,1114 @@
+/*
+ * lifecycle - what can be done to a named sandbox as a whole; see lifecycle.h.
+ *
+ * Removal is also the recovery from a crash: it works from what lies on disk alone, and what it has
+ * done already it finds done. Starting begins the same way, with what the last supervisor may have
+ * left.
+ */
+#include "named/lifecycle.h"
+
+#include "named/rootplan.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/keyrows.h"
+#include "base/mem.h"
+#include "state/audit.h"
+#include "named/checkpoint.h"
+#include "named/control.h"
+#include "engine/gatekeeper.h"
+#include "workspace/hostfiles.h"
+#include "engine/images.h"
+#include "named/execute.h"
+#include "named/keeper.h"
+#include "named/layerstore.h"
+#include "workspace/quarantine.h"
+#include "policy/clone.h"
+#include "sandbox/cgroup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
+#define LOCK_LOOK_MS 50u     /* how often its state is looked at meanwhile */
+#define INIT_SAID_BYTES 300u /* of its output, in an error */
+#define STOP_AGAIN_MS 500u
+#define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
+
+enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
+
+/* From which states which act is right, and what to say otherwise. */
+static const struct {
+	const char *word;
+	unsigned from; /* states, as bits */
+} moves[] = {
+	[ACT_START] = { "start", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
+	[ACT_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED },
+	[ACT_PAUSE] = { "pause", 1u << NAMED_RUNNING },
+	[ACT_RESUME] = { "resume", 1u << NAMED_PAUSED },
+	[ACT_REMOVE] = { "be removed", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
+};
+
+static const char *const hint[] = {
+	[NAMED_CREATED] = "start it first",
+	[NAMED_RUNNING] = "stop it first",
+	[NAMED_PAUSED] = "resume it first",
+	[NAMED_STOPPED] = "start it first",
+};
+
+/* ---- audit ---- */
+
+void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
+		     const char *what, const struct err *why)
+{
+	lifecycle_audit_of(environ_list, NULL, type, name, what, why);
+}
+
+void lifecycle_audit_of(char *const *environ_list, const struct audit_identity *who,
+			enum auditline_type type, const char *name, const char *what,
+			const struct err *why)
+{
+	const struct audit_event event = {
+		.type = type,
+		.sandbox = name,
+		.who = who,
+		.what = what,
+		.result = why ? why->msg : NULL,
+	};
+
+	(void)audit_write(environ_list, &event);
+}
+
+void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit)
+{
+	lifecycle_audit(environ_list, AUDITLINE_LIMIT, name, limit, NULL);
+}
+
+void lifecycle_audit_denials(char *const *environ_list, const char *name,
+			     const struct gatekeeper *k, unsigned *seen)
+{
+	for (; *seen < k->denial_count; (*seen)++) {
+		const struct gatekeeper_denial *d = &k->denials[*seen];
+		cleanup_free char *what =
+			d->port ? mem_format("%s:%u", d->host, d->port) : mem_dup(d->host);
+		const struct audit_event event = {
+			.type = AUDITLINE_DENIED,
+			.sandbox = name,
+			.what = what,
+			.result = "denied",
+			.detail = d->reason,
+		};
+
+		(void)audit_write(environ_list, &event);
+	}
+}
+
+/* Notes how an act went, and passes the result on. */
+static int noted(int r, char *const *environ_list, enum auditline_type type, const char *name,
+		 const struct err *e)
+{
+	lifecycle_audit(environ_list, type, name, NULL, r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- states ---- */
+
+static int load_state(const struct named *n, struct named_run *run, enum named_state *ret,
+		      struct err *e)
+{
+	const char *reason;
+
+	*ret = NAMED_CREATED;
+	if (named_load_run(n, run, e) < 0) {
+		*run = (struct named_run){ 0 };
+		return e->code == ERR_NOT_FOUND ? 0 : -1;
+	}
+	*ret = named_judge(n, run, &reason);
+	return 0;
+}
+
+static int check_move(const struct named *n, enum act act, struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state;
+
+	if (load_state(n, &run, &state, e) < 0)
+		return -1;
+	if (moves[act].from & 1u << state)
+		return 0;
+	return err_set(e, ERR_BUSY, "sandbox '%s' is %s, so it cannot %s (%s)", n->name,
+		       named_state_word(state), moves[act].word,
+		       act == ACT_REMOVE && state != NAMED_CREATED ? "add -f, or stop it first"
+								   : hint[state]);
+}
+
+/*
+ * What a supervisor that was killed has left. The caller has the lock: nobody runs it. False:
+ * processes of its last run are still there, and the kernel does not end them.
+ */
+static bool clean_up(char *const *environ_list, const struct named *n)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	struct err ignored;
+	bool is_clean = true;
+
+	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
+	if (named_load_run(n, &run, &ignored) < 0)
+		return true;
+	if (run.state == NAMED_RUNNING || run.state == NAMED_PAUSED) {
+		struct err died = { 0 };
+
+		(void)err_set(&died, ERR_SYSTEM, "supervisor died");
+		lifecycle_audit(environ_list, AUDITLINE_END, n->name, "sandbox", &died);
+	}
+	/* a frozen init has not heard that its supervisor died */
+	for (char **path = run.cgroups; path && *path; path++)
+		cgroup_end_path(*path);
+	for (char **path = run.cgroups; path && *path; path++)
+		is_clean = cgroup_remove_path(*path) && is_clean;
+	return is_clean;
+}
+
+/* ---- creating and starting ---- */
+
+static int check_request(const struct lifecycle_request *q, struct err *e)
+{
+	unsigned count = 0;
+
+	if (named_check_name(q->name, e) < 0)
+		return -1;
+	for (char *const *label = q->labels; label && *label; label++, count++)
+		if (named_check_label(*label, e) < 0)
+			return -1;
+	if (count > NAMED_LABELS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u labels", NAMED_LABELS_MAX);
+	return 0;
+}
+
+static void copy_list(char *const *from, char ***to)
+{
+	for (; from && *from; from++)
+		(void)keyrows_list_add(to, *from);
+}
+
+/* A policy that comes from another sandbox says already where its places led. */
+static int create_noted(const struct lifecycle_request *q, struct named *n, struct err *e)
+{
+	struct policy policy = *q->policy; /* borrows all but the list */
+	int r;
+
+	policy.places = NULL;
+	copy_list(q->policy->places, &policy.places);
+	r = hostfiles_note(&policy, &policy.places, e);
+	if (r == 0)
+		r = named_create(q->environ_list, n, &policy, e);
+	keyrows_list_free(&policy.places);
+	return r;
+}
+
+/* What a new sandbox runs first: its clone, then what the configuration says. */
+static char *compose_init(const struct lifecycle_request *q)
+{
+	cleanup_buf struct buf text;
+
+	buf_init(&text, NAMED_RECORD_MAX_BYTES);
+	if (q->policy->is_clone)
+		clone_format_init(q->policy, &text);
+	if (q->init)
+		buf_add_text(&text, q->init);
+	return text.len ? mem_dup(buf_text(&text)) : NULL;
+}
+
+static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
+{
+	const char *owner = q->owner ? q->owner : named_owner();
+
+	if (check_request(q, e) < 0)
+		return -1;
+	(void)snprintf(n->name, sizeof(n->name), "%s", q->name);
+	named_random_id(n->id);
+	copy_list(q->labels, &n->labels);
+	copy_list(q->layers, &n->layers);
+	n->origin = q->origin ? mem_dup(q->origin) : NULL;
+	n->owner = owner ? mem_dup(owner) : NULL;
+	n->creator = named_creator() ? mem_dup(named_creator()) : NULL;
+	n->init = compose_init(q);
+	n->image = mem_dup(q->policy->image);
+	n->has_disk_limit = policy_is_asked(q->policy, POLICY_DISK);
+	if (n->has_disk_limit && geteuid() != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--disk: only the host's root can limit the disk of a sandbox that "
+			       "stays (leave it out, or use run, whose disk is memory)");
+	if (q->ttl_ms)
+		n->expires_s = (uint64_t)time(NULL) + (q->ttl_ms + 999) / 1000;
+	if (q->image) {
+		n->image_pin = mem_dup(n->id);
+		if (images_pin(q->environ_list, q->image, n->image_pin, e) < 0)
+			return -1;
+	}
+	if (create_noted(q, n, e) == 0)
+		return 0;
+	if (q->image)
+		images_unpin(q->environ_list, n->image_pin);
+	return -1;
+}
+
+int lifecycle_create(const struct lifecycle_request *q, struct named *ret, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (noted(make(q, &n, e), q->environ_list, AUDITLINE_CREATE, q->name, e) < 0)
+		return -1;
+	*ret = n;
+	named_init(&n);
+	return 0;
+}
+
+static int start_locked(char *const *environ_list, struct named *n, struct err *e)
+{
+	CLEANUP(images_done) struct images image;
+	struct policy *policy = mem_alloc(sizeof(*policy));
+	struct audit_caller starter;
+	const struct keeper_options options = {
+		.environ_list = environ_list,
+		.named = n,
+		.policy = policy,
+		/* cppcheck-suppress uninitvar ; its address alone */
+		.image = n->image_pin ? &image : NULL,
+	};
+	int r = -1;
+
+	images_init(&image);
+	audit_find_caller(&starter);
+	audit_work_for(&starter); /* also in the supervisor, which is forked from here */
+	named_sweep_disks(n);
+	if (!clean_up(environ_list, n)) /* two roots on one disk would ruin it */
+		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
+	else if (named_load_policy(n, policy, e) == 0 &&
+		 (!n->image_pin ||
+		  images_open_pinned(environ_list, n->image_pin, policy->image, &image, e) == 0))
+		r = keeper_start(&options, e);
+	policy_done(policy);
+	free(policy);
+	return r < 0 ? err_wrap(e, "start sandbox '%s'", n->name) : 0;
+}
+
+/* What the configuration wants first in a new sandbox. It stays to be done until it succeeds. */
+static int run_init(char *const *environ_list, struct named *n, struct err *e)
+{
+	CLEANUP(run_result_done) struct run_result result = { 0 };
+	cleanup_free char *text = mem_format("(\n%s\n) </dev/null 2>&1", n->init);
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", text, NULL };
+	const struct policy_caller caller = { .environ_list = environ_list };
+	const struct execute_options o = {
+		.name = n->name,
+		.caller = &caller,
+		.argv = argv,
+		.tty = STREAMS_TTY_OFF,
+		.is_captured = true,
+	};
+	const char *said;
+	size_t len, start;
+	int r;
+
+	if (execute_command(&o, &result, e) < 0)
+		return -1;
+	if (result.exit_code != 0) {
+		said = buf_text(&result.output[0]);
+		len = strlen(said);
+		while (len > 0 && said[len - 1] == '\n')
+			len--;
+		start = len > INIT_SAID_BYTES ? len - INIT_SAID_BYTES : 0;
+		return err_set(e, ERR_INVALID, "[sandbox] init ended with %d: %.*s",
+			       result.exit_code, (int)(len - start), said + start);
+	}
+	if (named_begin_change(n, e) < 0)
+		return -1;
+	free(n->init);
+	n->init = NULL;
+	r = named_save(n, e);
+	named_end_change(n);
+	return r;
+}
+
+static int start_and_init(char *const *environ_list, struct named *n, struct err *e)
+{
+	struct err ignored;
+
+	if (start_locked(environ_list, n, e) < 0)
+		return -1;
+	if (!n->init || run_init(environ_list, n, e) == 0)
+		return 0;
+	(void)!lifecycle_stop(environ_list, n->name, 0, 0, &ignored);
+	return err_wrap(e, "start sandbox '%s'", n->name);
+}
+
+int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e)
+{
+	return noted(start_and_init(environ_list, n, e), environ_list, AUDITLINE_START, n->name, e);
+}
+
+static bool is_expired(const struct named *n)
+{
+	return n->expires_s && (uint64_t)time(NULL) >= n->expires_s;
+}
+
+/* Its supervisor, and whoever has the lock, removes it; a lock that another has says who that is.
+ */
+int lifecycle_check_expiry(char *const *environ_list, struct named *n, struct err *e)
+{
+	struct err ignored;
+
+	if (!is_expired(n))
+		return 0;
+	if (n->has_lock || named_lock(n, &ignored) == 0)
+		lifecycle_remove_expired(environ_list, n);
+	return err_set(e, ERR_NOT_FOUND, "sandbox '%s' has expired (--ttl) and is removed",
+		       n->name);
+}
+
+/* Whoever has the lock may be starting it: then it is no use to wait. */
+static int lock_to_start(struct named *n, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		if (check_move(n, ACT_START, e) < 0)
+			return -1;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+			return 0;
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
+static int start(char *const *environ_list, const char *name, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
+		return -1;
+	/* with the lock, what was true before may not be any more */
+	if (lifecycle_check_expiry(environ_list, &n, e) < 0 || check_move(&n, ACT_START, e) < 0)
+		return -1;
+	return start_and_init(environ_list, &n, e);
+}
+
+int lifecycle_start(char *const *environ_list, const char *name, struct err *e)
+{
+	return noted(start(environ_list, name, e), environ_list, AUDITLINE_START, name, e);
+}
+
+/* ---- asking the supervisor ---- */
+
+static int ask(char *const *environ_list, const char *name, enum act act, uint32_t kind,
+	       struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	cleanup_fd int fd = -1;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || check_move(&n, act, e) < 0 ||
+	    control_connect(n.dir_fd, name, &fd, e) < 0)
+		return -1;
+	return control_do(fd, kind, NULL, 0, e);
+}
+
+int lifecycle_pause(char *const *environ_list, const char *name, struct err *e)
+{
+	return noted(ask(environ_list, name, ACT_PAUSE, CONTROL_PAUSE, e), environ_list,
+		     AUDITLINE_PAUSE, name, e);
+}
+
+int lifecycle_resume(char *const *environ_list, const char *name, struct err *e)
+{
+	return noted(ask(environ_list, name, ACT_RESUME, CONTROL_RESUME, e), environ_list,
+		     AUDITLINE_RESUME, name, e);
+}
+
+static bool wait_until(int fd, uint64_t end_ms)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	uint64_t now_ms;
+
+	while ((now_ms = clock_now_ms()) < end_ms) {
+		uint64_t left_ms = end_ms - now_ms;
+
+		if (poll(&polled, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) > 0)
+			return true;
+	}
+	return false;
+}
+
+static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
+{
+	const struct control_stop body = {
+		.timeout_ms = timeout_ms == LIFECYCLE_STOP_DEFAULT_MS ? KEEPER_STOP_DEFAULT_MS
+								      : timeout_ms,
+	};
+	CLEANUP(frame_done) struct frame answer = { 0 };
+	uint64_t end_ms = clock_now_ms() + body.timeout_ms + STOP_SLACK_MS;
+	cleanup_fd int fd = -1;
+	int r;
+
+	if (control_connect(n->dir_fd, n->name, &fd, e) < 0)
+		return -1;
+	r = frame_send(fd, CONTROL_STOP, &body, sizeof(body), NULL, 0);
+	if (r < 0 && r != -EPIPE) /* it has ended already, by someone else's word */
+		return err_sys(e, -r, "ask the supervisor");
+	while (wait_until(fd, end_ms)) {
+		r = frame_receive(fd, FRAME_WAIT, &answer);
+		if (r == -EPROTONOSUPPORT) {
+			if (control_terminate(fd, e) < 0)
+				return -1;
+			return named_lock_within(n, end_ms - clock_now_ms(), e);
+		}
+		if (r != 1)
+			return 0;
+		frame_done(&answer);
+	}
+	return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not end", n->name);
+}
+
+/*
+ * Until the supervisor has taken everything back, which its end tells. One that had no descriptor
+ * left for us has hung up unheard: it is asked again.
+ */
+static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
+{
+	if (ask_to_stop(n, timeout_ms, e) < 0)
+		return -1;
+	if (n->has_lock || named_lock_within(n, STOP_AGAIN_MS, e) == 0 || e->code != ERR_BUSY)
+		return n->has_lock ? 0 : -1;
+	if (ask_to_stop(n, timeout_ms, e) < 0 && e->code != ERR_NOT_FOUND)
+		return -1;
+	return named_lock_within(n, STOP_SLACK_MS, e);
+}
+
+/* Kills all processes that the last start has put into its cgroups, frozen ones too. */
+static void kill_processes(const struct named *n)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	struct err ignored;
+
+	if (named_load_run(n, &run, &ignored) < 0)
+		return;
+	for (char **path = run.cgroups; path && *path; path++)
+		cgroup_end_path(*path);
+}
+
+/*
+ * Ends a sandbox that answers within CONTROL_PROBE_MS by its supervisor, and any other by killing
+ * that supervisor and what is in the sandbox's cgroups. What the kernel has not ended when this
+ * returns has the lock. ERR_NOT_FOUND: it does not run.
+ */
+static int stop_hard(struct named *n, struct err *e)
+{
+	if ((control_probe(n->dir_fd, n->name, e) == 0 || e->code == ERR_UNSUPPORTED) &&
+	    stop_open(n, 0, e) == 0)
+		return 0;
+	if (e->code == ERR_NOT_FOUND && !named_is_locked(n))
+		return -1;
+	/* nobody answers: what is killed takes its sandbox with it, and the lock tells when */
+	if (control_kill(n->dir_fd, n->name, e) < 0 && named_kill_supervisor(n, e) < 0)
+		return -1;
+	kill_processes(n);
+	return 0;
+}
+
+/* The caller has the lock. Says in the sandbox's file how it came to its end. */
+static void note_killed(char *const *environ_list, const struct named *n)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	struct err ignored;
+
+	if (!clean_up(environ_list, n) || named_load_run(n, &run, &ignored) < 0 ||
+	    run.state == NAMED_STOPPED)
+		return;
+	run.state = NAMED_STOPPED;
+	run.ended_s = (uint64_t)time(NULL);
+	run.supervisor_pid = run.init_pid = 0;
+	keyrows_list_free(&run.cgroups);
+	free(run.reason);
+	run.reason = mem_dup("killed, its supervisor did not answer");
+	(void)!named_save_run(n, &run, &ignored);
+}
+
+static int stop_forced(char *const *environ_list, struct named *n, struct err *e)
+{
+	if (stop_hard(n, e) < 0)
+		return -1;
+	if (!n->has_lock && named_lock_within(n, STOP_SLACK_MS, e) < 0)
+		return -1;
+	note_killed(environ_list, n);
+	return 0;
+}
+
+static int stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+		struct named *n, struct err *e)
+{
+	if (named_open(environ_list, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
+		return -1;
+	return flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e) : stop_open(n, timeout_ms, e);
+}
+
+int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+		   struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	return noted(stop(environ_list, name, timeout_ms, flags, &n, e), environ_list,
+		     AUDITLINE_STOP, name, e);
+}
+
+/* 1: stopped, and the lock is ours. 0: it does not run, or not any more. */
+static int try_stop(char *const *environ_list, struct named *n, uint64_t timeout_ms, unsigned flags,
+		    struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state;
+
+	if (load_state(n, &run, &state, e) < 0)
+		return -1;
+	if (!(moves[ACT_STOP].from & 1u << state))
+		return 0;
+	if ((flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e) : stop_open(n, timeout_ms, e)) == 0)
+		return 1;
+	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
+}
+
+/* Whoever has the lock may be starting it: then that one is stopped. */
+static int lock_to_restart(char *const *environ_list, struct named *n, uint64_t timeout_ms,
+			   unsigned flags, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		int r = try_stop(environ_list, n, timeout_ms, flags, e);
+
+		if (r != 0)
+			return r < 0 ? -1 : 0;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+			return 0;
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
+static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+		   struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 ||
+	    lock_to_restart(environ_list, &n, timeout_ms, flags, e) < 0 ||
+	    lifecycle_check_expiry(environ_list, &n, e) < 0)
+		return -1;
+	return start_and_init(environ_list, &n, e);
+}
+
+char **lifecycle_take_notices(char *const *environ_list, const char *name)
+{
+	CLEANUP(named_done) struct named n;
+	struct err ignored;
+	char **notices = NULL;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, &ignored) == 0)
+		named_take_notices(&n, &notices);
+	return notices;
+}
+
+int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
+		      unsigned flags, struct err *e)
+{
+	return noted(restart(environ_list, name, timeout_ms, flags, e), environ_list,
+		     AUDITLINE_RESTART, name, e);
+}
+
+/* ---- removing ---- */
+
+/* The caller has the lock; whoever changes the record has done so or finds it gone. */
+static int remove_locked(char *const *environ_list, struct named *n, struct err *e)
+{
+	int r;
+
+	(void)clean_up(environ_list, n);
+	if (n->change_fd < 0) /* a record that cannot be read is no reason to stay */
+		(void)!named_begin_change(n, e);
+	r = named_trash(environ_list, n, e);
+	named_end_change(n);
+	if (r < 0)
+		return -1;
+	if (n->image_pin)
+		images_unpin(environ_list, n->image_pin);
+	return n->layers ? layerstore_collect(environ_list, NULL, e) : 0;
+}
+
+/* A sandbox whose record cannot be read has at least a name and a directory. */
+static int open_damaged(char *const *environ_list, const char *name, struct named *n, struct err *e)
+{
+	if (named_open_damaged(environ_list, name, n, e) < 0)
+		return -1;
+	named_random_id(n->id);
+	return 0;
+}
+
+/* Stops it where that is asked for, also one that is just being started. */
+static int make_removable(struct named *n, bool is_forced, struct err *e)
+{
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+	enum named_state state = NAMED_STOPPED;
+	struct err damage = { 0 };
+
+	if (!is_forced)
+		return check_move(n, ACT_REMOVE, e);
+	/* what cannot be read may run all the same: a later build's */
+	if (load_state(n, &run, &state, &damage) < 0 ? !named_is_locked(n)
+						     : !(moves[ACT_STOP].from & 1u << state))
+		return 0;
+	if (stop_hard(n, &damage) == 0 || damage.code == ERR_NOT_FOUND)
+		return 0;
+	*e = damage;
+	return -1;
+}
+
+static int lock_to_remove(struct named *n, bool is_forced, struct err *e)
+{
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	for (;;) {
+		if (make_removable(n, is_forced, e) < 0)
+			return -1;
+		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+			return 0;
+		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
+			return -1;
+	}
+}
+
+static int remove_it(char *const *environ_list, const char *name, unsigned flags, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	bool is_forced = flags & LIFECYCLE_FORCE;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0) {
+		if (!is_forced || e->code == ERR_INVALID)
+			return -1;
+		if (e->code == ERR_NOT_FOUND)
+			return 0;
+		if (open_damaged(environ_list, name, &n, e) < 0)
+			return e->code == ERR_NOT_FOUND ? 0 : -1;
+	}
+	if (lock_to_remove(&n, is_forced, e) < 0)
+		return e->code == ERR_NOT_FOUND ? 0 : -1; /* another has removed it meanwhile */
+	return remove_locked(environ_list, &n, e);
+}
+
+int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags, struct err *e)
+{
+	struct audit_identity who = { 0 };
+	int r;
+
+	named_identify(environ_list, name, &who);
+	r = remove_it(environ_list, name, flags, e);
+	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, name, NULL, r < 0 ? e : NULL);
+	return r;
+}
+
+void lifecycle_remove_expired(char *const *environ_list, struct named *n)
+{
+	struct audit_identity who = { 0 };
+	struct err e = { 0 };
+	int r;
+
+	/* it may have been extended since it was looked at */
+	if (named_begin_change(n, &e) == 0 && !is_expired(n)) {
+		named_end_change(n);
+		return;
+	}
+	audit_set_identity(&who, n->id, n->owner);
+	r = remove_locked(environ_list, n, &e);
+	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, n->name, "expired",
+			   r < 0 ? &e : NULL);
+}
+
+/* ---- changing ---- */
+
+/* The supervisor has ended before it could say anything. */
+static bool is_unanswered(const struct err *e)
+{
+	return e->code == ERR_SYSTEM && (e->sys == 0 || e->sys == EPIPE || e->sys == ECONNRESET);
+}
+
+/*
+ * Its supervisor, if there is one, takes over what has been written down. One that is being started
+ * may have read what was there before: it is waited for. One that is locked later reads it anyway.
+ */
+static int tell_supervisor(struct named *n, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_LOOK_MS * 1000000l };
+	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+
+	named_end_change(n);
+	for (;;) {
+		cleanup_fd int fd = -1;
+		bool is_heard = control_connect(n->dir_fd, n->name, &fd, e) == 0;
+
+		if (is_heard && control_do(fd, CONTROL_RELOAD, NULL, 0, e) == 0)
+			return 0;
+		if ((is_heard && !is_unanswered(e)) || (!is_heard && e->code != ERR_NOT_FOUND))
+			return -1;
+		if (!named_is_locked(n))
+			return 0;
+		if (clock_now_ms() >= end_ms)
+			return err_set(
+				e, ERR_TIMEOUT,
+				"sandbox '%s' is changed, but its supervisor does not listen",
+				n->name);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static int save_change(struct named *n, const struct policy *p, struct err *e)
+{
+	return named_save_policy(n, p, e) < 0 ? -1 : tell_supervisor(n, e);
+}
+
+/* One change after the other: its supervisor has the lock, but does not write the policy. */
+static int open_for_change(char *const *environ_list, const char *name, struct named *n,
+			   struct policy *policy, struct err *e)
+{
+	if (named_open(environ_list, name, n, e) < 0 || named_begin_change(n, e) < 0)
+		return -1;
+	return named_load_policy(n, policy, e);
+}
+
+/* Another size of its disk: a quota changes at once, a file system in a file at the next start. */
+static int update_disk(char *const *environ_list, const struct named *n, uint64_t limit_bytes,
+		       bool *ret_is_later, struct err *e)
+{
+	int r;
+
+	if (!n->has_disk_limit)
+		return err_set(e, ERR_INVALID,
+			       "--disk: sandbox '%s' was created without it, so that its disk has no "
+			       "limit to change",
+			       n->name);
+	r = rootplan_change_disk(environ_list, n, limit_bytes, e);
+	if (r < 0)
+		return err_wrap(e, "--disk");
+	*ret_is_later = r == ROOTPLAN_AT_NEXT_START && named_is_locked(n);
+	return 0;
+}
+
+static int update(char *const *environ_list, const char *name,
+		  const struct policy_setting *settings, size_t count, bool *ret_is_later,
+		  struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(environ_list, name, &n, &policy, e) < 0 ||
+	    policy_change(&policy, settings, count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (settings[i].field == POLICY_DISK &&
+		    update_disk(environ_list, &n, policy.disk_bytes, ret_is_later, e) < 0)
+			return -1;
+	return save_change(&n, &policy, e);
+}
+
+static int change_network(char *const *environ_list, const char *name, enum lifecycle_network what,
+			  char *const *patterns, struct err *e)
+{
+	static const char *const origin[] = { "network allow", "network block" };
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
+		return -1;
+	if (!policy.has_network)
+		return err_set(e, ERR_INVALID,
+			       "sandbox '%s' was created without a network, and stays so", name);
+	if (what == LIFECYCLE_RESET) {
+		if (named_restore_rules(&n, &policy.egress, e) < 0)
+			return -1;
+		return save_change(&n, &policy, e);
+	}
+	if (named_keep_rules(&n, &policy.egress, e) < 0)
+		return -1;
+	for (; *patterns; patterns++)
+		if (egress_add(&policy.egress,
+			       what == LIFECYCLE_ALLOW ? EGRESS_ALLOW : EGRESS_BLOCK, *patterns,
+			       EGRESS_PATTERNS, origin[what], e) < 0)
+			return -1;
+	return save_change(&n, &policy, e);
+}
+
+int lifecycle_change_network(char *const *environ_list, const char *name,
+			     enum lifecycle_network what, char *const *patterns, struct err *e)
+{
+	static const char *const word[] = { "allow", "block", "reset" };
+	int r = change_network(environ_list, name, what, patterns, e);
+	cleanup_buf struct buf text;
+
+	buf_init(&text, BUF_TEXT_MAX_BYTES);
+	buf_add_text(&text, word[what]);
+	for (; patterns && *patterns; patterns++)
+		buf_addf(&text, " %s", *patterns);
+	lifecycle_audit(environ_list, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
+	return r;
+}
+
+int lifecycle_update(char *const *environ_list, const char *name,
+		     const struct policy_setting *settings, size_t count, bool *ret_is_later,
+		     struct err *e)
+{
+	return noted(update(environ_list, name, settings, count, ret_is_later, e), environ_list, AUDITLINE_UPDATE,
+		     name, e);
+}
+
+static int extend(char *const *environ_list, const char *name, uint64_t by_ms,
+		  uint64_t *ret_expires_s, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
+		return -1;
+	n.expires_s = (n.expires_s ? n.expires_s : (uint64_t)time(NULL)) + (by_ms + 999) / 1000;
+	if (named_save(&n, e) < 0 || tell_supervisor(&n, e) < 0)
+		return -1;
+	*ret_expires_s = n.expires_s;
+	return 0;
+}
+
+int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
+		     uint64_t *ret_expires_s, struct err *e)
+{
+	return noted(extend(environ_list, name, by_ms, ret_expires_s, e), environ_list,
+		     AUDITLINE_UPDATE, name, e);
+}
+
+/* ---- looking ---- */
+
+/* False: it has gone since its name was read. */
+static bool look(char *const *environ_list, const char *name, struct lifecycle_entry *entry)
+{
+	struct err e = { 0 };
+
+	*entry = (struct lifecycle_entry){ 0 };
+	named_init(&entry->named);
+	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
+	if (named_open_any(environ_list, name, &entry->named, &e) < 0) {
+		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
+		entry->state = NAMED_STOPPED;
+		return e.code != ERR_NOT_FOUND;
+	}
+	if (named_load_run(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND) {
+		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
+		entry->state = NAMED_STOPPED;
+		return true;
+	}
+	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
+	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
+		named_read_build(&entry->named, entry->build);
+	entry->is_expired = is_expired(&entry->named);
+	cleanup_closep(&entry->named.dir_fd);
+	return true;
+}
+
+void lifecycle_entry_done(struct lifecycle_entry *entry)
+{
+	named_done(&entry->named);
+	named_run_done(&entry->run);
+}
+
+void lifecycle_list_done(struct lifecycle_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		lifecycle_entry_done(&l->entries[i]);
+	free(l->entries);
+	*l = (struct lifecycle_list){ 0 };
+}
+
+int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret, struct err *e)
+{
+	char **names = NULL;
+	size_t count;
+
+	*ret = (struct lifecycle_list){ 0 };
+	if (named_list(environ_list, &names, e) < 0)
+		return -1;
+	count = keyrows_list_count(names);
+	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));
+	for (size_t i = 0; i < count; i++)
+		ret->count += look(environ_list, names[i], &ret->entries[ret->count]);
+	keyrows_list_free(&names);
+	return 0;
+}
+
+int lifecycle_is_running(char *const *environ_list, const char *name, bool *ret, struct err *e)
+{
+	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+
+	named_init(&entry.named);
+	if (lifecycle_info(environ_list, name, &entry, e) < 0)
+		return -1;
+	*ret = entry.state == NAMED_RUNNING || entry.state == NAMED_PAUSED;
+	return 0;
+}
+
+bool lifecycle_is_outdated(const struct lifecycle_entry *entry)
+{
+	return (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED) &&
+	       strcmp(entry->build, buildid_get()) != 0;
+}
+
+int lifecycle_info(char *const *environ_list, const char *name, struct lifecycle_entry *ret,
+		   struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0)
+		return -1;
+	(void)look(environ_list, name, ret);
+	return 0;
+}
+
+/* ---- garbage ---- */
+
+static bool is_dead(const struct lifecycle_entry *entry)
+{
+	return entry->state == NAMED_STOPPED &&
+	       (entry->run.state == NAMED_RUNNING || entry->run.state == NAMED_PAUSED);
+}
+
+/* What its supervisor would have done, had it not been killed. */
+static int bury(char *const *environ_list, const char *name, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(named_run_done) struct named_run run = { 0 };
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
+	    named_load_run(&n, &run, e) < 0)
+		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
+	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
+		return 0; /* another has started and stopped it since */
+	if (clean_up(environ_list, &n))
+		keyrows_list_free(&run.cgroups);
+	run.state = NAMED_STOPPED;
+	free(run.reason);
+	run.reason = mem_dup("supervisor died");
+	run.supervisor_pid = run.init_pid = 0;
+	return named_save_run(&n, &run, e);
+}
+
+/* One that runs is its supervisor's to end; that takes a moment. */
+static int remove_expired(char *const *environ_list, const char *name, unsigned wait_ms,
+			  struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(environ_list, name, &n, e) < 0 || named_lock_within(&n, wait_ms, e) < 0)
+		return e->code == ERR_NOT_FOUND ? 0 : -1;
+	lifecycle_remove_expired(environ_list, &n);
+	return 0;
+}
+
+void lifecycle_sweep_expired(char *const *environ_list, const struct lifecycle_list *l)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->entries[i].is_expired && !l->entries[i].trouble[0])
+			(void)!remove_expired(environ_list, l->entries[i].named.name, 0, &ignored);
+}
+
+static int collect(char *const *environ_list, const struct lifecycle_entry *entry, unsigned flags,
+		   struct lifecycle_garbage *g, struct err *e)
+{
+	if (entry->trouble[0])
+		return 0; /* for people to judge: remove -f */
+	if (entry->is_expired) {
+		g->expired++;
+		return flags & LIFECYCLE_DRY
+			       ? 0
+			       : remove_expired(environ_list, entry->named.name, LOCK_WAIT_MS, e);
+	}
+	if (!is_dead(entry))
+		return 0;
+	g->dead++;
+	return flags & LIFECYCLE_DRY ? 0 : bury(environ_list, entry->named.name, e);
+}
+
+/* Only where every record can be read: nobody knows what the others keep. */
+static int collect_pins(char *const *environ_list, unsigned *ret_count, struct err *e)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
+	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
+	bool is_whole = true;
+	char **used = NULL;
+	int r = 0;
+
+	if (lifecycle_list(environ_list, &sandboxes, e) < 0 ||
+	    checkpoint_list(environ_list, NULL, &checkpoints, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sandboxes.count; i++) {
+		is_whole = is_whole && !sandboxes.entries[i].trouble[0];
+		if (sandboxes.entries[i].named.image_pin)
+			(void)keyrows_list_add(&used, sandboxes.entries[i].named.image_pin);
+	}
+	for (size_t i = 0; i < checkpoints.count; i++)
+		if (checkpoints.entries[i].image_pin)
+			(void)keyrows_list_add(&used, checkpoints.entries[i].image_pin);
+	if (is_whole && !checkpoints.has_damaged)
+		r = images_collect_pins(environ_list, used, ret_count, e);
+	keyrows_list_free(&used);
+	return r;
+}
+
+int lifecycle_gc(char *const *environ_list, unsigned flags, struct lifecycle_garbage *ret,
+		 struct err *e)
+{
+	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+
+	*ret = (struct lifecycle_garbage){ 0 };
+	if (lifecycle_list(environ_list, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (collect(environ_list, &list.entries[i], flags, ret, e) < 0)
+			return -1;
+	if (quarantine_prune(environ_list, flags & LIFECYCLE_DRY ? QUARANTINE_DRY : 0,
+			     &ret->quarantined, e) < 0)
+		return -1;
+	if (flags & LIFECYCLE_DRY)
+		return 0;
+	cgroup_sweep();
+	if (named_sweep_trash(environ_list, &ret->leftovers, e) < 0 ||
+	    checkpoint_sweep(environ_list, &ret->leftovers, e) < 0 ||
+	    layerstore_collect(environ_list, &ret->layers, e) < 0)
+		return -1;
+	return collect_pins(environ_list, &ret->pins, e);
+}

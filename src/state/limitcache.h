@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * limitcache - directories of sandbox/limitfiles that were made once and are bound by many runs.
+ *
+ * state/runtimecache has one for each set of limits, named after them. Where it has none, each
+ * sandbox makes its own, which takes longer.
+ */
+#include "sandbox/limitfiles.h"
+
+#define LIMITCACHE_MAX 64u /* then it begins anew */
+
+/* The directory for these figures, made if need be; the caller's to free. NULL: there is none. */
+char *limitcache_get(char *const *environ_list, const struct limitfiles_figures *f);

@@ -1,0 +1,89 @@
+/*
+ * runtimecache - directories that are made once and mounted by many sandboxes; see runtimecache.h.
+ *
+ * One that is removed before it is mounted is missed in silence: that sandbox makes its own.
+ */
+#include "state/runtimecache.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sweep.h"
+#include "state/statedir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void empty_if_full(int kind_fd, unsigned max)
+{
+	int fd = openat(kind_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	struct err ignored;
+	unsigned count = 0;
+
+	while (dir && readdir(dir))
+		count++;
+	if (dir && count > max) {
+		rewinddir(dir);
+		while ((entry = readdir(dir)))
+			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+				(void)!sweep_tree(kind_fd, entry->d_name, &ignored);
+	}
+	if (dir)
+		(void)closedir(dir);
+	else
+		cleanup_closep(&fd);
+}
+
+static bool make(int kind_fd, const struct runtimecache_dir *d)
+{
+	cleanup_fd int dir_fd = -1;
+	char fresh[32];
+	struct err ignored;
+	bool is_made;
+
+	(void)snprintf(fresh, sizeof(fresh), ".new-%d", (int)getpid());
+	if (sweep_tree(kind_fd, fresh, &ignored) < 0 || mkdirat(kind_fd, fresh, 0755) < 0)
+		return false;
+	dir_fd = openat(kind_fd, fresh, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	is_made = dir_fd >= 0 && d->fill(dir_fd, d->context, &ignored) == 0 &&
+		  (renameat(kind_fd, fresh, kind_fd, d->name) == 0 || errno == EEXIST ||
+		   errno == ENOTEMPTY);
+	(void)!sweep_tree(kind_fd, fresh, &ignored); /* of who came second, or half of one */
+	return is_made;
+}
+
+static bool make_in(const char *runtime, const struct runtimecache_dir *d)
+{
+	cleanup_free char *kind = mem_format("%s/%s", runtime, d->kind);
+	mode_t mask = umask(0);
+	cleanup_fd int kind_fd = -1;
+	bool is_made = false;
+
+	if (file_make_dirs(runtime, 0700) == 0 && (mkdir(kind, 0755) == 0 || errno == EEXIST))
+		kind_fd = open(kind, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (kind_fd >= 0) {
+		empty_if_full(kind_fd, d->max);
+		is_made = make(kind_fd, d);
+	}
+	(void)umask(mask);
+	return is_made;
+}
+
+char *runtimecache_get(char *const *environ_list, const struct runtimecache_dir *d)
+{
+	cleanup_free char *runtime = statedir_runtime(environ_list);
+	cleanup_free char *path = NULL;
+
+	if (!runtime)
+		return NULL;
+	path = mem_format("%s/%s/%s", runtime, d->kind, d->name);
+	return access(path, X_OK) == 0 || make_in(runtime, d) ? take_ptr(path) : NULL;
+}

@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * runtimecache - directories that are made once and mounted by many sandboxes.
+ *
+ * They lie in the runtime directory (state/statedir), by kind, named after everything that their
+ * content depends on. A directory is complete or absent: it is made under another name and renamed,
+ * and who comes second uses the first one's. Where there is no runtime directory nothing is kept, and
+ * each sandbox makes its own, which takes longer.
+ */
+#include "base/err.h"
+
+struct runtimecache_dir {
+	const char *kind; /* of the directory that holds them all */
+	const char *name;
+	unsigned max; /* of one kind: then all go, and are made anew when they are needed */
+	int (*fill)(int dir_fd, const void *context, struct err *e);
+	const void *context;
+};
+
+/* Its path, made if need be; the caller's to free. NULL: there is none. */
+char *runtimecache_get(char *const *environ_list, const struct runtimecache_dir *d);

@@ -1,0 +1,64 @@
+/* statedir - where agentkernel keeps what outlives a run; see statedir.h. */
+#include "state/statedir.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "policy/environment.h"
+
+#include <unistd.h>
+
+#define ROOT_DIR "/var/lib/agentkernel"
+#define ROOT_RUNTIME_DIR "/run/agentkernel"
+
+static const char *absolute(char *const *environ_list, const char *variable)
+{
+	const char *value = environ_list ? environment_get(environ_list, variable) : NULL;
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+static char *find_directory(char *const *environ_list)
+{
+	const char *own = absolute(environ_list, "AGENTKERNEL_HOME");
+	const char *data = absolute(environ_list, "XDG_DATA_HOME");
+	const char *home = absolute(environ_list, "HOME");
+
+	if (own)
+		return mem_dup(own);
+	if (geteuid() == 0)
+		return mem_dup(ROOT_DIR);
+	if (data)
+		return mem_format("%s/agentkernel", data);
+	return home ? mem_format("%s/.local/share/agentkernel", home) : NULL;
+}
+
+int statedir_path(char *const *environ_list, const char *name, char **ret, struct err *e)
+{
+	cleanup_free char *directory = find_directory(environ_list);
+
+	if (!directory)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no directory to keep things in (set HOME or AGENTKERNEL_HOME)");
+	*ret = mem_format("%s/%s", directory, name);
+	return 0;
+}
+
+char *statedir_runtime(char *const *environ_list)
+{
+	const char *directory = absolute(environ_list, "XDG_RUNTIME_DIR");
+
+	if (geteuid() == 0)
+		return mem_dup(ROOT_RUNTIME_DIR);
+	return directory ? mem_format("%s/agentkernel", directory) : NULL;
+}
+
+int statedir_make_path(char *const *environ_list, const char *name, char **ret, struct err *e)
+{
+	cleanup_free char *directory = find_directory(environ_list);
+	int r = directory ? file_make_dirs(directory, 0700) : 0;
+
+	if (r < 0)
+		return err_sys(e, -r, "create '%s'", directory);
+	return statedir_path(environ_list, name, ret, e);
+}

@@ -1,0 +1,149 @@
+/* owner - working on files that a sandbox has written; see owner.h. */
+#include "tree/owner.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/sweep.h"
+#include "sandbox/idmap.h"
+#include "sandbox/privs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool needs_namespace(void)
+{
+	return geteuid() != 0;
+}
+
+int owner_become(const struct owner_identity *who, struct err *e)
+{
+	if (setns(who->userns_fd, CLONE_NEWUSER) < 0)
+		return err_sys(e, errno, "enter the namespace of the sandbox's files");
+	if (who->mntns_fd >= 0 && setns(who->mntns_fd, CLONE_NEWNS) < 0)
+		return err_sys(e, errno, "enter the namespace of the sandbox's mounts");
+	/* an ordinary user's namespace with one id may not give up groups */
+	if (syscall(SYS_setgroups, 0, NULL) < 0 && errno != EPERM)
+		return err_sys(e, errno, "give up groups");
+	/* by number: one thread */
+	if (syscall(SYS_setresgid, who->gid, who->gid, who->gid) < 0 ||
+	    syscall(SYS_setresuid, who->uid, who->uid, who->uid) < 0)
+		return err_sys(e, errno, "become the owner of the sandbox's files");
+	/* entering gave all capabilities of the namespace, and a change between users keeps them */
+	return who->uid == 0 ? 0 : privs_clear(e);
+}
+
+/* What the child sends home: its error first (code 0: none), then the shared memory. */
+static _Noreturn void child_main(const struct owner_identity *who, int out_fd, owner_fn *fn,
+				 void *context, const void *shared, size_t size)
+{
+	struct err e = { 0 };
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (owner_become(who, &e) == 0 && fn(context, &e) == 0)
+		e.code = ERR_NONE;
+	(void)!file_write_all(out_fd, &e, sizeof(e));
+	(void)!file_write_all(out_fd, shared, size);
+	_exit(0);
+}
+
+static bool read_whole(int fd, void *out, size_t size)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = read(fd, (char *)out + got, size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		got += (size_t)n;
+	}
+	return true;
+}
+
+int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context, void *shared,
+		 size_t size, struct err *e)
+{
+	cleanup_fd int in_fd = -1;
+	struct err told = { 0 };
+	int ends[2];
+	bool is_whole;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe");
+	in_fd = ends[0];
+	pid = fork();
+	if (pid == 0)
+		child_main(who, ends[1], fn, context, shared, size);
+	(void)close(ends[1]);
+	if (pid < 0)
+		return err_sys(e, errno, "start a process");
+	is_whole = read_whole(in_fd, &told, sizeof(told)) && read_whole(in_fd, shared, size);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	if (!is_whole)
+		return err_set(e, ERR_SYSTEM, "a process that worked on the sandbox's files died");
+	if (told.code == ERR_NONE)
+		return 0;
+	err_sanitize(&told);
+	*e = told;
+	return -1;
+}
+
+bool owner_is_one(void)
+{
+	return geteuid() != 0 && !needs_namespace();
+}
+
+int owner_run(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
+{
+	if (!needs_namespace())
+		return fn(context, e);
+	return owner_run_apart(fn, context, shared, size, e);
+}
+
+int owner_run_apart(owner_fn *fn, void *context, void *shared, size_t size, struct err *e)
+{
+	struct owner_identity root = { .userns_fd = -1, .mntns_fd = -1 };
+	int r;
+
+	if (idmap_open_store_ns(&root.userns_fd, e) < 0)
+		return -1;
+	r = owner_run_as(&root, fn, context, shared, size, e);
+	cleanup_closep(&root.userns_fd);
+	return r;
+}
+
+struct sweeping {
+	int dir_fd;
+	const char *name;
+};
+
+static int sweep(void *context, struct err *e)
+{
+	const struct sweeping *s = context;
+
+	return sweep_tree(s->dir_fd, s->name, e);
+}
+
+/* Most trees are the caller's alone: the namespace, which costs more, comes second. */
+int owner_sweep(int dir_fd, const char *name, struct err *e)
+{
+	struct sweeping s = { dir_fd, name };
+
+	if (sweep(&s, e) == 0)
+		return 0;
+	if ((e->sys != EACCES && e->sys != EPERM) || !needs_namespace())
+		return -1;
+	return owner_run(sweep, &s, NULL, 0, e);
+}

@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * gitprotect - what git outside would run or obey, in a workspace that a sandbox may write to.
+ *
+ * Of every repository in the workspace (workspace/gitrepos): hooks, settings, and what says where
+ * these are. Of every working tree: what agents and editors obey. And what git's settings lead to:
+ * core.hooksPath, included files, files that a command in them names; also by the settings of the
+ * repository around the workspace and by the user's own.
+ *
+ * Reads git's files and runs nothing. They are the user's, but a project may bring its own.
+ */
+#include "base/err.h"
+
+struct policy;
+struct workspace;
+
+#define GITPROTECT_REPOSITORIES_MAX 1024u
+#define GITPROTECT_CONFIG_MAX_BYTES (1u << 20)
+#define GITPROTECT_FILES_MAX 8192u    /* with settings, that are read */
+#define GITPROTECT_INCLUDE_DEPTH_MAX 10u /* of files that include others; git's own */
+
+/* Adds to the workspace's guards, absent names and repositories. */
+ERR_CHECKED int gitprotect_run(struct workspace *w, const struct policy *p,
+			       char *const *environ_list, struct err *e);
