@@ -23,6 +23,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define REFUSAL_MS 1000
+
 void execution_init(struct execution *x, const struct execute_options *o)
 {
 	*x = (struct execution){
@@ -161,6 +163,21 @@ static void send_signal(void *context, int number, unsigned flags)
 		(void)frame_send(x->control_fd, CONTROL_SIGNAL, &body, sizeof(body), NULL, 0);
 }
 
+/*
+ * The report's socket was closed without a word. A supervisor that refuses closes it, and its
+ * refusal may come a moment later; one that has ended closes both. What waited ready has no
+ * supervisor that could refuse.
+ */
+static int await_refusal(struct execution *x, struct err *e)
+{
+	struct pollfd polled = { .fd = x->control_fd, .events = POLLIN };
+
+	if (x->control_fd < 0)
+		return 0;
+	(void)poll(&polled, 1, x->check_unheard ? REFUSAL_MS : 0);
+	return on_control(x, e);
+}
+
 /* One message: a descriptor, or a report that says why there is none. */
 static int receive_master(struct execution *x, struct err *e)
 {
@@ -188,6 +205,8 @@ static int receive_master(struct execution *x, struct err *e)
 		*e = report.error;
 		return -1;
 	}
+	if (await_refusal(x, e) < 0)
+		return -1;
 	return err_set(e, ERR_SYSTEM, "the sandbox ended before it gave a terminal");
 }
 
@@ -232,7 +251,7 @@ int execution_wait(struct execution *x, struct supervise_outcome *ret, struct er
 	/* no report at all: a refusal, which closed its socket, or the sandbox's end */
 	if (ret->has_status || ret->was_left || ret->limit != REPORT_LIMIT_NONE)
 		return 0;
-	if (x->control_fd >= 0 && on_control(x, e) < 0)
+	if (await_refusal(x, e) < 0)
 		return -1;
 	return x->control_fd < 0 && x->check_unheard ? x->check_unheard(x, e) : 0;
 }

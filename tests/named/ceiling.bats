@@ -95,8 +95,8 @@ TRUE='"command":["true"]'
 }
 
 @test "a limit that the user has not set may be raised to a maximum, and one that is set may not" {
-	run session -i bb -- sandbox_run "{$TRUE,\"memory\":\"3GiB\"}" sandbox_run "{$TRUE,\"memory\":\"900GiB\"}"
-	[[ ${lines[0]} == "exit code 0"* && $output == *"refused: memory: memory = '900 GiB' goes beyond '"*"(the maximum for callers)"* ]]
+	run session -i bb -- sandbox_run "{$TRUE,\"pids\":2000}" sandbox_run "{$TRUE,\"pids\":9000}" sandbox_run "{$TRUE,\"memory\":\"900GiB\"}"
+	[[ ${lines[0]} == "exit code 0"* && $output == *"refused: pids: pids = '9000' goes beyond '8192' (the maximum for callers)"*"refused: memory: memory = '900 GiB' goes beyond '"* ]]
 	run session -i bb --memory 1GiB -- sandbox_run "{$TRUE,\"memory\":\"3GiB\"}"
 	[[ $output == "refused: "*"goes beyond '1 GiB' (the server)"* ]]
 	run session -i bb --memory 1GiB --max-memory 4GiB -- sandbox_run "{$TRUE,\"memory\":\"3GiB\"}" sandbox_run "{$TRUE,\"memory\":\"5GiB\"}"
