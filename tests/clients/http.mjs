@@ -424,8 +424,8 @@ const tests = {
 			return [r.status, text];
 		};
 		assert.equal((await said('/sandboxes', { name: 'box' }))[0], 201);
-		for (const [where, body, named, method] of [['/run', { command: ['true'], timeot_ms: 5 }, 'timeot_ms'], ['/run', { command: ['true'], user: 'root' }, 'user'], ['/run', { command: ['true'], volumes: ['/:/x'] }, 'volumes'],
-			['/sandboxes', { name: 'x', lables: {} }, 'lables'], ['/sandboxes', { name: 'x', user: 'root' }, 'user'], ['/sandboxes/box/exec', { command: ['true'], timeot_ms: 5 }, 'timeot_ms'], ['/sandboxes/box/exec', { command: ['true'], image: 'x' }, 'image'],
+		for (const [where, body, named, method] of [['/run', { command: ['true'], timeot_ms: 5 }, 'timeot_ms'], ['/run', { command: ['true'], usre: 'root' }, 'usre'], ['/run', { command: ['true'], volumes: ['/:/x'] }, 'volumes'],
+			['/sandboxes', { name: 'x', lables: {} }, 'lables'], ['/sandboxes', { name: 'x', usre: 'root' }, 'usre'], ['/sandboxes/box/exec', { command: ['true'], timeot_ms: 5 }, 'timeot_ms'], ['/sandboxes/box/exec', { command: ['true'], image: 'x' }, 'image'],
 			['/sandboxes/box/exec', { command: ['true'], name: 'other' }, 'name'], ['/sandboxes/box/exec/detach', { command: ['true'], stdin: 'x' }, 'stdin'], ['/sandboxes/box/extend', { by: '1h', to: 'x' }, 'to'],
 			['/sandboxes/box/files/tmp/f', { content: 'x', mode: 7 }, 'mode', 'PUT'], ['/sandboxes/box/files/tmp/f', { content: 'x', path: '/etc/x' }, 'path', 'PUT'], ['/sandboxes/box/files', { files: {}, more: 1 }, 'more'],
 			['/batch/run', { commands: [], more: 1 }, 'more'], ['/snapshots', { sandbox: 'box', more: 1 }, 'more'], ['/sandboxes/box/stop', { timeout: 5 }, 'timeout'], ['/sandboxes/box', { force: true }, 'force', 'DELETE'],
@@ -437,6 +437,8 @@ const tests = {
 		assert.match((await said('/run/stream', { command: ['true'], timeot_ms: 5 }))[1], /event: error\ndata: .*timeot_ms/);
 		assert.match((await said('/batch/run', { commands: [{ command: ['true'], timeot_ms: 5 }] }))[1], /timeot_ms/);
 		for (const refused of ['volumes', 'secrets', 'secret_files', 'source_url', 'source_ref']) assert.equal((await said('/sandboxes', { name: 'x', [refused]: ['a'] }))[0], 422, refused);
+		assert.equal((await said('/run', { command: ['id', '-u'], user: '0', pids: 99, nofile: 64 }))[0], 200);
+		assert.equal((await said('/run', { command: ['true'], pids: 99999 }))[0], 403);
 		assert.equal((await said('/sandboxes/box/stop', {}))[0], 200);
 		assert.equal((await said('/sandboxes', { name: 'small', vcpus: 1, memory_mb: 128 }))[0], 201);
 		const info = JSON.parse(spawnSync(program, ['info', '--json', 'small'], { encoding: 'utf8' }).stdout);
