@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/ending.h"
 #include "cli/words.h"
-#include "named/keeper.h"
+#include "named/supervisor.h"
 #include "named/lifecycle.h"
 
 struct flags {
@@ -28,9 +28,8 @@ typedef int move_fn(const struct move *m, const char *name, struct err *e);
 static const struct opt timeout_rows[] = {
 	{ "Options", "timeout", 0, "DURATION", "between SIGTERM and SIGKILL (default: 5s)",
 	  .kind = OPT_TEXT, .offset = offsetof(struct flags, timeout) },
-	{ "Options", "force", 'f', NULL,
-	  "end it at once, also when its supervisor does not answer", .kind = OPT_FLAG,
-	  .offset = offsetof(struct flags, is_forced) },
+	{ "Options", "force", 'f', NULL, "end it at once, also when its supervisor does not answer",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_forced) },
 };
 static const struct opts_table timeout_options = { timeout_rows, COUNT_OF(timeout_rows) };
 
@@ -54,7 +53,7 @@ static int for_each(const struct words_rule *rule, move_fn *fn, const struct cli
 	if (words_read(rule, argv, &flags, &none, names, &count, e) < 0)
 		return -1;
 	if (flags.timeout &&
-	    parse_duration_ms(flags.timeout, 0, KEEPER_STOP_MAX_MS, &m.timeout_ms, e) < 0)
+	    parse_duration_ms(flags.timeout, 0, SUPERVISOR_STOP_MAX_MS, &m.timeout_ms, e) < 0)
 		return err_wrap(e, "--timeout");
 	m.flags = flags.is_forced ? LIFECYCLE_FORCE : 0;
 	*ret_status = 0;

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/title.h"
 #include "cli/cli.h"
-#include "cli/errand.h"
+#include "cli/worker.h"
 #include "state/audit.h"
 #include "named/named.h"
 
@@ -30,7 +30,8 @@ int main(int argc, char **argv)
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);
 	audit_identify_by(named_identify);
-	if (argc == 2 && strcmp(argv[1], "errand") == 0)
-		return errand_main(environ);
+	/* "errand": what servers of earlier builds, which still run, call it */
+	if (argc == 2 && (strcmp(argv[1], "worker") == 0 || strcmp(argv[1], "errand") == 0))
+		return worker_main(environ);
 	return cli_main(argv, environ);
 }

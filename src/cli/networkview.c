@@ -1,4 +1,4 @@
-/* networkview - what commands and errands say about the network; see networkview.h. */
+/* networkview - what commands and workers say about the network; see networkview.h. */
 #include "cli/networkview.h"
 
 #include "base/cleanup.h"

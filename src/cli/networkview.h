@@ -1,5 +1,5 @@
 #pragma once
-/* networkview - what commands and errands say about the network: the log added up, an answer. */
+/* networkview - what commands and workers say about the network: the log added up, an answer. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "net/netlog.h"

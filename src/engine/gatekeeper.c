@@ -17,7 +17,7 @@
 #include "net/logshare.h"
 #include "net/names.h"
 #include "net/netlog.h"
-#include "net/ruling.h"
+#include "net/rulesmessage.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -145,7 +145,8 @@ static void start(struct gatekeeper *k)
 {
 	struct err e = { 0 };
 
-	if ((k->rules_fd < 0 && ruling_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
+	if ((k->rules_fd < 0 &&
+	     rulesmessage_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
 	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) ||
 	    (k->share_fd < 0 && logshare_create(&k->share_fd, &e) < 0) || start_gate(k, &e) < 0) {
 		note_trouble(k, e.msg);
@@ -209,11 +210,11 @@ static void note_traffic(struct gatekeeper *k, char *text)
 	k->gate_received_bytes = received;
 }
 
-static void hear(struct gatekeeper *k, char *text)
+static void on_gate_message(struct gatekeeper *k, char *text)
 {
 	if (strcmp(text, GATE_IS_IDLE) == 0)
 		k->is_leaving = true;
-	else if (strcmp(text, GATE_OBEYS) == 0)
+	else if (strcmp(text, GATE_RULES_APPLIED) == 0)
 		k->has_obeyed = true;
 	else if (has_prefix(text, GATE_TROUBLE))
 		note_trouble(k, text + strlen(GATE_TROUBLE));
@@ -237,7 +238,7 @@ static bool listen_to_gate(struct gatekeeper *k)
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN;
 		text[n] = '\0';
-		hear(k, text);
+		on_gate_message(k, text);
 	}
 	return true;
 }
@@ -296,7 +297,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 {
 	int rules_fd = -1;
 
-	if (ruling_write(&p->egress, &rules_fd, e) < 0)
+	if (rulesmessage_write(&p->egress, &rules_fd, e) < 0)
 		return -1;
 	cleanup_closep(&k->rules_fd);
 	k->rules_fd = rules_fd;
@@ -304,7 +305,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 	if (k->channel_fd < 0)
 		return 0;
 	k->has_obeyed = false;
-	if (ruling_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
+	if (rulesmessage_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
 		(void)listen_to_gate(k); /* perhaps it has said why it is gone */
 		on_end(k);
 	} else if (!await_obedience(k)) {

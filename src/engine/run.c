@@ -21,7 +21,7 @@
 #define DRAIN_AFTER_DEADLINE_MS 1000
 
 /* A session and what a single command needs beside it. */
-struct running {
+struct run_state {
 	struct session session;
 	struct streams streams;
 	char **environment;
@@ -29,14 +29,14 @@ struct running {
 	uint64_t started_us;
 };
 
-static void running_init(struct running *r)
+static void run_state_init(struct run_state *r)
 {
-	*r = (struct running){ .signal_fd = -1, .started_us = clock_now_us() };
+	*r = (struct run_state){ .signal_fd = -1, .started_us = clock_now_us() };
 	session_init(&r->session);
 	streams_init(&r->streams);
 }
 
-static void running_done(struct running *r)
+static void run_state_done(struct run_state *r)
 {
 	session_done(&r->session);
 	streams_done(&r->streams);
@@ -44,7 +44,7 @@ static void running_done(struct running *r)
 	cleanup_closep(&r->signal_fd);
 }
 
-static bool has_file_stream(const struct running *r)
+static bool has_file_stream(const struct run_state *r)
 {
 	struct stat st;
 
@@ -55,7 +55,7 @@ static bool has_file_stream(const struct running *r)
 	return false;
 }
 
-static int prepare(struct running *r, const struct run_options *o, struct err *e)
+static int prepare(struct run_state *r, const struct run_options *o, struct err *e)
 {
 	const struct policy *p = o->policy;
 	const struct session_options options = {
@@ -76,7 +76,7 @@ static int prepare(struct running *r, const struct run_options *o, struct err *e
 	return 0;
 }
 
-static int start(struct running *r, const struct run_options *o, struct err *e)
+static int start(struct run_state *r, const struct run_options *o, struct err *e)
 {
 	const char *term = NULL;
 	struct command command;
@@ -131,7 +131,7 @@ void run_judge(const struct supervise_outcome *outcome, struct run_result *r)
 	}
 }
 
-static void drain(struct running *r, const struct supervise_outcome *outcome)
+static void drain(struct run_state *r, const struct supervise_outcome *outcome)
 {
 	cleanup_fd int end_fd = r->streams.pump_count ? supervise_open_end_signals() : -1;
 	int wait_ms = outcome->has_timed_out ? DRAIN_AFTER_DEADLINE_MS : -1;
@@ -156,7 +156,7 @@ static void take_notices(struct session *s, struct run_result *ret)
 }
 
 /* After the end: what was used, and the last bytes of output. */
-static void finish(struct running *r, const struct supervise_outcome *outcome,
+static void finish(struct run_state *r, const struct supervise_outcome *outcome,
 		   struct run_result *ret)
 {
 	struct session *s = &r->session;
@@ -184,7 +184,7 @@ static void finish(struct running *r, const struct supervise_outcome *outcome,
 
 static void send_signal(void *context, int number, unsigned flags)
 {
-	const struct running *r = context;
+	const struct run_state *r = context;
 	siginfo_t info = { .si_signo = number, .si_code = SI_QUEUE };
 
 	info.si_value.sival_int = INIT_TO_GROUP;
@@ -192,8 +192,8 @@ static void send_signal(void *context, int number, unsigned flags)
 		      flags & SUPERVISE_TO_GROUP ? &info : NULL, 0);
 }
 
-static int supervise(struct running *r, const struct run_options *o, struct supervise_outcome *ret,
-		     struct err *e)
+static int supervise(struct run_state *r, const struct run_options *o,
+		     struct supervise_outcome *ret, struct err *e)
 {
 	const struct policy *p = o->policy;
 	struct session *s = &r->session;
@@ -218,10 +218,10 @@ static int supervise(struct running *r, const struct run_options *o, struct supe
 
 int run_command(const struct run_options *o, struct run_result *ret, struct err *e)
 {
-	CLEANUP(running_done) struct running r;
+	CLEANUP(run_state_done) struct run_state r;
 	struct supervise_outcome outcome = { 0 };
 
-	running_init(&r);
+	run_state_init(&r);
 	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0)
 		return -1;
 	if (supervise(&r, o, &outcome, e) < 0) {

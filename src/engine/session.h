@@ -3,7 +3,7 @@
  * session - a sandbox that is being built or runs, and all that its supervisor holds for it.
  *
  * `run` makes one for a command and takes it back; the supervisor of a named sandbox
- * (named/keeper) makes one that serves. session_prepare() does what can fail for reasons of the
+ * (named/supervisor) makes one that serves. session_prepare() does what can fail for reasons of the
  * host, session_start() makes the walls, session_done() takes everything back in the one right
  * order, on success and on every failure. Two things outlive a crash of this process and have their
  * own guard: the sandbox's processes (init dies with the lifeline) and its cgroups (the janitor;

@@ -25,7 +25,7 @@ static const int passed_on[] = {
 enum {
 	SLOT_REPORT,
 	SLOT_SIGNAL,
-	SLOT_OTHER,
+	SLOT_CONTROL,
 	SLOT_LIFELINE,
 	SLOT_NAMES,
 	SLOT_FIRST_PUMP,
@@ -233,8 +233,8 @@ static int turn(struct loop *l, struct err *e)
 	struct pollfd polled[SLOT_COUNT] = {
 		[SLOT_REPORT] = { .fd = l->options->report_fd, .events = POLLIN },
 		[SLOT_SIGNAL] = { .fd = l->options->signal_fd, .events = POLLIN },
-		[SLOT_OTHER] = { .fd = l->options->on_other ? l->options->other_fd : -1,
-				 .events = POLLIN },
+		[SLOT_CONTROL] = { .fd = l->options->on_other ? l->options->other_fd : -1,
+				   .events = POLLIN },
 		[SLOT_LIFELINE] = { .fd = l->options->lifeline_fd ? l->options->lifeline_fd : -1,
 				    .events = POLLIN },
 		[SLOT_NAMES] = { .fd = l->options->names ? newnames_poll_fd(l->options->names) : -1,
@@ -269,7 +269,7 @@ static int turn(struct loop *l, struct err *e)
 	if (polled[SLOT_LIFELINE].revents)
 		return err_set(e, ERR_BUSY, "the call was cancelled");
 	/* without one its descriptor is -1, which has no events; NOLINTNEXTLINE(*CallAndMessage) */
-	if (polled[SLOT_OTHER].revents && l->options->on_other(l->options->context, e) < 0)
+	if (polled[SLOT_CONTROL].revents && l->options->on_other(l->options->context, e) < 0)
 		return -1;
 	leave_if_asked(l);
 	if (l->end_at_ms && clock_now_ms() >= l->end_at_ms) {

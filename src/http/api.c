@@ -2,8 +2,8 @@
  * api - routes, and who may ask; see api.h.
  *
  * Theory of operation. A request finds its row, is checked (Host, Origin, key, rate) and becomes a
- * webcall (http/webcall). The row says how its arguments are made (http/args) and how its result
- * is told (http/tell), or does it all itself (http/direct).
+ * webcall (http/webcall). The row says how its arguments are made (http/decode) and how its result
+ * is told (http/encode), or does it all itself (http/direct).
  */
 #include "http/api.h"
 
@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
-#include "http/args.h"
+#include "http/decode.h"
 #include "http/direct.h"
 #include "http/metrics.h"
 #include "http/mcproute.h"
-#include "http/tell.h"
+#include "http/encode.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,66 +40,70 @@ static const struct route routes[] = {
 	{ "GET", "/events", 0, .direct = direct_events },
 	{ "POST", "/mcp", ROUTE_ANY_QUERY, .direct = mcproute_post },
 	{ "DELETE", "/mcp", ROUTE_ANY_QUERY, .direct = mcproute_delete },
-	{ "POST", "/run", ROUTE_BODY, OPERATION_RUN, args_run, tell_command },
-	{ "POST", "/run/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_RUN, args_run, tell_stream },
+	{ "POST", "/run", ROUTE_BODY, OPERATION_RUN, decode_run, encode_command },
+	{ "POST", "/run/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_RUN, decode_run,
+	  encode_stream },
 	{ "POST", "/batch/run", ROUTE_BODY, .direct = direct_batch },
-	{ "GET", "/sandboxes", 0, OPERATION_LIST, args_nothing, tell_sandboxes,
+	{ "GET", "/sandboxes", 0, OPERATION_LIST, decode_nothing, encode_sandboxes,
 	  .query = "running" },
-	{ "POST", "/sandboxes", ROUTE_BODY, OPERATION_CREATE, args_create, tell_created },
-	{ "GET", "/sandboxes/by-uuid/{}", 0, OPERATION_INFO, args_uuid, tell_sandbox },
-	{ "GET", "/sandboxes/{}", 0, OPERATION_INFO, args_name, tell_sandbox },
-	{ "DELETE", "/sandboxes/{}", 0, OPERATION_REMOVE, args_name, tell_removed },
-	{ "POST", "/sandboxes/{}/start", 0, OPERATION_START, args_name, tell_started },
-	{ "POST", "/sandboxes/{}/stop", 0, OPERATION_STOP, args_name, tell_stopped,
+	{ "POST", "/sandboxes", ROUTE_BODY, OPERATION_CREATE, decode_create, encode_created },
+	{ "GET", "/sandboxes/by-uuid/{}", 0, OPERATION_INFO, decode_uuid, encode_sandbox },
+	{ "GET", "/sandboxes/{}", 0, OPERATION_INFO, decode_name, encode_sandbox },
+	{ "DELETE", "/sandboxes/{}", 0, OPERATION_REMOVE, decode_name, encode_removed },
+	{ "POST", "/sandboxes/{}/start", 0, OPERATION_START, decode_name, encode_started },
+	{ "POST", "/sandboxes/{}/stop", 0, OPERATION_STOP, decode_name, encode_stopped,
 	  .query = "force" },
-	{ "POST", "/sandboxes/{}/pause", 0, OPERATION_PAUSE, args_name, tell_sandbox },
-	{ "POST", "/sandboxes/{}/resume", 0, OPERATION_RESUME, args_name, tell_sandbox },
-	{ "POST", "/sandboxes/{}/fork", ROUTE_BODY, OPERATION_FORK, args_about, tell_created },
-	{ "GET", "/sandboxes/{}/stats", 0, OPERATION_STATS, args_name, tell_result },
-	{ "GET", "/sandboxes/{}/network", 0, OPERATION_NETWORK_LOG, args_name, tell_entries },
-	{ "POST", "/sandboxes/{}/network", ROUTE_BODY, OPERATION_NETWORK_CHANGE, args_about,
-	  tell_result },
-	{ "GET", "/sandboxes/{}/network/check", 0, OPERATION_NETWORK_CHECK, args_name, tell_result,
-	  .query = "host" },
-	{ "POST", "/sandboxes/{}/exec", ROUTE_BODY, OPERATION_EXEC, args_exec, tell_command },
-	{ "POST", "/sandboxes/{}/exec/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_EXEC, args_exec,
-	  tell_stream },
-	{ "POST", "/sandboxes/{}/exec/detach", ROUTE_BODY, OPERATION_EXEC_START, args_exec,
-	  tell_detached_started },
-	{ "GET", "/sandboxes/{}/exec/detached", 0, OPERATION_EXEC_LIST, args_name,
-	  tell_detached_list },
-	{ "GET", "/sandboxes/{}/exec/detached/{}", 0, OPERATION_EXEC_LIST, args_name,
-	  tell_detached },
-	{ "GET", "/sandboxes/{}/exec/detached/{}/logs", 0, OPERATION_EXEC_OUTPUT, args_detached,
-	  tell_detached_logs, .query = "stream offset length tail_lines tail_bytes" },
-	{ "GET", "/sandboxes/{}/exec/detached/{}/wait", 0, OPERATION_EXEC_WAIT, args_detached,
-	  tell_result, .query = "timeout_ms" },
-	{ "DELETE", "/sandboxes/{}/exec/detached/{}", 0, OPERATION_EXEC_KILL, args_detached,
-	  tell_killed, .query = "signal" },
+	{ "POST", "/sandboxes/{}/pause", 0, OPERATION_PAUSE, decode_name, encode_sandbox },
+	{ "POST", "/sandboxes/{}/resume", 0, OPERATION_RESUME, decode_name, encode_sandbox },
+	{ "POST", "/sandboxes/{}/fork", ROUTE_BODY, OPERATION_FORK, decode_about, encode_created },
+	{ "GET", "/sandboxes/{}/stats", 0, OPERATION_STATS, decode_name, encode_result },
+	{ "GET", "/sandboxes/{}/network", 0, OPERATION_NETWORK_LOG, decode_name, encode_entries },
+	{ "POST", "/sandboxes/{}/network", ROUTE_BODY, OPERATION_NETWORK_CHANGE, decode_about,
+	  encode_result },
+	{ "GET", "/sandboxes/{}/network/check", 0, OPERATION_NETWORK_CHECK, decode_name,
+	  encode_result, .query = "host" },
+	{ "POST", "/sandboxes/{}/exec", ROUTE_BODY, OPERATION_EXEC, decode_exec, encode_command },
+	{ "POST", "/sandboxes/{}/exec/stream", ROUTE_BODY | ROUTE_STREAM, OPERATION_EXEC,
+	  decode_exec, encode_stream },
+	{ "POST", "/sandboxes/{}/exec/detach", ROUTE_BODY, OPERATION_EXEC_START, decode_exec,
+	  encode_detached_started },
+	{ "GET", "/sandboxes/{}/exec/detached", 0, OPERATION_EXEC_LIST, decode_name,
+	  encode_detached_list },
+	{ "GET", "/sandboxes/{}/exec/detached/{}", 0, OPERATION_EXEC_LIST, decode_name,
+	  encode_detached },
+	{ "GET", "/sandboxes/{}/exec/detached/{}/logs", 0, OPERATION_EXEC_OUTPUT, decode_detached,
+	  encode_detached_logs, .query = "stream offset length tail_lines tail_bytes" },
+	{ "GET", "/sandboxes/{}/exec/detached/{}/wait", 0, OPERATION_EXEC_WAIT, decode_detached,
+	  encode_result, .query = "timeout_ms" },
+	{ "DELETE", "/sandboxes/{}/exec/detached/{}", 0, OPERATION_EXEC_KILL, decode_detached,
+	  encode_killed, .query = "signal" },
 	{ "POST", "/sandboxes/{}/files", ROUTE_BODY, .direct = direct_write_files },
-	{ "GET", "/sandboxes/{}/files", 0, OPERATION_FILE_LIST, args_name, tell_result,
+	{ "GET", "/sandboxes/{}/files", 0, OPERATION_FILE_LIST, decode_name, encode_result,
 	  .query = "path after" },
-	{ "GET", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_READ, args_file_read, tell_file,
+	{ "GET", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_READ, decode_file_read, encode_file,
 	  .query = "offset length" },
-	{ "PUT", "/sandboxes/{}/files/{*}", ROUTE_BODY, OPERATION_FILE_WRITE, args_file_write,
-	  tell_written, .query = "append" },
-	{ "DELETE", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_REMOVE, args_file, tell_file_gone,
-	  .query = "recursive" },
-	{ "POST", "/sandboxes/{}/edit", ROUTE_BODY, OPERATION_FILE_EDIT, args_about, tell_result },
-	{ "GET", "/sandboxes/{}/archive", ROUTE_TAR, OPERATION_DOWNLOAD, args_download, tell_file,
-	  .query = "path" },
-	{ "PUT", "/sandboxes/{}/archive", ROUTE_BODY | ROUTE_TAR, OPERATION_UPLOAD, args_upload,
-	  tell_result, .query = "path" },
-	{ "GET", "/sandboxes/{}/logs", 0, OPERATION_AUDIT, args_name, tell_entries },
-	{ "POST", "/sandboxes/{}/extend", ROUTE_BODY, OPERATION_EXTEND, args_about, tell_extended },
-	{ "GET", "/snapshots", 0, OPERATION_CHECKPOINT_LIST, args_nothing, tell_snapshots,
+	{ "PUT", "/sandboxes/{}/files/{*}", ROUTE_BODY, OPERATION_FILE_WRITE, decode_file_write,
+	  encode_written, .query = "append" },
+	{ "DELETE", "/sandboxes/{}/files/{*}", 0, OPERATION_FILE_REMOVE, decode_file,
+	  encode_file_gone, .query = "recursive" },
+	{ "POST", "/sandboxes/{}/edit", ROUTE_BODY, OPERATION_FILE_EDIT, decode_about,
+	  encode_result },
+	{ "GET", "/sandboxes/{}/archive", ROUTE_TAR, OPERATION_DOWNLOAD, decode_download,
+	  encode_file, .query = "path" },
+	{ "PUT", "/sandboxes/{}/archive", ROUTE_BODY | ROUTE_TAR, OPERATION_UPLOAD, decode_upload,
+	  encode_result, .query = "path" },
+	{ "GET", "/sandboxes/{}/logs", 0, OPERATION_AUDIT, decode_name, encode_entries },
+	{ "POST", "/sandboxes/{}/extend", ROUTE_BODY, OPERATION_EXTEND, decode_about,
+	  encode_extended },
+	{ "GET", "/snapshots", 0, OPERATION_CHECKPOINT_LIST, decode_nothing, encode_snapshots,
 	  .query = "name" },
-	{ "POST", "/snapshots", ROUTE_BODY, OPERATION_CHECKPOINT, args_snapshot,
-	  tell_snapshot_made },
-	{ "GET", "/snapshots/{}", 0, OPERATION_CHECKPOINT_LIST, args_id, tell_snapshot },
-	{ "DELETE", "/snapshots/{}", 0, OPERATION_CHECKPOINT_REMOVE, args_id, tell_snapshot_gone },
-	{ "POST", "/snapshots/{}/restore", 0, OPERATION_CHECKPOINT_LIST, args_id,
-	  tell_restore_target },
+	{ "POST", "/snapshots", ROUTE_BODY, OPERATION_CHECKPOINT, decode_snapshot,
+	  encode_snapshot_made },
+	{ "GET", "/snapshots/{}", 0, OPERATION_CHECKPOINT_LIST, decode_id, encode_snapshot },
+	{ "DELETE", "/snapshots/{}", 0, OPERATION_CHECKPOINT_REMOVE, decode_id,
+	  encode_snapshot_gone },
+	{ "POST", "/snapshots/{}/restore", 0, OPERATION_CHECKPOINT_LIST, decode_id,
+	  encode_restore_target },
 };
 
 /* Of a path. */
@@ -305,7 +309,7 @@ static bool read_body(struct connection *c, const struct webcall *x, json_t **re
 	return false;
 }
 
-static void tell_not_started(struct webcall *x, const struct err *e)
+static void encode_not_started(struct webcall *x, const struct err *e)
 {
 	if (!x->has_begun) {
 		webcall_reply_error(x->connection,
@@ -359,7 +363,7 @@ static void on_request(struct connection *c, void *context)
 	}
 	if (!read_body(c, x, &body))
 		return;
-	if (x->route->args(x, body, &args, &e) < 0 || args_add_query(x, args, &e) < 0) {
+	if (x->route->args(x, body, &args, &e) < 0 || decode_add_query(x, args, &e) < 0) {
 		webcall_reply_error(
 			c, webcall_status(e.code == ERR_UNSUPPORTED ? "unsupported" : "invalid"),
 			e.msg);
@@ -367,7 +371,7 @@ static void on_request(struct connection *c, void *context)
 		if (x->route->flags & ROUTE_STREAM && json_object_get(args, "command"))
 			start_stream(x, args);
 		if (webcall_start(x, args, &e) < 0)
-			tell_not_started(x, &e);
+			encode_not_started(x, &e);
 	}
 	json_decref(args);
 	json_decref(body);
@@ -380,10 +384,10 @@ static bool on_body(struct connection *c, const char *bytes, size_t len)
 	if (!x || x->running.call.is_over)
 		return true;
 	if (len == 0)
-		running_end_input(&x->running);
+		eventcall_end_input(&x->running);
 	else
 		call_add_input(&x->running.call, bytes, len);
-	running_go_on(&x->running);
+	eventcall_go_on(&x->running);
 	return call_unsent_input(&x->running.call) < WEBCALL_INPUT_HIGH_BYTES;
 }
 
@@ -399,7 +403,7 @@ static void on_gone(struct connection *c)
 	if (x->on_gone)
 		x->on_gone(x->context);
 	if (x->is_counted)
-		running_cancel(&x->running);
+		eventcall_cancel(&x->running);
 	else if (!x->is_tailing)
 		webcall_free(x);
 }
@@ -417,7 +421,7 @@ struct connection_handler api_handler(struct api *a)
 
 struct api_call {
 	struct api *api;
-	struct running running;
+	struct eventcall running;
 	struct slots_place place;
 	json_t *id;
 	char session[API_SESSION_ID_BYTES + 1]; /* "": none */
@@ -448,7 +452,7 @@ static void api_call_free(struct api_call *k)
 		link = &(*link)->next;
 	if (*link)
 		*link = k->next;
-	running_done(&k->running);
+	eventcall_done(&k->running);
 	json_decref(k->id);
 	free(k);
 }
@@ -507,16 +511,16 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 				.next = a->mcp_calls };
 	if (session)
 		memcpy(k->session, session, sizeof(k->session));
-	running_init(&k->running, a->base);
+	eventcall_init(&k->running, a->base);
 	k->running.owner = owner;
 	k->running.call.shown_max_bytes = OPERATION_SHOWN_MAX_BYTES;
 	k->running.context = k;
 	k->running.on_over = on_mcp_over;
 	k->running.on_progress = on_mcp_progress;
 	if (call->progress_token)
-		k->running.progress_at_ms = clock_now_ms() + RUNNING_PROGRESS_MS;
+		k->running.progress_at_ms = clock_now_ms() + EVENTCALL_PROGRESS_MS;
 	a->mcp_calls = k;
-	if (running_start(&k->running, &a->options, o, call->arguments, NULL, e) < 0 ||
+	if (eventcall_start(&k->running, &a->options, o, call->arguments, NULL, e) < 0 ||
 	    slots_take(&a->slots, &place, e) < 0) {
 		api_call_free(k);
 		return NULL;
@@ -527,7 +531,7 @@ struct api_call *api_start_mcp(struct api *a, const struct protocol_call *call, 
 
 void api_cancel(struct api_call *k)
 {
-	running_cancel(&k->running);
+	eventcall_cancel(&k->running);
 }
 
 void api_cancel_mcp(struct api *a, const char *session, const json_t *id)

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "http/args.h"
+#include "http/decode.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +91,7 @@ static void write_next(struct webcall *x)
 				      json_object_iter_key(iterator)),
 			 "content", json_object_iter_value(iterator));
 	x->next_command++;
-	running_done(&x->running);
+	eventcall_done(&x->running);
 	webcall_prepare(x);
 	x->route = &write_one_route;
 	if (webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
@@ -102,7 +102,7 @@ static void write_next(struct webcall *x)
 	json_decref(args);
 }
 
-static void tell_one_written(struct webcall *x, json_t *result)
+static void encode_one_written(struct webcall *x, json_t *result)
 {
 	if (!webcall_take_success(x, result))
 		return;
@@ -111,7 +111,7 @@ static void tell_one_written(struct webcall *x, json_t *result)
 }
 
 static const struct route write_one_route = { .operation = OPERATION_FILE_WRITE,
-					      .tell = tell_one_written };
+					      .tell = encode_one_written };
 
 static const struct route batch_route;
 
@@ -127,13 +127,13 @@ static void run_next(struct webcall *x)
 		return;
 	}
 	x->next_command++;
-	running_done(&x->running);
+	eventcall_done(&x->running);
 	webcall_prepare(x);
 	buf_done(&x->output);
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	x->running.call.on_output = webcall_on_combined;
 	x->route = &batch_route;
-	if (args_batched(item, &args, &e) < 0 ||
+	if (decode_batched(item, &args, &e) < 0 ||
 	    webcall_check_rate(x->api, x->owner, operation_get(x->route->operation), &wait_ms, &e) <
 		    0 ||
 	    webcall_start(x, args, &e) < 0) {
@@ -146,7 +146,7 @@ static void run_next(struct webcall *x)
 	json_decref(args);
 }
 
-static void tell_one_run(struct webcall *x, json_t *result)
+static void encode_one_run(struct webcall *x, json_t *result)
 {
 	const json_t *error = json_object_get(result, "error");
 	int code = (int)json_integer_value(json_object_get(result, "exit_code"));
@@ -166,7 +166,7 @@ static void tell_one_run(struct webcall *x, json_t *result)
 	run_next(x);
 }
 
-static const struct route batch_route = { .operation = OPERATION_RUN, .tell = tell_one_run };
+static const struct route batch_route = { .operation = OPERATION_RUN, .tell = encode_one_run };
 
 /* The member of that name; NULL: it was answered. A new reference. */
 static json_t *read_only_member(struct connection *c, const char *name, json_type kind, size_t max)
@@ -176,7 +176,7 @@ static json_t *read_only_member(struct connection *c, const char *name, json_typ
 
 	if (!webcall_read_body(c, &body))
 		return NULL;
-	if (args_expect_only(body, name, kind, max, &found, &e) < 0)
+	if (decode_expect_only(body, name, kind, max, &found, &e) < 0)
 		webcall_reply_error(c, 400, e.msg);
 	json_incref(found);
 	json_decref(body);
@@ -211,8 +211,8 @@ void direct_write_files(struct api *a, struct connection *c)
 /* ---- the audit log as it grows ---- */
 
 /*
- * What a caller may be told of is an errand's to decide (cli/errandaudit), as with the logs of one
- * sandbox. We look whether the file has grown, and have it read by one errand at a time.
+ * What a caller may be told of is a worker process's to decide (cli/workeraudit), as with the logs
+ * of one sandbox. We look whether the file has grown, and have it read by one worker at a time.
  */
 struct tail {
 	struct webcall *webcall;
@@ -243,14 +243,14 @@ static void read_more(struct tail *t)
 	if (st.st_size < t->offset)
 		t->offset = 0; /* a new file took its place */
 	args = json_pack("{s:I}", "offset", t->offset);
-	running_done(&x->running);
+	eventcall_done(&x->running);
 	webcall_prepare(x);
 	x->route = &events_route;
 	(void)!webcall_start(x, args, &ignored); /* too many calls: at the next look */
 	json_decref(args);
 }
 
-static void tell_lines(struct webcall *x, json_t *result)
+static void encode_lines(struct webcall *x, json_t *result)
 {
 	const json_t *error = json_object_get(result, "error");
 	struct tail *t = x->context;
@@ -278,7 +278,7 @@ static void tell_lines(struct webcall *x, json_t *result)
 	json_decref(result);
 }
 
-static const struct route events_route = { .operation = OPERATION_EVENTS, .tell = tell_lines };
+static const struct route events_route = { .operation = OPERATION_EVENTS, .tell = encode_lines };
 
 static void on_tail(evutil_socket_t fd, short what, void *context)
 {

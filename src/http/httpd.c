@@ -5,7 +5,7 @@
  *                          [--tls-cert FILE --tls-key FILE] [--isolate yes|no]
  *
  * WHERE is unix:PATH, or ADDRESS:PORT. Keys come in the variable AGENTKERNEL_SERVE_KEYS (http/keys
- * has its format), and go no further: errands do not see it. A unix socket is for its owner and
+ * has its format), and go no further: workers do not see it. A unix socket is for its owner and
  * root, who need no key; an address that is not loopback needs one. SIGTERM lets requests under way
  * finish.
  */
@@ -263,9 +263,8 @@ static void read_words(struct server *s, char **words, char **ret_places, unsign
 		fail("agentkernel-serve is started by 'agentkernel serve'");
 	s->api.options.launcher = words[1];
 	s->api.audit_path = words[2];
-	s->api.state_path = mem_dup_bytes(words[2], strrchr(words[2], '/')
-							    ? (size_t)(strrchr(words[2], '/') - words[2])
-							    : 0);
+	s->api.state_path = mem_dup_bytes(
+		words[2], strrchr(words[2], '/') ? (size_t)(strrchr(words[2], '/') - words[2]) : 0);
 	for (words += 3; *words; words++) {
 		if (strncmp(*words, "--", 2) != 0) {
 			buf_add(&s->rows, *words, strlen(*words) + 1);

@@ -34,7 +34,7 @@ struct post {
 	struct api *api;
 	struct connection *connection; /* NULL: it has gone */
 	struct protocol *protocol;
-	struct running_call *calls; /* under way */
+	struct eventcall_call *calls; /* under way */
 	bool is_modern, is_stream, is_answered, is_taking;
 	const char *owner;                      /* whose key it came with; NULL: sees all */
 	const char *known_session;              /* that it came in; NULL: none */
@@ -42,11 +42,11 @@ struct post {
 };
 
 /* One of its calls; a batch has several. */
-struct running_call {
+struct eventcall_call {
 	struct post *post;
 	struct protocol_call *call;
 	struct api_call *running;
-	struct running_call *next;
+	struct eventcall_call *next;
 };
 
 static void post_free(struct post *p)
@@ -209,9 +209,9 @@ static void on_cancel(void *context, const json_t *id)
 
 /* ---- calls ---- */
 
-static void forget_call(struct running_call *k)
+static void forget_call(struct eventcall_call *k)
 {
-	struct running_call **link = &k->post->calls;
+	struct eventcall_call **link = &k->post->calls;
 
 	while (*link && *link != k)
 		link = &(*link)->next;
@@ -238,7 +238,7 @@ static void settle(struct post *p)
 
 static void on_over(void *context, json_t *result)
 {
-	struct running_call *k = context;
+	struct eventcall_call *k = context;
 	struct protocol_call *call = k->call;
 	struct post *p = k->post;
 
@@ -256,7 +256,7 @@ static void on_over(void *context, json_t *result)
 
 static void on_progress(void *context, const char *words)
 {
-	struct running_call *k = context;
+	struct eventcall_call *k = context;
 
 	if (k->post->is_stream)
 		protocol_tell_progress(k->post->protocol, k->call, words);
@@ -268,7 +268,7 @@ static void on_call(void *context, struct protocol_call *call)
 	json_t *saved = call->operation == OPERATION_EXEC_OUTPUT
 				? savedoutput_read(&p->api->saved, p->owner, call->arguments)
 				: NULL;
-	struct running_call *k;
+	struct eventcall_call *k;
 	struct err e = { 0 };
 
 	if (saved) {
@@ -276,7 +276,7 @@ static void on_call(void *context, struct protocol_call *call)
 		return;
 	}
 	k = mem_alloc(sizeof(*k));
-	*k = (struct running_call){ .post = p, .call = call, .next = p->calls };
+	*k = (struct eventcall_call){ .post = p, .call = call, .next = p->calls };
 	p->calls = k;
 	k->running = api_start_mcp(p->api, call, p->known_session, p->owner, on_over, on_progress,
 				   k, &e);
@@ -390,7 +390,7 @@ static void on_post_gone(void *context)
 
 	p->connection = NULL;
 	/* in the legacy era a client may just have lost its way */
-	for (struct running_call *k = p->calls; p->is_modern && k; k = k->next)
+	for (struct eventcall_call *k = p->calls; p->is_modern && k; k = k->next)
 		api_cancel(k->running);
 	settle(p);
 }

@@ -25,7 +25,7 @@ static const struct {
 };
 _Static_assert(COUNT_OF(steps) == API_LATENCY_STEPS, "the histogram has other steps");
 
-/* As an errand's "ended_by" names them. */
+/* As a worker process's "ended_by" names them. */
 static const char *const limit_words[] = { "deadline", "memory", "processes", "cpu_time" };
 _Static_assert(COUNT_OF(limit_words) == API_LIMIT_KINDS, "there are other limits");
 
@@ -107,8 +107,7 @@ static void add_counters(struct buf *out, const struct api *a)
 	add(out, "requests_total", "counter", a->request_count);
 	add(out, "calls_total", "counter", a->call_count);
 	add(out, "refused_total", "counter", a->refused_count);
-	add(out, "calls_running", "gauge",
-	    a->slots.count[SLOTS_CALL] + a->slots.count[SLOTS_CARE]);
+	add(out, "calls_running", "gauge", a->slots.count[SLOTS_CALL] + a->slots.count[SLOTS_CARE]);
 	add(out, "connections", "gauge", a->connections.count);
 	buf_addf(out,
 		 "# TYPE agentkernel_starts_total counter\n"
@@ -164,7 +163,7 @@ static void reply(const struct api *a, struct connection *c)
 	connection_reply(c, 200, "text/plain; version=0.0.4", buf_text(&out), out.len, NULL);
 }
 
-static void tell_listed(struct webcall *x, json_t *result)
+static void encode_listed(struct webcall *x, json_t *result)
 {
 	const json_t *sandboxes = json_object_get(result, "sandboxes");
 
@@ -176,7 +175,8 @@ static void tell_listed(struct webcall *x, json_t *result)
 
 void metrics_tell(struct api *a, struct connection *c)
 {
-	static const struct route list_route = { .operation = OPERATION_LIST, .tell = tell_listed };
+	static const struct route list_route = { .operation = OPERATION_LIST,
+						 .tell = encode_listed };
 	struct webcall *x = connection_user(c);
 	json_t *args = json_object();
 	struct err e = { 0 };

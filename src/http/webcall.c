@@ -143,7 +143,7 @@ void webcall_free(struct webcall *x)
 {
 	if (x->is_counted)
 		slots_give(&x->api->slots, &x->place);
-	running_done(&x->running);
+	eventcall_done(&x->running);
 	buf_done(&x->output);
 	for (unsigned i = 0; i < x->part_count; i++)
 		free(x->parts[i]);
@@ -205,7 +205,7 @@ static bool is_full(void *context)
 
 void webcall_prepare(struct webcall *x)
 {
-	running_init(&x->running, x->api->base);
+	eventcall_init(&x->running, x->api->base);
 	x->running.context = x;
 	x->running.owner = x->owner;
 	x->running.on_over = on_over;
@@ -229,11 +229,11 @@ int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 	webcall_choose_place(&x->place, o, json_string_value(json_object_get(args, "name")));
 	if (slots_take(&x->api->slots, &x->place, e) < 0)
 		return -1;
-	if (running_start(&x->running, &x->api->options, o, args,
-			  x->is_raw     ? "param.raw=true"
-			  : x->is_whole ? "param.whole=true"
-					: NULL,
-			  e) < 0) {
+	if (eventcall_start(&x->running, &x->api->options, o, args,
+			    x->is_raw     ? "param.raw=true"
+			    : x->is_whole ? "param.whole=true"
+					  : NULL,
+			    e) < 0) {
 		slots_give(&x->api->slots, &x->place);
 		return -1;
 	}

@@ -2,12 +2,13 @@
 /*
  * webcall - one request and its answer: a call under way for a connection.
  *
- * A client that goes away cancels its call; the webcall lives on by itself until the errand has
- * ended. Answers have an envelope: {"success": true, "data": ...} or {"success": false, "error":
+ * A client that goes away cancels its call; the webcall lives on by itself until the worker process
+ * has ended. Answers have an envelope: {"success": true, "data": ...} or {"success": false,
+ * "error":
  * "..."}. Answering ends a webcall: it is not touched afterwards.
  */
 #include "http/api.h"
-#include "http/running.h"
+#include "http/eventcall.h"
 
 #include <stdbool.h>
 
@@ -23,10 +24,10 @@ typedef void webcall_tell_fn(struct webcall *x, json_t *result);
 typedef void webcall_direct_fn(struct api *a, struct connection *c);
 
 enum route_flags {
-	ROUTE_OPEN = 1 << 0,   /* needs no key */
-	ROUTE_STREAM = 1 << 1, /* output goes out as it comes */
-	ROUTE_BODY = 1 << 2,   /* has a JSON body */
-	ROUTE_TAR = 1 << 3,    /* its body, or its answer, is a tar archive */
+	ROUTE_OPEN = 1 << 0,      /* needs no key */
+	ROUTE_STREAM = 1 << 1,    /* output goes out as it comes */
+	ROUTE_BODY = 1 << 2,      /* has a JSON body */
+	ROUTE_TAR = 1 << 3,       /* its body, or its answer, is a tar archive */
 	ROUTE_ANY_QUERY = 1 << 4, /* clients of a protocol may have their own */
 };
 
@@ -44,7 +45,7 @@ struct webcall {
 	struct api *api;
 	struct connection *connection; /* NULL: it has gone */
 	const struct route *route;
-	struct running running;
+	struct eventcall running;
 	const char *owner;              /* of the key that asks; NULL: it sees all */
 	struct slots_place place;       /* what its call takes */
 	void (*on_gone)(void *context); /* of a route that keeps its own state */
@@ -89,7 +90,7 @@ void webcall_reply_json(struct connection *c, int status, json_t *value,
 void webcall_reply_data(struct connection *c, int status, json_t *data);
 void webcall_reply_error(struct connection *c, int status, const char *words);
 void webcall_reply_failure(struct connection *c, const json_t *error);
-int webcall_status(const char *code); /* of an errand's failure */
+int webcall_status(const char *code); /* of a worker process's failure */
 /* JSON of a size that may be read: WEBCALL_VALUES_MAX, WEBCALL_CONTAINERS_MAX. */
 bool webcall_is_modest(const struct buf *body);
 /* The body as JSON; false: it was answered. */

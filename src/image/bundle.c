@@ -17,8 +17,8 @@
 #include "image/digest.h"
 #include "image/install.h"
 #include "image/manifest.h"
-#include "image/source.h"
-#include "image/worker.h"
+#include "image/imagesource.h"
+#include "image/layerworker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ static const struct file_name layout_blob = { "blobs/sha256/", "" };
 static const struct file_name dir_blob = { "", "" };
 static const struct file_name dir_manifest = { "", ".manifest.json" };
 
-static int adopt_blob(const struct source *src, const struct file_name *called,
+static int adopt_blob(const struct imagesource *src, const struct file_name *called,
 		      const struct manifest_blob *blob, struct err *e)
 {
 	char digest[REFERENCE_DIGEST_MAX_BYTES], name[REFERENCE_DIGEST_MAX_BYTES + 32];
@@ -124,7 +124,7 @@ static int adopt_blob(const struct source *src, const struct file_name *called,
 	memcpy(digest, blob->digest, sizeof(digest));
 	(void)snprintf(name, sizeof(name), "%s%s%s", called->before, digest + sizeof("sha256:") - 1,
 		       called->after);
-	if (source_adopt(src, name, digest, &size, e) < 0)
+	if (imagesource_adopt(src, name, digest, &size, e) < 0)
 		return -1;
 	if (size != blob->size_bytes)
 		return err_set(e, ERR_INVALID,
@@ -134,7 +134,7 @@ static int adopt_blob(const struct source *src, const struct file_name *called,
 }
 
 /* What the manifest names. It is in the store already. */
-static int adopt_image(const struct store *s, const struct source *src,
+static int adopt_image(const struct store *s, const struct imagesource *src,
 		       const struct file_name *called, const char *manifest_digest, struct err *e)
 {
 	CLEANUP(cleanup_freep) struct manifest *m = mem_alloc(sizeof(*m));
@@ -155,7 +155,7 @@ static int adopt_image(const struct store *s, const struct source *src,
 
 /* `blob` is in the store. If it is an index, one image for several machines, it becomes the
  * manifest for this one. */
-static int choose_platform(const struct store *s, const struct source *src,
+static int choose_platform(const struct store *s, const struct imagesource *src,
 			   const struct file_name *called, struct manifest_blob *blob,
 			   struct err *e)
 {
@@ -221,8 +221,9 @@ static int name_layout(const json_t *entry, const struct reference *as, struct r
 	return 0;
 }
 
-static int load_layout(const struct store *s, const struct source *src, const struct reference *as,
-		       struct progress *p, struct bundle_names *ret, struct err *e)
+static int load_layout(const struct store *s, const struct imagesource *src,
+		       const struct reference *as, struct progress *p, struct bundle_names *ret,
+		       struct err *e)
 {
 	CLEANUP(json_freep) json_t *index = NULL;
 	cleanup_free char *text = NULL;
@@ -230,7 +231,7 @@ static int load_layout(const struct store *s, const struct source *src, const st
 	size_t len = 0, i;
 	json_t *entry;
 
-	if (source_read(src, "index.json", INDEX_MAX_BYTES, &text, &len, e) < 0 ||
+	if (imagesource_read(src, "index.json", INDEX_MAX_BYTES, &text, &len, e) < 0 ||
 	    parse_json(text, len, "index.json", &index, e) < 0)
 		return -1;
 	manifests = json_object_get(index, "manifests");
@@ -260,7 +261,7 @@ static int load_layout(const struct store *s, const struct source *src, const st
 }
 
 /* Does the layout know the full name of each image? */
-static bool has_full_names(const struct source *src)
+static bool has_full_names(const struct imagesource *src)
 {
 	CLEANUP(json_freep) json_t *index = NULL;
 	cleanup_free char *text = NULL;
@@ -268,7 +269,7 @@ static bool has_full_names(const struct source *src)
 	size_t len = 0, i;
 	json_t *entry;
 
-	if (source_read(src, "index.json", INDEX_MAX_BYTES, &text, &len, &ignored) < 0 ||
+	if (imagesource_read(src, "index.json", INDEX_MAX_BYTES, &text, &len, &ignored) < 0 ||
 	    parse_json(text, len, "index.json", &index, &ignored) < 0)
 		return false;
 	json_array_foreach(json_object_get(index, "manifests"), i, entry)
@@ -284,26 +285,28 @@ static bool has_full_names(const struct source *src)
 /* ---- skopeo's dir: ---- */
 
 /* Its manifest.json is the image's manifest, or the index, as a registry has it. */
-static bool has_plain_manifest(const struct source *src)
+static bool has_plain_manifest(const struct imagesource *src)
 {
 	CLEANUP(json_freep) json_t *manifest = NULL;
 	cleanup_free char *text = NULL;
 	struct err ignored;
 	size_t len = 0;
 
-	return source_read(src, "manifest.json", INDEX_MAX_BYTES, &text, &len, &ignored) == 0 &&
+	return imagesource_read(src, "manifest.json", INDEX_MAX_BYTES, &text, &len, &ignored) ==
+		       0 &&
 	       parse_json(text, len, "manifest.json", &manifest, &ignored) == 0 &&
 	       json_is_object(manifest);
 }
 
-static int load_dir(const struct store *s, const struct source *src, const struct reference *as,
-		    struct progress *p, struct bundle_names *ret, struct err *e)
+static int load_dir(const struct store *s, const struct imagesource *src,
+		    const struct reference *as, struct progress *p, struct bundle_names *ret,
+		    struct err *e)
 {
 	struct manifest_blob blob = { 0 };
 
 	if (!as)
 		return refuse_nameless(e);
-	if (source_adopt(src, "manifest.json", blob.digest, &blob.size_bytes, e) < 0 ||
+	if (imagesource_adopt(src, "manifest.json", blob.digest, &blob.size_bytes, e) < 0 ||
 	    check_pin(as, blob.digest, e) < 0 || add_name(ret, as, e) < 0 ||
 	    choose_platform(s, src, &dir_manifest, &blob, e) < 0 ||
 	    adopt_image(s, src, &dir_blob, blob.digest, e) < 0)
@@ -360,7 +363,7 @@ static int close_manifest(const struct store *s, struct json *j, struct buf *out
 	return store_add_blob(s, out->bytes, out->len, ret_digest, e);
 }
 
-static int write_manifest(const struct store *s, const struct source *src, const json_t *entry,
+static int write_manifest(const struct store *s, const struct imagesource *src, const json_t *entry,
 			  char ret_digest[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
 	const char *config_name = get_text(entry, "Config");
@@ -378,7 +381,7 @@ static int write_manifest(const struct store *s, const struct source *src, const
 	if (json_array_size(layers) > MANIFEST_LAYERS_MAX)
 		return err_set(e, ERR_LIMIT, "the image has %zu layers, more than %u",
 			       json_array_size(layers), MANIFEST_LAYERS_MAX);
-	if (source_adopt(src, config_name, config, &size, e) < 0)
+	if (imagesource_adopt(src, config_name, config, &size, e) < 0)
 		return err_wrap(e, "config");
 	open_manifest(&j, &out, config, size);
 	json_array_foreach(layers, i, layer)
@@ -389,15 +392,15 @@ static int write_manifest(const struct store *s, const struct source *src, const
 		if (!name)
 			return err_set(e, ERR_INVALID, "'manifest.json' names no file as layer %zu",
 				       i + 1);
-		if (source_adopt(src, name, digest, &size, e) < 0)
+		if (imagesource_adopt(src, name, digest, &size, e) < 0)
 			return err_wrap(e, "layer %zu", i + 1);
 		describe(&j, NULL, layer_type(s, digest), digest, size);
 	}
 	return close_manifest(s, &j, &out, ret_digest, e);
 }
 
-static int load_docker_image(const struct store *s, const struct source *src, const json_t *entry,
-			     const struct reference *as, struct progress *p,
+static int load_docker_image(const struct store *s, const struct imagesource *src,
+			     const json_t *entry, const struct reference *as, struct progress *p,
 			     struct bundle_names *ret, struct err *e)
 {
 	json_t *tags = json_object_get(entry, "RepoTags");
@@ -426,15 +429,16 @@ static int load_docker_image(const struct store *s, const struct source *src, co
 	return 0;
 }
 
-static int load_docker(const struct store *s, const struct source *src, const struct reference *as,
-		       struct progress *p, struct bundle_names *ret, struct err *e)
+static int load_docker(const struct store *s, const struct imagesource *src,
+		       const struct reference *as, struct progress *p, struct bundle_names *ret,
+		       struct err *e)
 {
 	CLEANUP(json_freep) json_t *list = NULL;
 	cleanup_free char *text = NULL;
 	size_t len = 0, i;
 	json_t *entry;
 
-	if (source_read(src, "manifest.json", INDEX_MAX_BYTES, &text, &len, e) < 0 ||
+	if (imagesource_read(src, "manifest.json", INDEX_MAX_BYTES, &text, &len, e) < 0 ||
 	    parse_json(text, len, "manifest.json", &list, e) < 0)
 		return -1;
 	if (json_array_size(list) == 0)
@@ -450,20 +454,20 @@ static int load_docker(const struct store *s, const struct source *src, const st
 int bundle_load(const struct store *s, const char *path, const struct reference *as,
 		struct progress *p, struct bundle_names *ret, struct err *e)
 {
-	CLEANUP(source_freep) struct source *src = NULL;
+	CLEANUP(imagesource_freep) struct imagesource *src = NULL;
 
 	ret->count = 0;
-	if (source_open(s, path, &src, e) < 0)
+	if (imagesource_open(s, path, &src, e) < 0)
 		return -1;
 	if (has_plain_manifest(src))
 		return load_dir(s, src, as, p, ret, e);
 	/* newer Dockers write both; the layout has the manifest as it was, if it has the names too
 	 */
-	if (source_has(src, "manifest.json") && !(as || has_full_names(src)))
+	if (imagesource_has(src, "manifest.json") && !(as || has_full_names(src)))
 		return load_docker(s, src, as, p, ret, e);
-	if (source_has(src, "index.json"))
+	if (imagesource_has(src, "index.json"))
 		return load_layout(s, src, as, p, ret, e);
-	if (source_has(src, "manifest.json"))
+	if (imagesource_has(src, "manifest.json"))
 		return load_docker(s, src, as, p, ret, e);
 	return err_set(
 		e, ERR_INVALID,
@@ -476,7 +480,7 @@ int bundle_load(const struct store *s, const char *path, const struct reference 
 
 static int run_pack(const struct store *s, int dir_fd, int blob_fd, struct err *e)
 {
-	const struct worker_options o = {
+	const struct layerworker_options o = {
 		.operation = "pack",
 		.dir_fd = dir_fd,
 		.archive_fd = blob_fd,
@@ -484,15 +488,15 @@ static int run_pack(const struct store *s, int dir_fd, int blob_fd, struct err *
 		.lock_fds = { s->lock_fd, -1 },
 	};
 
-	return worker_run(&o, e);
+	return layerworker_run(&o, e);
 }
 
 /* The digest of what a tar decompresses to. */
 static int run_measure(const struct store *s, int archive_fd,
 		       char ret_diff_id[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
-	CLEANUP(worker_done) struct worker w;
-	const struct worker_options o = {
+	CLEANUP(layerworker_done) struct layerworker w;
+	const struct layerworker_options o = {
 		.operation = "measure",
 		.dir_fd = s->making_fd,
 		.archive_fd = archive_fd,
@@ -500,8 +504,8 @@ static int run_measure(const struct store *s, int archive_fd,
 		.lock_fds = { s->lock_fd, -1 },
 	};
 
-	worker_init(&w);
-	if (worker_start(&o, &w, e) < 0 || worker_wait(&w, e) < 0)
+	layerworker_init(&w);
+	if (layerworker_start(&o, &w, e) < 0 || layerworker_wait(&w, e) < 0)
 		return -1;
 	if (w.output_len != REFERENCE_DIGEST_MAX_BYTES)
 		return err_set(e, ERR_SYSTEM,
@@ -545,7 +549,7 @@ static int make_layer(const struct store *s, const char *path, int *ret_fd,
 	struct stat st;
 	int r;
 
-	if (source_open_path(path, &from_fd, e) < 0)
+	if (imagesource_open_path(path, &from_fd, e) < 0)
 		return -1;
 	if (fstat(from_fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s'", path);

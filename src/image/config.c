@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "image/fields.h"
+#include "image/jsonfields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static int read_text(struct reading *r, const json_t *object, const char *key, c
 {
 	const char *text = "";
 
-	if (fields_get_text(object, key, CONFIG_TEXT_MAX_BYTES - 1, FIELDS_OPTIONAL, &text, e) <
-		    0 ||
+	if (jsonfields_get_text(object, key, CONFIG_TEXT_MAX_BYTES - 1, JSONFIELDS_OPTIONAL, &text,
+				e) < 0 ||
 	    count_bytes(r, key, strlen(text), e) < 0)
 		return -1;
 	*ret = mem_dup(text);
@@ -54,7 +54,7 @@ static int read_list(struct reading *r, const json_t *object, const char *key, c
 	const json_t *list = NULL;
 	char **entries;
 
-	if (fields_get_list(object, key, CONFIG_LIST_MAX, FIELDS_OPTIONAL, &list, e) < 0)
+	if (jsonfields_get_list(object, key, CONFIG_LIST_MAX, JSONFIELDS_OPTIONAL, &list, e) < 0)
 		return -1;
 	entries = mem_alloc((json_array_size(list) + 1) * sizeof(*entries));
 	*ret = entries;
@@ -81,7 +81,7 @@ static int read_process(const json_t *root, struct config *c, struct err *e)
 	struct reading r = { 0 };
 	const json_t *object = NULL;
 
-	if (fields_get_object(root, "config", FIELDS_OPTIONAL, &object, e) < 0)
+	if (jsonfields_get_object(root, "config", JSONFIELDS_OPTIONAL, &object, e) < 0)
 		return -1;
 	if (read_list(&r, object, "Env", &c->env, e) < 0 ||
 	    read_list(&r, object, "Entrypoint", &c->entrypoint, e) < 0 ||
@@ -99,10 +99,10 @@ static int read_layers(const json_t *root, struct config *c, struct err *e)
 	const json_t *rootfs = NULL, *list = NULL;
 	const char *type = NULL;
 
-	if (fields_get_object(root, "rootfs", 0, &rootfs, e) < 0)
+	if (jsonfields_get_object(root, "rootfs", 0, &rootfs, e) < 0)
 		return -1;
-	if (fields_get_text(rootfs, "type", WORD_MAX_BYTES, 0, &type, e) < 0 ||
-	    fields_get_list(rootfs, "diff_ids", MANIFEST_LAYERS_MAX, 0, &list, e) < 0)
+	if (jsonfields_get_text(rootfs, "type", WORD_MAX_BYTES, 0, &type, e) < 0 ||
+	    jsonfields_get_list(rootfs, "diff_ids", MANIFEST_LAYERS_MAX, 0, &list, e) < 0)
 		return err_wrap(e, "'rootfs'");
 	if (strcmp(type, "layers") != 0)
 		return err_set(e, ERR_UNSUPPORTED, "'rootfs': its type is '%s', not 'layers'",
@@ -122,9 +122,9 @@ static int check_platform(const json_t *root, struct err *e)
 {
 	const char *os = NULL, *architecture = NULL;
 
-	if (fields_get_text(root, "os", WORD_MAX_BYTES, FIELDS_OPTIONAL, &os, e) < 0 ||
-	    fields_get_text(root, "architecture", WORD_MAX_BYTES, FIELDS_OPTIONAL, &architecture,
-			    e) < 0)
+	if (jsonfields_get_text(root, "os", WORD_MAX_BYTES, JSONFIELDS_OPTIONAL, &os, e) < 0 ||
+	    jsonfields_get_text(root, "architecture", WORD_MAX_BYTES, JSONFIELDS_OPTIONAL,
+				&architecture, e) < 0)
 		return -1;
 	if ((os[0] && strcmp(os, "linux") != 0) ||
 	    (architecture[0] && strcmp(architecture, manifest_architecture()) != 0))
@@ -137,10 +137,10 @@ static int check_platform(const json_t *root, struct err *e)
 
 int config_parse(const char *text, size_t len, struct config *ret, struct err *e)
 {
-	CLEANUP(fields_freep) json_t *root = NULL;
+	CLEANUP(jsonfields_freep) json_t *root = NULL;
 	CLEANUP(config_done) struct config c = { 0 };
 
-	if (fields_parse(text, len, CONFIG_MAX_BYTES, &root, e) < 0 ||
+	if (jsonfields_parse(text, len, CONFIG_MAX_BYTES, &root, e) < 0 ||
 	    check_platform(root, e) < 0 || read_process(root, &c, e) < 0 ||
 	    read_layers(root, &c, e) < 0) {
 		err_sanitize(e);

@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "image/fields.h"
+#include "image/jsonfields.h"
 #include "image/keychain.h"
 #include "image/reference.h"
 
@@ -78,7 +78,7 @@ static void wipe_document(json_t *root)
 static void forget_document(json_t **root)
 {
 	wipe_document(*root);
-	fields_freep(root);
+	jsonfields_freep(root);
 }
 
 /* ---- servers ---- */
@@ -158,10 +158,10 @@ static int read_entry(const json_t *entry, struct credentials *ret, struct err *
 
 	if (!json_is_object(entry))
 		return err_set(e, ERR_INVALID, "not an object");
-	if (fields_get_text(entry, "auth", 2 * max, FIELDS_OPTIONAL, &pair, e) < 0 ||
-	    fields_get_text(entry, "identitytoken", max, FIELDS_OPTIONAL, &token, e) < 0 ||
-	    fields_get_text(entry, "username", max, FIELDS_OPTIONAL, &user, e) < 0 ||
-	    fields_get_text(entry, "password", max, FIELDS_OPTIONAL, &password, e) < 0)
+	if (jsonfields_get_text(entry, "auth", 2 * max, JSONFIELDS_OPTIONAL, &pair, e) < 0 ||
+	    jsonfields_get_text(entry, "identitytoken", max, JSONFIELDS_OPTIONAL, &token, e) < 0 ||
+	    jsonfields_get_text(entry, "username", max, JSONFIELDS_OPTIONAL, &user, e) < 0 ||
+	    jsonfields_get_text(entry, "password", max, JSONFIELDS_OPTIONAL, &password, e) < 0)
 		return -1;
 	if (token[0]) {
 		ret->identity_token = mem_dup(token);
@@ -183,7 +183,7 @@ static int find_in_auths(const json_t *root, const char *host, struct credential
 {
 	const json_t *auths = NULL, *entry;
 
-	if (fields_get_object(root, "auths", FIELDS_OPTIONAL, &auths, e) < 0)
+	if (jsonfields_get_object(root, "auths", JSONFIELDS_OPTIONAL, &auths, e) < 0)
 		return -1;
 	entry = find_server(auths, host);
 	if (entry && read_entry(entry, ret, e) < 0)
@@ -199,9 +199,9 @@ static int find_helper(const json_t *root, const char *host, const char **ret, s
 	const json_t *helpers = NULL, *own;
 	const char *store = "";
 
-	if (fields_get_object(root, "credHelpers", FIELDS_OPTIONAL, &helpers, e) < 0 ||
-	    fields_get_text(root, "credsStore", CREDENTIALS_TEXT_MAX_BYTES, FIELDS_OPTIONAL, &store,
-			    e) < 0)
+	if (jsonfields_get_object(root, "credHelpers", JSONFIELDS_OPTIONAL, &helpers, e) < 0 ||
+	    jsonfields_get_text(root, "credsStore", CREDENTIALS_TEXT_MAX_BYTES, JSONFIELDS_OPTIONAL,
+				&store, e) < 0)
 		return -1;
 	own = find_server(helpers, host);
 	if (own && !json_is_string(own))
@@ -218,11 +218,11 @@ static int read_answer(const struct buf *answer, struct credentials *ret, struct
 	const char *user = "", *secret = "";
 	const size_t max = CREDENTIALS_TEXT_MAX_BYTES;
 
-	if (fields_parse(buf_text(answer), answer->len, answer->max, &root, e) < 0)
+	if (jsonfields_parse(buf_text(answer), answer->len, answer->max, &root, e) < 0)
 		/* the parser's words may quote what it did not understand */
 		return err_set(e, ERR_INVALID, "the answer is not a JSON object");
-	if (fields_get_text(root, "Username", max, 0, &user, e) < 0 ||
-	    fields_get_text(root, "Secret", max, 0, &secret, e) < 0)
+	if (jsonfields_get_text(root, "Username", max, 0, &user, e) < 0 ||
+	    jsonfields_get_text(root, "Secret", max, 0, &secret, e) < 0)
 		return -1;
 	if (!secret[0])
 		return 0;
@@ -236,8 +236,8 @@ static int read_answer(const struct buf *answer, struct credentials *ret, struct
 	return 0;
 }
 
-static int ask_helper(const struct credentials_options *o, const char *helper, const char *host,
-		      struct credentials *ret, struct err *e)
+static int registryrequest_helper(const struct credentials_options *o, const char *helper,
+				  const char *host, struct credentials *ret, struct err *e)
 {
 	CLEANUP(wipe_buf) struct buf answer = { 0 };
 	struct keychain_request q = {
@@ -265,7 +265,7 @@ static int find(const struct credentials_options *o, const json_t *root, const c
 
 	if (find_helper(root, host, &helper, e) < 0)
 		return -1;
-	if (helper && ask_helper(o, helper, host, ret, e) < 0)
+	if (helper && registryrequest_helper(o, helper, host, ret, e) < 0)
 		return -1;
 	if (ret->has_any)
 		return 0;
@@ -292,7 +292,7 @@ static int load(const char *path, json_t **ret, struct err *e)
 		return 0;
 	if (r < 0)
 		return err_sys(e, -r, "read");
-	if (fields_parse(text, len, CREDENTIALS_FILE_MAX_BYTES, ret, e) < 0)
+	if (jsonfields_parse(text, len, CREDENTIALS_FILE_MAX_BYTES, ret, e) < 0)
 		/* the parser's words may quote what it did not understand */
 		return err_set(e, ERR_INVALID, "it is not a JSON object");
 	return 0;

@@ -89,21 +89,22 @@ static void become_plain(struct endpoint *p)
  * A server of plain HTTP answers a TLS hello with an error, by closing, or not at all: whatever is
  * not an answer in TLS decides for plain. A certificate that does not verify is one in TLS.
  */
-int endpoint_settle(struct endpoint *p, struct exchange_loop *l, struct err *e)
+int endpoint_settle(struct endpoint *p, struct httptransfer_loop *l, struct err *e)
 {
-	CLEANUP(exchange_freep) struct exchange *x = NULL;
+	CLEANUP(httptransfer_freep) struct httptransfer *x = NULL;
 	cleanup_free char *url = NULL;
-	struct exchange_options o = {
+	struct httptransfer_options o = {
 		.connect_max_ms = ENDPOINT_PROBE_MAX_MS,
 		.total_max_ms = 2 * ENDPOINT_PROBE_MAX_MS,
-		.flags = EXCHANGE_NO_REDIRECTS | (p->is_unverified ? EXCHANGE_UNVERIFIED : 0u),
+		.flags = HTTPTRANSFER_NO_REDIRECTS |
+			 (p->is_unverified ? HTTPTRANSFER_UNVERIFIED : 0u),
 	};
 
 	if (!p->can_be_plain)
 		return 0;
 	url = mem_format("%s/v2/", p->base);
 	o.url = url;
-	if (exchange_start(l, &o, &x, e) < 0 || exchange_wait(x, e) < 0)
+	if (httptransfer_start(l, &o, &x, e) < 0 || httptransfer_wait(x, e) < 0)
 		return -1;
 	p->can_be_plain = false;
 	if (x->status == 0 && x->code != CURLE_PEER_FAILED_VERIFICATION)

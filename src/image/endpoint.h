@@ -7,7 +7,7 @@
  * That is decided once, quickly, before the first question. A mirror speaks what its address says.
  */
 #include "base/err.h"
-#include "image/exchange.h"
+#include "image/httptransfer.h"
 #include "image/login.h"
 #include "image/reference.h"
 
@@ -35,4 +35,4 @@ ERR_CHECKED int endpoint_init_mirror(struct endpoint *p, const char *address, st
 void endpoint_done(struct endpoint *p); /* may run twice, and on a zeroed struct */
 
 /* Decides between https and plain HTTP, once. Fails only when a tick does. */
-ERR_CHECKED int endpoint_settle(struct endpoint *p, struct exchange_loop *l, struct err *e);
+ERR_CHECKED int endpoint_settle(struct endpoint *p, struct httptransfer_loop *l, struct err *e);

@@ -21,13 +21,13 @@
 
 static void layer_init(struct install_layer *l)
 {
-	worker_init(&l->worker);
+	layerworker_init(&l->worker);
 	l->dir_fd = l->lock_fd = -1;
 }
 
 static void layer_done(struct install_layer *l)
 {
-	worker_done(&l->worker);
+	layerworker_done(&l->worker);
 	cleanup_closep(&l->dir_fd);
 	cleanup_closep(&l->lock_fd);
 }
@@ -39,7 +39,7 @@ void install_free(struct install *i)
 	for (unsigned n = 0; n < MANIFEST_LAYERS_MAX; n++) {
 		struct install_layer *l = &i->layers[n];
 
-		worker_done(&l->worker);
+		layerworker_done(&l->worker);
 		if (l->lock_fd >= 0) /* not finished: what a refused layer has written is no use */
 			store_abandon_layer(i->store, l->id);
 		layer_done(l);
@@ -130,7 +130,7 @@ static int start(struct install *i, unsigned layer, struct err *e)
 {
 	struct install_layer *l = &i->layers[layer];
 	cleanup_fd int archive_fd = -1;
-	struct worker_options o = {
+	struct layerworker_options o = {
 		.operation = "unpack",
 		.words = (const char *const[]){ i->store->owners, NULL },
 		.userns_fd = i->store->userns_fd,
@@ -148,7 +148,7 @@ static int start(struct install *i, unsigned layer, struct err *e)
 	o.dir_fd = l->dir_fd;
 	o.archive_fd = archive_fd;
 	o.lock_fds[1] = l->lock_fd;
-	if (worker_start(&o, &l->worker, e) < 0)
+	if (layerworker_start(&o, &l->worker, e) < 0)
 		return -1;
 	l->state = INSTALL_RUNNING;
 	i->running++;
@@ -160,7 +160,7 @@ static int start(struct install *i, unsigned layer, struct err *e)
 /* "<diff id>\n", then the names of implied directories, each ended by NUL. */
 static int check_result(const struct install *i, unsigned layer, struct err *e)
 {
-	const struct worker *w = &i->layers[layer].worker;
+	const struct layerworker *w = &i->layers[layer].worker;
 	const char *end = w->output_len ? memchr(w->output, '\n', w->output_len) : NULL;
 	const char *expected = i->config.diff_ids[layer];
 	char found[REFERENCE_DIGEST_MAX_BYTES];
@@ -184,19 +184,19 @@ static int take_up(struct install *i, unsigned layer, struct err *e)
 	struct install_layer *l = &i->layers[layer];
 	bool has_ended = false;
 
-	if (worker_read(&l->worker, &has_ended, e) < 0)
+	if (layerworker_read(&l->worker, &has_ended, e) < 0)
 		return -1;
 	if (!has_ended)
 		return 0;
 	i->running--;
-	if (worker_wait(&l->worker, e) < 0 || check_result(i, layer, e) < 0)
+	if (layerworker_wait(&l->worker, e) < 0 || check_result(i, layer, e) < 0)
 		return err_wrap(e, "layer %s", i->manifest.layers[layer].digest);
 	l->state = INSTALL_UNPACKED;
 	return 0;
 }
 
 /* The names after the first line; *ret_len is 0 when there are none. */
-static const char *implied_names(const struct worker *w, size_t *ret_len)
+static const char *implied_names(const struct layerworker *w, size_t *ret_len)
 {
 	const char *end = memchr(w->output, '\n', w->output_len);
 
@@ -215,7 +215,7 @@ static int settle(struct install *i, unsigned layer, struct err *e)
 	cleanup_fd int names_fd = memfd_create("agentkernel-implied", MFD_CLOEXEC);
 	cleanup_buf struct buf lower;
 	const char *words[3] = { i->layers[layer].id, NULL, NULL };
-	const struct worker_options o = {
+	const struct layerworker_options o = {
 		.operation = "settle",
 		.words = words,
 		.dir_fd = i->store->layers_fd,
@@ -232,7 +232,7 @@ static int settle(struct install *i, unsigned layer, struct err *e)
 	for (unsigned n = layer; n > 0; n--)
 		buf_addf(&lower, "%s%s", n == layer ? "" : ":", i->layers[n - 1].id);
 	words[1] = buf_text(&lower);
-	return worker_run(&o, e);
+	return layerworker_run(&o, e);
 }
 
 /* Gives final names from below, as far as layers are complete. */

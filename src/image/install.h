@@ -11,7 +11,7 @@
 #include "image/manifest.h"
 #include "image/progress.h"
 #include "image/store.h"
-#include "image/worker.h"
+#include "image/layerworker.h"
 
 #include <stdbool.h>
 
@@ -30,7 +30,7 @@ struct install_layer {
 	enum install_state state;
 	char id[RECORD_ID_BYTES + 1];
 	unsigned line; /* of the progress */
-	struct worker worker;
+	struct layerworker worker;
 	int dir_fd, lock_fd;
 };
 

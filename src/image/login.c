@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "image/challenge.h"
-#include "image/fields.h"
+#include "image/jsonfields.h"
 #include "image/reference.h"
 
 #include <assert.h>
@@ -135,19 +135,18 @@ static bool is_token(const char *text)
 
 static int read_token(const struct buf *answer, char **ret, struct err *e)
 {
-	CLEANUP(fields_freep) json_t *root = NULL;
+	CLEANUP(jsonfields_freep) json_t *root = NULL;
 	const char *token = "", *access = "";
 
-	if (fields_parse(buf_text(answer), answer->len, LOGIN_ANSWER_MAX_BYTES, &root, e) < 0)
+	if (jsonfields_parse(buf_text(answer), answer->len, LOGIN_ANSWER_MAX_BYTES, &root, e) < 0)
 		/* the parser's words may quote the token */
 		return err_set(e, ERR_REMOTE,
 			       "its token service does not answer with a JSON object");
-	if (fields_get_text(root, "token", LOGIN_ANSWER_MAX_BYTES, FIELDS_OPTIONAL, &token, e) <
-		    0 ||
-	    fields_get_text(root, "access_token", LOGIN_ANSWER_MAX_BYTES, FIELDS_OPTIONAL, &access,
-			    e) < 0)
-		return err_set(e, ERR_REMOTE,
-			       "its token service answered with an invalid token");
+	if (jsonfields_get_text(root, "token", LOGIN_ANSWER_MAX_BYTES, JSONFIELDS_OPTIONAL, &token,
+				e) < 0 ||
+	    jsonfields_get_text(root, "access_token", LOGIN_ANSWER_MAX_BYTES, JSONFIELDS_OPTIONAL,
+				&access, e) < 0)
+		return err_set(e, ERR_REMOTE, "its token service answered with an invalid token");
 	if (!token[0])
 		token = access;
 	if (!is_token(token))
@@ -156,7 +155,7 @@ static int read_token(const struct buf *answer, char **ret, struct err *e)
 	return 0;
 }
 
-static int judge(const struct exchange *x, const struct login_request *q,
+static int judge(const struct httptransfer *x, const struct login_request *q,
 		 struct login_failure *ret_failure, struct err *e)
 {
 	bool has_any = q->credentials && q->credentials->has_any;
@@ -165,8 +164,8 @@ static int judge(const struct exchange *x, const struct login_request *q,
 		*e = x->failure;
 		return -1;
 	}
-	ret_failure->is_transient = exchange_is_transient(x);
-	ret_failure->retry_after_ms = exchange_get_retry_after_ms(x);
+	ret_failure->is_transient = httptransfer_is_transient(x);
+	ret_failure->retry_after_ms = httptransfer_get_retry_after_ms(x);
 	if (x->status == 401 || x->status == 403 || (x->status == 400 && has_any))
 		return err_set(e, ERR_DENIED,
 			       has_any ? "its token service refuses your credentials (%ld)"
@@ -176,22 +175,22 @@ static int judge(const struct exchange *x, const struct login_request *q,
 		return 0;
 	if (x->status != 0 && x->status != 200 && !x->refused[0])
 		return err_set(e, ERR_REMOTE, "its token service answers %ld", x->status);
-	return err_set(e, ERR_REMOTE, "its token service: %s", exchange_problem(x));
+	return err_set(e, ERR_REMOTE, "its token service: %s", httptransfer_problem(x));
 }
 
 static int fetch(const char *address, const char *form, const struct login_request *q,
 		 struct buf *answer, struct login_failure *ret_failure, struct err *e)
 {
-	CLEANUP(exchange_freep) struct exchange *x = NULL;
-	struct exchange_options o = {
+	CLEANUP(httptransfer_freep) struct httptransfer *x = NULL;
+	struct httptransfer_options o = {
 		.url = address,
 		.form = form,
 		.connect_max_ms = q->connect_max_ms,
 		.stall_max_s = q->stall_max_s,
 		.total_max_ms = LOGIN_MAX_MS,
 		/* a redirected POST would take the identity token along */
-		.flags = (form ? EXCHANGE_NO_REDIRECTS : 0u) |
-			 (q->is_insecure ? EXCHANGE_UNVERIFIED : 0u) | q->flags,
+		.flags = (form ? HTTPTRANSFER_NO_REDIRECTS : 0u) |
+			 (q->is_insecure ? HTTPTRANSFER_UNVERIFIED : 0u) | q->flags,
 		.on_body = on_body,
 		.context = answer,
 	};
@@ -200,7 +199,7 @@ static int fetch(const char *address, const char *form, const struct login_reque
 		o.user = q->credentials->user;
 		o.password = q->credentials->password;
 	}
-	if (exchange_start(q->loop, &o, &x, e) < 0 || exchange_wait(x, e) < 0)
+	if (httptransfer_start(q->loop, &o, &x, e) < 0 || httptransfer_wait(x, e) < 0)
 		return -1;
 	return judge(x, q, ret_failure, e);
 }

@@ -10,7 +10,7 @@
  */
 #include "base/err.h"
 #include "image/credentials.h"
-#include "image/exchange.h"
+#include "image/httptransfer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,13 +28,13 @@ struct login {
 void login_done(struct login *l); /* wipes; may run twice */
 
 struct login_request {
-	struct exchange_loop *loop;
+	struct httptransfer_loop *loop;
 	const char *challenge;                 /* the value of WWW-Authenticate */
 	const char *scope;                     /* "repository:PATH:pull" */
 	const struct credentials *credentials; /* NULL: none */
 	bool is_plain;                         /* the registry is spoken to in plain HTTP */
 	bool is_insecure;
-	unsigned flags; /* of the exchange with the token service: enum exchange_flags */
+	unsigned flags; /* of the exchange with the token service: enum httptransfer_flags */
 	uint64_t connect_max_ms, stall_max_s;
 };
 

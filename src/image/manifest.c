@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "image/fields.h"
+#include "image/jsonfields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -108,8 +108,8 @@ static int find_kind(const json_t *root, enum kind *ret, struct err *e)
 	const char *type = "";
 	enum kind said;
 
-	if (fields_get_text(root, "mediaType", MANIFEST_TYPE_MAX_BYTES - 1, FIELDS_OPTIONAL, &type,
-			    e) < 0)
+	if (jsonfields_get_text(root, "mediaType", MANIFEST_TYPE_MAX_BYTES - 1, JSONFIELDS_OPTIONAL,
+				&type, e) < 0)
 		return -1;
 	said = kind_of(type);
 	if (said == KIND_OLD || json_integer_value(json_object_get(root, "schemaVersion")) == 1)
@@ -131,10 +131,10 @@ static int find_kind(const json_t *root, enum kind *ret, struct err *e)
 
 static int is_index(const char *text, size_t len, const char *type, bool *ret, struct err *e)
 {
-	CLEANUP(fields_freep) json_t *root = NULL;
+	CLEANUP(jsonfields_freep) json_t *root = NULL;
 	enum kind kind = KIND_UNKNOWN;
 
-	if (fields_parse(text, len, MANIFEST_MAX_BYTES, &root, e) < 0 ||
+	if (jsonfields_parse(text, len, MANIFEST_MAX_BYTES, &root, e) < 0 ||
 	    find_kind(root, &kind, e) < 0)
 		return -1;
 	if (kind == KIND_UNKNOWN)
@@ -161,13 +161,13 @@ int manifest_is_index(const char *text, size_t len, const char *type, bool *ret,
 /* A document of one kind, its version checked. */
 static int parse_as(const char *text, size_t len, enum kind expected, json_t **ret, struct err *e)
 {
-	CLEANUP(fields_freep) json_t *root = NULL;
+	CLEANUP(jsonfields_freep) json_t *root = NULL;
 	enum kind kind = KIND_UNKNOWN;
 	uint64_t version = 0;
 
-	if (fields_parse(text, len, MANIFEST_MAX_BYTES, &root, e) < 0 ||
+	if (jsonfields_parse(text, len, MANIFEST_MAX_BYTES, &root, e) < 0 ||
 	    find_kind(root, &kind, e) < 0 ||
-	    fields_get_number(root, "schemaVersion", INT64_MAX, &version, e) < 0)
+	    jsonfields_get_number(root, "schemaVersion", INT64_MAX, &version, e) < 0)
 		return -1;
 	if (version != SCHEMA_VERSION)
 		return err_set(e, ERR_UNSUPPORTED, "'schemaVersion' is not %u", SCHEMA_VERSION);
@@ -189,9 +189,10 @@ static int read_blob(const json_t *object, uint64_t size_max, struct manifest_bl
 
 	if (!json_is_object(object))
 		return err_set(e, ERR_INVALID, "not an object");
-	if (fields_get_text(object, "mediaType", MANIFEST_TYPE_MAX_BYTES - 1, 0, &type, e) < 0 ||
-	    fields_get_text(object, "digest", DIGEST_TEXT_MAX_BYTES, 0, &digest, e) < 0 ||
-	    fields_get_number(object, "size", size_max, &size, e) < 0)
+	if (jsonfields_get_text(object, "mediaType", MANIFEST_TYPE_MAX_BYTES - 1, 0, &type, e) <
+		    0 ||
+	    jsonfields_get_text(object, "digest", DIGEST_TEXT_MAX_BYTES, 0, &digest, e) < 0 ||
+	    jsonfields_get_number(object, "size", size_max, &size, e) < 0)
 		return -1;
 	if (!reference_is_digest(digest))
 		return err_set(e, ERR_INVALID, "'digest' is not of sha256: '%s'", digest);
@@ -205,7 +206,7 @@ static int read_config(const json_t *root, struct manifest_blob *ret, struct err
 {
 	const json_t *object = NULL;
 
-	if (fields_get_object(root, "config", 0, &object, e) < 0)
+	if (jsonfields_get_object(root, "config", 0, &object, e) < 0)
 		return -1;
 	if (read_blob(object, MANIFEST_CONFIG_MAX_BYTES, ret, e) < 0)
 		return err_wrap(e, "'config'");
@@ -235,7 +236,7 @@ static int read_layers(const json_t *root, struct manifest *m, struct err *e)
 {
 	const json_t *list = NULL;
 
-	if (fields_get_list(root, "layers", MANIFEST_LAYERS_MAX, 0, &list, e) < 0)
+	if (jsonfields_get_list(root, "layers", MANIFEST_LAYERS_MAX, 0, &list, e) < 0)
 		return -1;
 	if (json_array_size(list) == 0)
 		return err_set(e, ERR_INVALID, "the image has no layers");
@@ -249,7 +250,7 @@ static int read_layers(const json_t *root, struct manifest *m, struct err *e)
 
 int manifest_parse(const char *text, size_t len, struct manifest *ret, struct err *e)
 {
-	CLEANUP(fields_freep) json_t *root = NULL;
+	CLEANUP(jsonfields_freep) json_t *root = NULL;
 	struct manifest m = { 0 };
 
 	if (parse_as(text, len, KIND_MANIFEST, &root, e) < 0 ||
@@ -270,17 +271,17 @@ static int read_platform(const json_t *entry, struct platform *ret, struct err *
 {
 	const json_t *object = NULL;
 
-	if (fields_get_object(entry, "platform", FIELDS_OPTIONAL, &object, e) < 0)
+	if (jsonfields_get_object(entry, "platform", JSONFIELDS_OPTIONAL, &object, e) < 0)
 		return -1;
 	ret->os = ret->architecture = ret->variant = "";
 	ret->is_known = object;
 	if (!object)
 		return 0;
-	if (fields_get_text(object, "os", PLATFORM_WORD_MAX_BYTES, 0, &ret->os, e) < 0 ||
-	    fields_get_text(object, "architecture", PLATFORM_WORD_MAX_BYTES, 0, &ret->architecture,
-			    e) < 0 ||
-	    fields_get_text(object, "variant", PLATFORM_WORD_MAX_BYTES, FIELDS_OPTIONAL,
-			    &ret->variant, e) < 0)
+	if (jsonfields_get_text(object, "os", PLATFORM_WORD_MAX_BYTES, 0, &ret->os, e) < 0 ||
+	    jsonfields_get_text(object, "architecture", PLATFORM_WORD_MAX_BYTES, 0,
+				&ret->architecture, e) < 0 ||
+	    jsonfields_get_text(object, "variant", PLATFORM_WORD_MAX_BYTES, JSONFIELDS_OPTIONAL,
+				&ret->variant, e) < 0)
 		return -1;
 	return 0;
 }
@@ -334,8 +335,8 @@ static int weigh_entry(const json_t *entry, const char *architecture, struct buf
 	struct platform p = { 0 };
 
 	if (read_blob(entry, MANIFEST_MAX_BYTES, ret, e) < 0 || read_platform(entry, &p, e) < 0 ||
-	    fields_get_text(entry, "artifactType", MANIFEST_TYPE_MAX_BYTES, FIELDS_OPTIONAL,
-			    &artifact, e) < 0)
+	    jsonfields_get_text(entry, "artifactType", MANIFEST_TYPE_MAX_BYTES, JSONFIELDS_OPTIONAL,
+				&artifact, e) < 0)
 		return -1;
 	if (artifact[0] || kind_of(ret->type) != KIND_MANIFEST)
 		return 0;
@@ -352,7 +353,7 @@ static int choose(const json_t *root, const char *architecture, struct manifest_
 	int best = 0;
 
 	buf_init(&seen, PLATFORMS_SHOWN_MAX_BYTES);
-	if (fields_get_list(root, "manifests", MANIFEST_INDEX_MAX, 0, &list, e) < 0)
+	if (jsonfields_get_list(root, "manifests", MANIFEST_INDEX_MAX, 0, &list, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < json_array_size(list); i++) {
 		int r = weigh_entry(json_array_get(list, i), architecture, &seen, &blob, e);
@@ -374,7 +375,7 @@ static int choose(const json_t *root, const char *architecture, struct manifest_
 int manifest_choose(const char *text, size_t len, const char *architecture,
 		    struct manifest_blob *ret, struct err *e)
 {
-	CLEANUP(fields_freep) json_t *root = NULL;
+	CLEANUP(jsonfields_freep) json_t *root = NULL;
 	struct manifest_blob blob = { 0 };
 
 	if (parse_as(text, len, KIND_INDEX, &root, e) < 0 ||

@@ -25,11 +25,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "image/ask.h"
+#include "image/registryrequest.h"
 #include "image/digest.h"
 #include "image/download.h"
 #include "image/endpoint.h"
-#include "image/exchange.h"
+#include "image/httptransfer.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -39,13 +39,13 @@
 #define CATCH_UP_BYTES (8u << 20) /* hashed between two ticks */
 #define WAIT_MS 1000u             /* a turn's longest wait */
 
-static_assert(REGISTRY_WATCHED_MAX == EXCHANGE_WATCHED_MAX, "one list is the other");
+static_assert(REGISTRY_WATCHED_MAX == HTTPTRANSFER_WATCHED_MAX, "one list is the other");
 
 static const char manifest_accept[] = MANIFEST_TYPE_OCI_INDEX
 	", " MANIFEST_TYPE_OCI ", " MANIFEST_TYPE_DOCKER_LIST ", " MANIFEST_TYPE_DOCKER;
 
 struct registry {
-	struct ask_site site;
+	struct registryrequest_site site;
 	uint64_t started_ms, total_max_ms;
 };
 
@@ -78,8 +78,8 @@ int registry_new(const struct registry_options *o, struct registry **ret, struct
 
 	if (mirrors > REGISTRY_MIRRORS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u mirrors", REGISTRY_MIRRORS_MAX);
-	r->site = (struct ask_site){
-		.loop = exchange_loop_new(),
+	r->site = (struct registryrequest_site){
+		.loop = httptransfer_loop_new(),
 		.endpoints = mem_alloc((mirrors + 1) * sizeof(*r->site.endpoints)),
 		.host = o->reference->host,
 		.path = o->reference->path,
@@ -95,7 +95,7 @@ int registry_new(const struct registry_options *o, struct registry **ret, struct
 	if (o->answer_max_ms || o->total_max_ms) {
 		uint64_t max_ms = o->answer_max_ms ? o->answer_max_ms : o->total_max_ms;
 
-		exchange_loop_set_deadline(r->site.loop, r->started_ms + max_ms, max_ms);
+		httptransfer_loop_set_deadline(r->site.loop, r->started_ms + max_ms, max_ms);
 	}
 	if (add_mirrors(r, o->mirrors, e) < 0)
 		return -1;
@@ -107,9 +107,9 @@ int registry_new(const struct registry_options *o, struct registry **ret, struct
 
 void registry_has_answered(struct registry *r)
 {
-	exchange_loop_set_deadline(r->site.loop,
-				   r->total_max_ms ? r->started_ms + r->total_max_ms : 0,
-				   r->total_max_ms);
+	httptransfer_loop_set_deadline(r->site.loop,
+				       r->total_max_ms ? r->started_ms + r->total_max_ms : 0,
+				       r->total_max_ms);
 }
 
 void registry_free(struct registry *r)
@@ -120,7 +120,7 @@ void registry_free(struct registry *r)
 		endpoint_done(&r->site.endpoints[i]);
 	free(r->site.endpoints);
 	free(r->site.scope);
-	exchange_loop_free(r->site.loop);
+	httptransfer_loop_free(r->site.loop);
 	free(r);
 }
 
@@ -133,7 +133,7 @@ void registry_freep(struct registry **r)
 /* ---- manifests ---- */
 
 struct manifest_answer {
-	const struct ask *ask;
+	const struct registryrequest *ask;
 	struct buf bytes;
 };
 
@@ -149,7 +149,8 @@ static int on_manifest_bytes(void *context, const char *bytes, size_t len, struc
 	buf_add(&m->bytes, bytes, len);
 	if (m->bytes.is_cut)
 		return err_set(e, ERR_REMOTE, "%s sends more than %u bytes for %s",
-			       ask_endpoint_name(m->ask), MANIFEST_MAX_BYTES, m->ask->what);
+			       registryrequest_endpoint_name(m->ask), MANIFEST_MAX_BYTES,
+			       m->ask->what);
 	return 0;
 }
 
@@ -158,45 +159,47 @@ static int pause_until(struct registry *r, uint64_t not_before_ms, struct err *e
 	uint64_t now_ms;
 
 	while ((now_ms = clock_now_ms()) < not_before_ms)
-		if (exchange_loop_turn(r->site.loop, not_before_ms - now_ms, e) < 0)
+		if (httptransfer_loop_turn(r->site.loop, not_before_ms - now_ms, e) < 0)
 			return -1;
 	return 0;
 }
 
-static enum ask_verdict check_manifest(struct ask *a, const struct manifest_answer *m,
-				       const char *wanted, char found[REFERENCE_DIGEST_MAX_BYTES],
-				       struct err *e)
+static enum registryrequest_verdict
+check_manifest(struct registryrequest *a, const struct manifest_answer *m, const char *wanted,
+	       char found[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
 	digest_of(buf_text(&m->bytes), m->bytes.len, found);
 	if (!reference_is_digest(wanted) || strcmp(found, wanted) == 0)
-		return ASK_ARRIVED;
-	if (ask_leave_mirror(a))
-		return ASK_AGAIN;
+		return REGISTRYREQUEST_ARRIVED;
+	if (registryrequest_leave_mirror(a))
+		return REGISTRYREQUEST_AGAIN;
 	(void)err_set(e, ERR_REMOTE, "%s sends other bytes for %s: their digest is %s",
-		      ask_endpoint_name(a), a->what, found);
-	return ASK_FAILED;
+		      registryrequest_endpoint_name(a), a->what, found);
+	return REGISTRYREQUEST_FAILED;
 }
 
-static enum ask_verdict try_manifest(struct registry *r, struct ask *a, const char *name,
-				     struct manifest_answer *m,
-				     char found[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
+static enum registryrequest_verdict try_manifest(struct registry *r, struct registryrequest *a,
+						 const char *name, struct manifest_answer *m,
+						 char found[REFERENCE_DIGEST_MAX_BYTES],
+						 struct err *e)
 {
-	struct ask_options o = {
+	struct registryrequest_options o = {
 		.accept = manifest_accept,
 		.total_max_ms = REGISTRY_MANIFEST_MAX_MS,
 		.on_body = on_manifest_bytes,
 		.context = m,
 	};
-	enum ask_verdict verdict;
+	enum registryrequest_verdict verdict;
 
 	buf_done(&m->bytes);
-	if (pause_until(r, a->not_before_ms, e) < 0 || ask_start(a, &o, e) < 0 ||
-	    exchange_wait(a->exchange, e) < 0)
-		return ASK_FAILED;
-	verdict = ask_judge(a, e);
-	if (verdict == ASK_STOPPED)
-		return ask_leave_mirror(a) ? ASK_AGAIN : ASK_FAILED;
-	if (verdict == ASK_ARRIVED)
+	if (pause_until(r, a->not_before_ms, e) < 0 || registryrequest_start(a, &o, e) < 0 ||
+	    httptransfer_wait(a->exchange, e) < 0)
+		return REGISTRYREQUEST_FAILED;
+	verdict = registryrequest_judge(a, e);
+	if (verdict == REGISTRYREQUEST_STOPPED)
+		return registryrequest_leave_mirror(a) ? REGISTRYREQUEST_AGAIN
+						       : REGISTRYREQUEST_FAILED;
+	if (verdict == REGISTRYREQUEST_ARRIVED)
 		return check_manifest(a, m, name, found, e);
 	return verdict;
 }
@@ -205,23 +208,23 @@ int registry_get_manifest(struct registry *r, const char *name, struct buf *ret_
 			  char ret_type[MANIFEST_TYPE_MAX_BYTES],
 			  char ret_digest[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
-	CLEANUP(ask_done) struct ask a = { 0 };
+	CLEANUP(registryrequest_done) struct registryrequest a = { 0 };
 	CLEANUP(manifest_answer_done) struct manifest_answer m = { .ask = &a };
 	cleanup_free char *suffix = mem_format("manifests/%s", name);
 	cleanup_free char *what = reference_is_digest(name) ? mem_format("the manifest %s", name)
 							    : mem_format("the tag '%s'", name);
 	char found[REFERENCE_DIGEST_MAX_BYTES];
-	enum ask_verdict verdict;
+	enum registryrequest_verdict verdict;
 	const char *type;
 
 	buf_init(&m.bytes, MANIFEST_MAX_BYTES);
-	ask_init(&a, &r->site, suffix, what);
+	registryrequest_init(&a, &r->site, suffix, what);
 	do
 		verdict = try_manifest(r, &a, name, &m, found, e);
-	while (verdict == ASK_AGAIN);
-	if (verdict != ASK_ARRIVED)
+	while (verdict == REGISTRYREQUEST_AGAIN);
+	if (verdict != REGISTRYREQUEST_ARRIVED)
 		return -1;
-	type = exchange_get_header(a.exchange, "Content-Type", 0);
+	type = httptransfer_get_header(a.exchange, "Content-Type", 0);
 	(void)snprintf(ret_type, MANIFEST_TYPE_MAX_BYTES, "%s", type ? type : "");
 	memcpy(ret_digest, found, sizeof(found));
 	buf_done(ret_bytes);
@@ -237,7 +240,7 @@ enum job_phase { JOB_NEW, JOB_CATCHING_UP, JOB_READY, JOB_MOVING, JOB_DONE };
 struct job {
 	struct registry_blob *blob;
 	enum job_phase phase;
-	struct ask ask;
+	struct registryrequest ask;
 	struct download download;
 	bool has_body;          /* of the present exchange */
 	bool is_wrong;          /* on_body saw bytes that cannot be this blob's */
@@ -247,7 +250,7 @@ struct job {
 
 static void job_done(struct job *j)
 {
-	ask_done(&j->ask);
+	registryrequest_done(&j->ask);
 	download_done(&j->download);
 }
 
@@ -256,7 +259,7 @@ static int job_init(struct job *j, struct registry *r, struct err *e)
 	cleanup_free char *suffix = mem_format("blobs/%s", j->blob->digest);
 	cleanup_free char *what = mem_format("the blob %s", j->blob->digest);
 
-	ask_init(&j->ask, &r->site, suffix, what);
+	registryrequest_init(&j->ask, &r->site, suffix, what);
 	j->phase = JOB_CATCHING_UP;
 	return download_init(&j->download, j->blob->fd, j->blob->digest, j->blob->size_bytes, e);
 }
@@ -264,7 +267,7 @@ static int job_init(struct job *j, struct registry *r, struct err *e)
 /* Where a 206 begins must be where we are. */
 static bool is_range_right(const struct job *j)
 {
-	const char *range = exchange_get_header(j->ask.exchange, "Content-Range", 0);
+	const char *range = httptransfer_get_header(j->ask.exchange, "Content-Range", 0);
 	char expected[64];
 
 	(void)snprintf(expected, sizeof(expected), "bytes %" PRIu64 "-", j->download.done_bytes);
@@ -273,13 +276,13 @@ static bool is_range_right(const struct job *j)
 
 static int on_first_bytes(struct job *j, struct err *e)
 {
-	long status = exchange_get_status(j->ask.exchange);
+	long status = httptransfer_get_status(j->ask.exchange);
 
 	j->has_body = true;
 	if (status == 206 && !is_range_right(j)) {
 		j->is_wrong = true;
 		return err_set(e, ERR_REMOTE, "%s sends another part of %s than was asked for",
-			       ask_endpoint_name(&j->ask), j->ask.what);
+			       registryrequest_endpoint_name(&j->ask), j->ask.what);
 	}
 	if (status == 200 && j->download.done_bytes > 0)
 		return download_restart(&j->download, e);
@@ -294,7 +297,7 @@ static int on_blob_bytes(void *context, const char *bytes, size_t len, struct er
 		return -1;
 	if (download_add(&j->download, bytes, len, e) < 0) {
 		j->is_wrong = e->code == ERR_REMOTE;
-		return j->is_wrong ? err_wrap(e, "%s", ask_endpoint_name(&j->ask)) : -1;
+		return j->is_wrong ? err_wrap(e, "%s", registryrequest_endpoint_name(&j->ask)) : -1;
 	}
 	j->blob->done_bytes = j->download.done_bytes;
 	return 0;
@@ -302,7 +305,7 @@ static int on_blob_bytes(void *context, const char *bytes, size_t len, struct er
 
 static int start_moving(struct job *j, struct err *e)
 {
-	struct ask_options o = {
+	struct registryrequest_options o = {
 		.range_from = j->download.done_bytes,
 		.on_body = on_blob_bytes,
 		.context = j,
@@ -313,7 +316,7 @@ static int start_moving(struct job *j, struct err *e)
 	j->download.is_pieced = j->download.is_pieced || o.range_from > 0;
 	j->phase = JOB_MOVING;
 	j->blob->state = REGISTRY_MOVING;
-	return ask_start(&j->ask, &o, e);
+	return registryrequest_start(&j->ask, &o, e);
 }
 
 /*
@@ -323,7 +326,7 @@ static int start_moving(struct job *j, struct err *e)
 static int start_over(struct job *j, struct err *e)
 {
 	struct err cause = *e;
-	bool can_again = ask_leave_mirror(&j->ask);
+	bool can_again = registryrequest_leave_mirror(&j->ask);
 
 	if (!can_again && j->download.is_pieced && !j->has_started_over)
 		can_again = j->has_started_over = true;
@@ -347,7 +350,7 @@ static int finish_job(struct job *j, struct err *e)
 		return -1;
 	if (!is_right) {
 		(void)err_set(e, ERR_REMOTE, "%s sends other bytes for %s: their digest is wrong",
-			      ask_endpoint_name(&j->ask), j->ask.what);
+			      registryrequest_endpoint_name(&j->ask), j->ask.what);
 		return start_over(j, e);
 	}
 	j->phase = JOB_DONE;
@@ -377,13 +380,13 @@ static void note_progress(struct job *j)
 {
 	if (j->download.done_bytes < j->progress_from + REGISTRY_PROGRESS_MIN_BYTES)
 		return;
-	ask_note_progress(&j->ask);
+	registryrequest_note_progress(&j->ask);
 	j->progress_from = j->download.done_bytes;
 }
 
-static int apply_verdict(struct job *j, enum ask_verdict verdict)
+static int apply_verdict(struct job *j, enum registryrequest_verdict verdict)
 {
-	if (verdict != ASK_AGAIN)
+	if (verdict != REGISTRYREQUEST_AGAIN)
 		return -1;
 	j->phase = JOB_READY;
 	j->blob->state = j->ask.not_before_ms > clock_now_ms() ? REGISTRY_PAUSED : REGISTRY_WAITING;
@@ -395,26 +398,26 @@ static int apply_verdict(struct job *j, enum ask_verdict verdict)
 static int settle_short(struct job *j, struct err *e)
 {
 	(void)err_set(e, ERR_REMOTE, "%s ends %s after %" PRIu64 " of its %" PRIu64 " bytes",
-		      ask_endpoint_name(&j->ask), j->ask.what, j->download.done_bytes,
+		      registryrequest_endpoint_name(&j->ask), j->ask.what, j->download.done_bytes,
 		      j->download.size_bytes);
-	return apply_verdict(j, ask_try_again(&j->ask, e));
+	return apply_verdict(j, registryrequest_try_again(&j->ask, e));
 }
 
 static int settle(struct job *j, struct err *e)
 {
 	long status = j->ask.exchange->status;
-	enum ask_verdict verdict;
+	enum registryrequest_verdict verdict;
 
 	note_progress(j);
 	/* all bytes are there, however the transfer ended */
 	if (!j->is_wrong && j->has_body && j->download.done_bytes == j->download.size_bytes)
 		return finish_job(j, e);
-	verdict = ask_judge(&j->ask, e);
-	if (verdict == ASK_ARRIVED)
+	verdict = registryrequest_judge(&j->ask, e);
+	if (verdict == REGISTRYREQUEST_ARRIVED)
 		return settle_short(j, e);
-	if (verdict == ASK_STOPPED)
+	if (verdict == REGISTRYREQUEST_STOPPED)
 		return j->is_wrong ? start_over(j, e) : -1;
-	if (verdict == ASK_FAILED && status == 416 && j->download.done_bytes > 0)
+	if (verdict == REGISTRYREQUEST_FAILED && status == 416 && j->download.done_bytes > 0)
 		return start_over(j, e);
 	return apply_verdict(j, verdict);
 }
@@ -430,7 +433,7 @@ struct fetch {
 
 static void fetch_done(struct fetch *f)
 {
-	exchange_loop_set_hooks(f->registry->site.loop, NULL);
+	httptransfer_loop_set_hooks(f->registry->site.loop, NULL);
 	for (unsigned i = 0; i < f->count; i++)
 		job_done(&f->jobs[i]);
 	free(f->jobs);
@@ -504,7 +507,7 @@ static int run(struct fetch *f, struct err *e)
 	int active;
 
 	while ((active = advance_all(f, &wait_ms, e)) > 0)
-		if (exchange_loop_turn(f->registry->site.loop, wait_ms, e) < 0)
+		if (httptransfer_loop_turn(f->registry->site.loop, wait_ms, e) < 0)
 			return -1;
 	return active;
 }
@@ -531,11 +534,12 @@ int registry_get_blobs(struct registry *r, struct registry_blob *blobs, unsigned
 		blobs[i].done_bytes = 0;
 	}
 	if (events)
-		exchange_loop_set_hooks(r->site.loop, &(struct exchange_hooks){
-							      .context = events->context,
-							      .on_tick = events->on_tick,
-							      .get_watched = events->get_watched,
-						      });
+		httptransfer_loop_set_hooks(r->site.loop,
+					    &(struct httptransfer_hooks){
+						    .context = events->context,
+						    .on_tick = events->on_tick,
+						    .get_watched = events->get_watched,
+					    });
 	if (run(&f, e) == 0)
 		return 0;
 	keep_beginnings(&f);

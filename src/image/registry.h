@@ -30,7 +30,8 @@
 #define REGISTRY_PAUSE_MAX_MS 10000u
 #define REGISTRY_RETRY_AFTER_MAX_MS 60000u /* a registry that wants more time is not waited for */
 #define REGISTRY_CONNECT_MAX_MS 15000u
-#define REGISTRY_STALL_MAX_S 30u /* below EXCHANGE_SPEED_MIN_BYTES a second for so long: broken */
+#define REGISTRY_STALL_MAX_S                                                                       \
+	30u /* below HTTPTRANSFER_SPEED_MIN_BYTES a second for so long: broken */
 #define REGISTRY_MANIFEST_MAX_MS 120000u /* for one attempt at a manifest, however it trickles */
 #define REGISTRY_MIRRORS_MAX 16u
 #define REGISTRY_WATCHED_MAX 64u

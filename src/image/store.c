@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "image/digest.h"
-#include "image/worker.h"
+#include "image/layerworker.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -343,7 +343,7 @@ int store_open_layer(const struct store *s, const char *id, int *ret_fd, struct 
 static int sweep(const struct store *s, int dir_fd, const char *name, struct err *e)
 {
 	const char *words[] = { name, NULL };
-	const struct worker_options o = {
+	const struct layerworker_options o = {
 		.operation = "sweep",
 		.words = words,
 		.dir_fd = dir_fd,
@@ -352,7 +352,7 @@ static int sweep(const struct store *s, int dir_fd, const char *name, struct err
 		.lock_fds = { s->lock_fd, -1 },
 	};
 
-	if (worker_run(&o, e) < 0)
+	if (layerworker_run(&o, e) < 0)
 		return err_wrap(e, "remove layer %s", name);
 	return 0;
 }
@@ -416,7 +416,7 @@ int store_begin_layer(const struct store *s, const char *id, int *ret_dir_fd, in
 static int move_layer(const struct store *s, const char *from, const char *to, struct err *e)
 {
 	const char *words[] = { from, to, NULL };
-	const struct worker_options o = {
+	const struct layerworker_options o = {
 		.operation = "move",
 		.words = words,
 		.dir_fd = s->layers_fd,
@@ -429,7 +429,7 @@ static int move_layer(const struct store *s, const char *from, const char *to, s
 		return 0;
 	if (errno != EACCES && errno != EPERM)
 		return err_sys(e, errno, "move '%s' to '%s'", from, to);
-	return worker_run(&o, e);
+	return layerworker_run(&o, e);
 }
 
 int store_finish_layer(const struct store *s, const char *id, struct err *e)

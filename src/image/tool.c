@@ -2,7 +2,7 @@
  * tool - the program agentkernel-image: what needs a network, archives or digests; see tool.h.
  *
  * Started by the launcher with the store, the user namespace of images and the caller's streams;
- * starts itself again as a worker (image/worker) for all that touches an image's own files.
+ * starts itself again as a worker (image/layerworker) for all that touches an image's own files.
  */
 #include "image/tool.h"
 
@@ -21,8 +21,8 @@
 #include "image/store.h"
 #include "image/storegc.h"
 #include "image/transfer.h"
-#include "image/worker.h"
-#include "image/workerops.h"
+#include "image/layerworker.h"
+#include "image/layerworkerops.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -406,7 +406,7 @@ static int report(const struct err *e)
 
 int main(int argc, char **argv)
 {
-	workerops_fn *work = argc > 1 ? workerops_find(argv[1]) : NULL;
+	layerworkerops_fn *work = argc > 1 ? layerworkerops_find(argv[1]) : NULL;
 	const struct transfer *transfer = argc > 1 ? transfer_find(argv[1]) : NULL;
 	struct err e = { 0 };
 
@@ -418,5 +418,5 @@ int main(int argc, char **argv)
 	/* what a C library or a sanitizer does at the end, a confined process cannot */
 	if (transfer)
 		_exit(transfer_run(transfer, argv + 2, &e) < 0 ? report(&e) : 0);
-	_exit(worker_enter(&e) < 0 || work(argv + 2, &e) < 0 ? report(&e) : 0);
+	_exit(layerworker_enter(&e) < 0 || work(argv + 2, &e) < 0 ? report(&e) : 0);
 }

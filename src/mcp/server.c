@@ -4,7 +4,7 @@
  * usage: agentkernel-mcp LAUNCHER [ROW...] [--rate CALLS:WINDOW_MS]...
  *
  * One loop over standard input, standard output and the descriptors of every call. Calls run beside
- * each other, each in a errand of its own (ops/call); nothing here waits for one. It ends when
+ * each other, each in a worker of its own (ops/call); nothing here waits for one. It ends when
  * standard input does, or at SIGTERM and SIGINT, after all calls have been ended with their
  * sandboxes.
  *

@@ -22,7 +22,7 @@
 #include "workspace/hostfiles.h"
 #include "engine/images.h"
 #include "named/execute.h"
-#include "named/keeper.h"
+#include "named/supervisor.h"
 #include "named/layerstore.h"
 #include "workspace/quarantine.h"
 #include "policy/clone.h"
@@ -279,7 +279,7 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 	CLEANUP(images_done) struct images image;
 	struct policy *policy = mem_alloc(sizeof(*policy));
 	struct audit_caller starter;
-	const struct keeper_options options = {
+	const struct supervisor_options options = {
 		.environ_list = environ_list,
 		.named = n,
 		.policy = policy,
@@ -297,7 +297,7 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 	else if (named_load_policy(n, policy, e) == 0 &&
 		 (!n->image_pin ||
 		  images_open_pinned(environ_list, n->image_pin, policy->image, &image, e) == 0))
-		r = keeper_start(&options, e);
+		r = supervisor_start(&options, e);
 	policy_done(policy);
 	free(policy);
 	return r < 0 ? err_wrap(e, "start sandbox '%s'", n->name) : 0;
@@ -454,7 +454,7 @@ static bool wait_until(int fd, uint64_t end_ms)
 static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 {
 	const struct control_stop body = {
-		.timeout_ms = timeout_ms == LIFECYCLE_STOP_DEFAULT_MS ? KEEPER_STOP_DEFAULT_MS
+		.timeout_ms = timeout_ms == LIFECYCLE_STOP_DEFAULT_MS ? SUPERVISOR_STOP_DEFAULT_MS
 								      : timeout_ms,
 	};
 	CLEANUP(frame_done) struct frame answer = { 0 };
@@ -560,7 +560,8 @@ static int stop(char *const *environ_list, const char *name, uint64_t timeout_ms
 {
 	if (named_open(environ_list, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
 		return -1;
-	return flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e) : stop_open(n, timeout_ms, e);
+	return flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e)
+				       : stop_open(n, timeout_ms, e);
 }
 
 int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
@@ -584,7 +585,8 @@ static int try_stop(char *const *environ_list, struct named *n, uint64_t timeout
 		return -1;
 	if (!(moves[ACT_STOP].from & 1u << state))
 		return 0;
-	if ((flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e) : stop_open(n, timeout_ms, e)) == 0)
+	if ((flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e)
+				     : stop_open(n, timeout_ms, e)) == 0)
 		return 1;
 	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
 }
@@ -805,10 +807,11 @@ static int update_disk(char *const *environ_list, const struct named *n, uint64_
 	int r;
 
 	if (!n->has_disk_limit)
-		return err_set(e, ERR_INVALID,
-			       "--disk: sandbox '%s' was created without it, so that its disk has no "
-			       "limit to change",
-			       n->name);
+		return err_set(
+			e, ERR_INVALID,
+			"--disk: sandbox '%s' was created without it, so that its disk has no "
+			"limit to change",
+			n->name);
 	r = rootplan_change_disk(environ_list, n, limit_bytes, e);
 	if (r < 0)
 		return err_wrap(e, "--disk");
@@ -881,8 +884,8 @@ int lifecycle_update(char *const *environ_list, const char *name,
 		     const struct policy_setting *settings, size_t count, bool *ret_is_later,
 		     struct err *e)
 {
-	return noted(update(environ_list, name, settings, count, ret_is_later, e), environ_list, AUDITLINE_UPDATE,
-		     name, e);
+	return noted(update(environ_list, name, settings, count, ret_is_later, e), environ_list,
+		     AUDITLINE_UPDATE, name, e);
 }
 
 static int extend(char *const *environ_list, const char *name, uint64_t by_ms,

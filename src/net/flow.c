@@ -1,8 +1,8 @@
 /*
  * flow - one connection of the sandbox, from its SYN to its end; see flow.h.
  *
- * Theory of operation. A flow is RESOLVING, then DIALING, then OPEN: two lanes, one each way
- * (net/lane.h). A client is read only once the server is connected, and what it says passes
+ * Theory of operation. A flow is RESOLVING, then DIALING, then OPEN: two relays, one each way
+ * (net/relay.h). A client is read only once the server is connected, and what it says passes
  * net/flowcheck.h first.
  *
  * New rules. A connection was allowed for its host, for the address that turned out to have, and
@@ -73,38 +73,38 @@ static void bound_buffers(const struct flows *f, int fd)
 	}
 }
 
-/* ---- lanes ---- */
+/* ---- relays ---- */
 
-static bool on_bytes(struct lane *l, const uint8_t *bytes, size_t len)
+static bool on_bytes(struct relay *l, const uint8_t *bytes, size_t len)
 {
 	struct flow *c = l->options.context;
 
 	c->is_silent = false;
-	return l == &c->lanes[FLOW_TO_SERVER] ? flowcheck_on_client(c, bytes, len)
-					      : flowcheck_on_server(c, bytes, len);
+	return l == &c->relays[FLOW_TO_SERVER] ? flowcheck_on_client(c, bytes, len)
+					       : flowcheck_on_server(c, bytes, len);
 }
 
-static bool on_end(struct lane *l)
+static bool on_end(struct relay *l)
 {
 	struct flow *c = l->options.context;
 
-	return l != &c->lanes[FLOW_TO_SERVER] || flowcheck_on_client_end(c);
+	return l != &c->relays[FLOW_TO_SERVER] || flowcheck_on_client_end(c);
 }
 
-static void on_shut(struct lane *l)
+static void on_shut(struct relay *l)
 {
 	struct flow *c = l->options.context;
 
-	if (c->lanes[FLOW_TO_SERVER].is_shut && c->lanes[FLOW_TO_CLIENT].is_shut)
+	if (c->relays[FLOW_TO_SERVER].is_shut && c->relays[FLOW_TO_CLIENT].is_shut)
 		flowstate_close(c);
 }
 
-static void on_broken(struct lane *l)
+static void on_broken(struct relay *l)
 {
 	flowstate_reset(l->options.context);
 }
 
-static const struct lane_owner lane_owner = {
+static const struct relay_owner relay_owner = {
 	.on_bytes = on_bytes,
 	.on_end = on_end,
 	.on_shut = on_shut,
@@ -114,27 +114,27 @@ static const struct lane_owner lane_owner = {
 static void open_lanes(struct flow *c)
 {
 	struct gate *g = c->flows->gate;
-	struct lane_options up = {
+	struct relay_options up = {
 		.context = c,
 		.from_fd = c->client_fd,
 		.to_fd = c->server_fd,
 		.turn_max_bytes = FLOWCHECK_READ_BYTES,
-		.unsent_max_bytes = flowcheck_get_held_max() + LANE_READ_MAX_BYTES,
+		.unsent_max_bytes = flowcheck_get_held_max() + RELAY_READ_MAX_BYTES,
 		.throttle = &g->sent,
 		.counts = { &c->row->sent_bytes, &g->sent_bytes },
 	};
-	struct lane_options down = {
+	struct relay_options down = {
 		.context = c,
 		.from_fd = c->server_fd,
 		.to_fd = c->client_fd,
-		.turn_max_bytes = LANE_READ_MAX_BYTES,
-		.unsent_max_bytes = LANE_READ_MAX_BYTES,
+		.turn_max_bytes = RELAY_READ_MAX_BYTES,
+		.unsent_max_bytes = RELAY_READ_MAX_BYTES,
 		.throttle = &g->received,
 		.counts = { &c->row->received_bytes, &g->received_bytes },
 	};
 
-	lane_open(&c->lanes[FLOW_TO_SERVER], &c->flows->lanes, &up);
-	lane_open(&c->lanes[FLOW_TO_CLIENT], &c->flows->lanes, &down);
+	relay_open(&c->relays[FLOW_TO_SERVER], &c->flows->relays, &up);
+	relay_open(&c->relays[FLOW_TO_CLIENT], &c->flows->relays, &down);
 }
 
 /* ---- connecting ---- */
@@ -453,7 +453,7 @@ struct flows *flow_open_all(struct gate *g, struct nameserver *n, int listener_f
 	f->nameserver = n;
 	f->max = count_affordable();
 	TAILQ_INIT(&f->list);
-	lane_init_all(&f->lanes, g->base, &lane_owner);
+	relay_init_all(&f->relays, g->base, &relay_owner);
 	(void)evtimer_assign(&f->listen_again, g->base, on_listen_again, f);
 	(void)event_assign(&f->listener, g->base, listener_fd, EV_READ | EV_PERSIST, on_connection,
 			   f);
@@ -470,13 +470,13 @@ void flow_close_all(struct flows *f)
 	flow_stop_listening(f);
 	while ((c = TAILQ_FIRST(&f->list))) {
 		/* a reset would also take back what the server has not read yet */
-		if (c->state == FLOW_OPEN && c->lanes[FLOW_TO_SERVER].is_shut)
+		if (c->state == FLOW_OPEN && c->relays[FLOW_TO_SERVER].is_shut)
 			flowstate_close(c);
 		else
 			flowstate_reset(c);
 	}
 	(void)evtimer_del(&f->listen_again);
-	lane_done_all(&f->lanes);
+	relay_done_all(&f->relays);
 	free(f);
 }
 
@@ -502,7 +502,7 @@ bool flow_is_sending(const struct flows *f)
 	const struct flow *c;
 
 	TAILQ_FOREACH(c, &f->list, link)
-	if (c->state != FLOW_OPEN || !c->lanes[FLOW_TO_SERVER].is_shut)
+	if (c->state != FLOW_OPEN || !c->relays[FLOW_TO_SERVER].is_shut)
 		return true;
 	return false;
 }

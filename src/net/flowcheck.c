@@ -236,7 +236,7 @@ static bool answer_ask(struct flow *c, const struct sniff_ask *ask)
  */
 static bool inspect(struct flow *c, const uint8_t *bytes, size_t len)
 {
-	struct lane *l = &c->lanes[FLOW_TO_SERVER];
+	struct relay *l = &c->relays[FLOW_TO_SERVER];
 	enum sniff_verdict verdict;
 	size_t released = 0;
 
@@ -246,10 +246,10 @@ static bool inspect(struct flow *c, const uint8_t *bytes, size_t len)
 		verdict = sniff_client(&c->sniff, bytes + released, len - released, &result);
 		if (verdict == SNIFF_PASS) {
 			c->is_sniffed = true;
-			l->options.turn_max_bytes = LANE_READ_MAX_BYTES;
+			l->options.turn_max_bytes = RELAY_READ_MAX_BYTES;
 			result.release = len - released;
 		}
-		if (!lane_push(l, bytes + released, result.release))
+		if (!relay_push(l, bytes + released, result.release))
 			return false;
 		released += result.release;
 		if (verdict == SNIFF_BAD) {
@@ -266,7 +266,7 @@ static bool inspect(struct flow *c, const uint8_t *bytes, size_t len)
 bool flowcheck_on_client(struct flow *c, const uint8_t *bytes, size_t len)
 {
 	if (c->is_sniffed)
-		return lane_push(&c->lanes[FLOW_TO_SERVER], bytes, len);
+		return relay_push(&c->relays[FLOW_TO_SERVER], bytes, len);
 	if (c->held.len == 0)
 		return inspect(c, bytes, len);
 	return hold(c, bytes, len) && inspect(c, (const uint8_t *)c->held.bytes, c->held.len);
@@ -276,7 +276,7 @@ bool flowcheck_on_client(struct flow *c, const uint8_t *bytes, size_t len)
 bool flowcheck_on_server(struct flow *c, const uint8_t *bytes, size_t len)
 {
 	c->has_server_spoken = true;
-	if (!lane_push(&c->lanes[FLOW_TO_CLIENT], bytes, len))
+	if (!relay_push(&c->relays[FLOW_TO_CLIENT], bytes, len))
 		return false;
 	if (c->is_sniffed || !sniff_wants_server(&c->sniff))
 		return true;
@@ -298,7 +298,7 @@ bool flowcheck_on_client_end(struct flow *c)
 		return false;
 	}
 	c->is_sniffed = true;
-	if (!lane_push(&c->lanes[FLOW_TO_SERVER], c->held.bytes, c->held.len))
+	if (!relay_push(&c->relays[FLOW_TO_SERVER], c->held.bytes, c->held.len))
 		return false;
 	flowstate_set_held(c, 0);
 	c->is_held = false;

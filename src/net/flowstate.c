@@ -53,8 +53,8 @@ void flowstate_close(struct flow *c)
 	struct flows *f = c->flows;
 
 	if (c->state == FLOW_OPEN) {
-		lane_done(&c->lanes[FLOW_TO_SERVER]);
-		lane_done(&c->lanes[FLOW_TO_CLIENT]);
+		relay_done(&c->relays[FLOW_TO_SERVER]);
+		relay_done(&c->relays[FLOW_TO_CLIENT]);
 	}
 	resolve_forget(&c->waiter);
 	dial_cancel(c->dial);

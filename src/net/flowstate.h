@@ -3,12 +3,12 @@
  * flowstate - a connection of the sandbox as the parts of its way hold it.
  *
  * flow takes connections, finds where they lead and closes what new rules do not allow; flowcheck
- * looks at what the client says before it goes on; lane moves the bytes. Here is what they share:
+ * looks at what the client says before it goes on; relay moves the bytes. Here is what they share:
  * the structs, ends, and words for the journal.
  */
 #include "base/buf.h"
 #include "net/journal.h"
-#include "net/lane.h"
+#include "net/relay.h"
 #include "net/resolve.h"
 #include "net/sniff.h"
 #include "policy/address.h"
@@ -55,7 +55,7 @@ struct flow {
 	struct journal_row *row;
 	struct resolve_waiter waiter;
 	struct dial *dial;
-	struct lane lanes[FLOW_LANE_COUNT];
+	struct relay relays[FLOW_LANE_COUNT];
 	TAILQ_ENTRY(flow) link;
 };
 
@@ -69,7 +69,7 @@ struct flows {
 	size_t held_bytes; /* of all flows */
 	struct event listener, listen_again;
 	TAILQ_HEAD(, flow) list; /* oldest first */
-	struct lanes lanes;
+	struct relays relays;
 };
 
 /* The listener's event is there while there is room for more. */

@@ -7,10 +7,10 @@
  * (net/nameserver.h) and connections (net/flow.h). It never talks to the sandbox in any other
  * way, and to the supervisor only to report denials and how much was sent.
  *
- * The supervisor may send new rules at any time (net/ruling.h). They hold at once and for all that
- * is there: connections, lookups and dials that they do not allow end, the others notice nothing.
- * A gate that cannot take an order ends: without a gate there is no network, and the next one
- * starts with the new rules.
+ * The supervisor may send new rules at any time (net/rulesmessage.h). They hold at once and for all
+ * that is there: connections, lookups and dials that they do not allow end, the others notice
+ * nothing. A gate that cannot take an order ends: without a gate there is no network, and the next
+ * one starts with the new rules.
  *
  * It also leaves when nothing has happened for a while (GATE_IDLE_S): an idle sandbox has no
  * gate. It ends when the supervisor closes its socket: then what the sandbox has already sent is
@@ -34,7 +34,7 @@
 #include "net/nameserver.h"
 #include "net/netns.h"
 #include "net/ownaddress.h"
-#include "net/ruling.h"
+#include "net/rulesmessage.h"
 #include "net/resolve.h"
 
 #include <ares.h>
@@ -67,7 +67,7 @@ struct server {
 	struct flows *flows;
 	struct event *second, *supervisor, *linger;
 	unsigned idle_s;
-	bool owes_word;                    /* that new rules hold */
+	bool ack_pending;                  /* that new rules hold */
 	uint64_t told_sent, told_received; /* bytes the supervisor knows of */
 	uint64_t end_ms;                   /* when the supervisor has gone: our last moment */
 	int exit_code;
@@ -81,8 +81,8 @@ static int read_options(char **argv, struct options *ret, struct err *e)
 		if (!argv[i])
 			return err_set(e, ERR_INVALID, "agentkernel starts this program itself");
 	ret->sandbox = argv[1];
-	if (parse_count(argv[2], 0, RULING_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s, e) <
-		    0 ||
+	if (parse_count(argv[2], 0, RULESMESSAGE_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s,
+			e) < 0 ||
 	    parse_count(argv[3], 1, NETNS_SOCKET_COUNT, &sockets, e) < 0 ||
 	    parse_count(argv[4], 0, INT32_MAX, &id, e) < 0)
 		return -1;
@@ -133,8 +133,8 @@ static void tell_traffic(struct server *s)
 
 static void tell_that_rules_hold(struct server *s)
 {
-	if (s->owes_word && tell(GATE_OBEYS))
-		s->owes_word = false;
+	if (s->ack_pending && tell(GATE_RULES_APPLIED))
+		s->ack_pending = false;
 }
 
 static void on_second(evutil_socket_t fd, short what, void *context)
@@ -186,7 +186,7 @@ static void linger(struct server *s)
 }
 
 /* Decisions point into the rules they were made by, so the old ones go when all are made anew. */
-static void obey(struct server *s, struct ruling *o)
+static void obey(struct server *s, struct rulesmessage *o)
 {
 	struct gate *g = &s->gate;
 	struct egress old = g->egress;
@@ -198,25 +198,25 @@ static void obey(struct server *s, struct ruling *o)
 	flow_judge_all(s->flows);
 	nameserver_judge_all(s->nameserver);
 	egress_done(&old);
-	s->owes_word = true;
+	s->ack_pending = true;
 	tell_that_rules_hold(s);
 }
 
 static void on_supervisor(evutil_socket_t fd, short what, void *context)
 {
-	CLEANUP(ruling_done) struct ruling o = { 0 };
+	CLEANUP(rulesmessage_done) struct rulesmessage o = { 0 };
 	struct server *s = context;
-	enum ruling_kind kind = RULING_NONE;
+	enum rulesmessage_kind kind = RULESMESSAGE_NONE;
 	struct err e = { 0 };
 
 	(void)what;
-	if (ruling_receive(fd, &kind, &o, &e) < 0) {
+	if (rulesmessage_receive(fd, &kind, &o, &e) < 0) {
 		say_trouble(&e);
 		s->exit_code = EXIT_FAILED;
 		(void)event_base_loopbreak(s->gate.base);
-	} else if (kind == RULING_NEW) {
+	} else if (kind == RULESMESSAGE_NEW) {
 		obey(s, &o);
-	} else if (kind == RULING_END) {
+	} else if (kind == RULESMESSAGE_END) {
 		linger(s);
 	}
 }
@@ -238,7 +238,7 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	g->base = event_base_new();
 	if (!g->base)
 		return err_set(e, ERR_SYSTEM, "start the event loop");
-	if (ruling_read(GATE_RULES_FD, &g->egress, e) < 0 ||
+	if (rulesmessage_read(GATE_RULES_FD, &g->egress, e) < 0 ||
 	    names_open(GATE_NAMES_FD, &g->names, e) < 0)
 		return -1;
 	if (ownaddress_open(&g->routes_fd, e) < 0)

@@ -17,7 +17,7 @@ struct resolve;
 /* The descriptors a gate is started with, besides 0, 1 and 2, which lead nowhere. */
 enum gate_descriptor {
 	GATE_SUPERVISOR_FD = 3, /* a socket; orders come from there; its end means ours */
-	GATE_RULES_FD,          /* memory: ruling_write()'s */
+	GATE_RULES_FD,          /* memory: rulesmessage_write()'s */
 	GATE_NAMES_FD,          /* memory: names_create()'s */
 	GATE_LOG_FD,            /* the network log, or /dev/null */
 	GATE_SHARE_FD,          /* memory: logshare_create()'s */
@@ -33,9 +33,9 @@ enum gate_descriptor {
 
 /* What a gate says to its supervisor: lines of the network log, and this, before it leaves. */
 #define GATE_IS_IDLE "idle"
-#define GATE_TROUBLE "trouble: " /* and this with words, when it cannot start or go on */
-#define GATE_OBEYS "obeys"       /* new rules hold: what they do not allow is closed */
-#define GATE_TRAFFIC "traffic "  /* and bytes sent and received in its life, once a second */
+#define GATE_TROUBLE "trouble: "   /* and this with words, when it cannot start or go on */
+#define GATE_RULES_APPLIED "obeys" /* new rules hold: what they do not allow is closed */
+#define GATE_TRAFFIC "traffic "    /* and bytes sent and received in its life, once a second */
 #define GATE_IDLE_S                                                                                \
 	10u /* without a connection or a query: then it leaves, and comes back when needed */
 

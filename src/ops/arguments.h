@@ -1,7 +1,7 @@
 #pragma once
 /*
  * arguments - the arguments of a call, as JSON: checked against the table of operations and turned
- * into what an errand reads.
+ * into what a worker process reads.
  *
  * Strict: what is missing, of the wrong kind or unknown is an error that names the parameter and
  * what it should be, in words that a program's author or a model can act on.
@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 struct arguments {
-	struct buf rows;     /* for the errand's request */
+	struct buf rows;     /* for the worker process's request */
 	struct buf input;    /* its standard input: a command's, or a file's content */
 	struct buf contents; /* of files to place first */
 	bool has_input;

@@ -1,4 +1,4 @@
-/* call - one operation being carried out by an errand; see call.h. */
+/* call - one operation being carried out by a worker process; see call.h. */
 #include "ops/call.h"
 
 #include "base/cleanup.h"
@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #define READ_BYTES 65536
-#define ERRAND_FIRST_FD 3 /* request, result, lifeline, files, notes */
-#define ERRAND_FD_COUNT 8
+#define WORKER_FIRST_FD 3 /* request, result, lifeline, files, notes */
+#define WORKER_FD_COUNT 8
 #define LAST_PIECES 17 /* a pipe of 1 MiB, which is the largest, and one more */
-#define FREE_FD 64     /* above all that an errand has */
+#define FREE_FD 64     /* above all that a worker process has */
 
 void call_init(struct call *c)
 {
@@ -35,7 +35,7 @@ void call_init(struct call *c)
 	buf_init(&c->notes, CALL_NOTES_MAX_BYTES);
 }
 
-static void kill_errand(const struct call *c)
+static void kill_worker(const struct call *c)
 {
 	if (c->pid_fd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, c->pid_fd, SIGKILL, NULL, 0);
@@ -52,7 +52,7 @@ void call_done(struct call *c)
 {
 	struct pollfd ended = { .fd = c->pid_fd, .events = POLLIN };
 
-	kill_errand(c);
+	kill_worker(c);
 	while (c->pid_fd >= 0 && poll(&ended, 1, -1) < 0 && errno == EINTR)
 		continue;
 	let_go(c);
@@ -67,9 +67,9 @@ void call_done(struct call *c)
 
 /* ---- starting ---- */
 
-/* The errand's descriptors, ours to close; [n] becomes its n. */
+/* The worker process's descriptors, ours to close; [n] becomes its n. */
 struct ends {
-	int fds[ERRAND_FD_COUNT];
+	int fds[WORKER_FD_COUNT];
 };
 
 static void ends_done(struct ends *ends)
@@ -78,7 +78,7 @@ static void ends_done(struct ends *ends)
 		cleanup_closep(&ends->fds[i]);
 }
 
-/* Where it cannot be in the way of the numbers that the errand's get. */
+/* Where it cannot be in the way of the numbers that the worker process's get. */
 static int move_up(int fd)
 {
 	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FREE_FD);
@@ -119,7 +119,7 @@ static int open_memory(const struct buf *first, const struct buf *second, int *r
 static int open_ends(struct call *c, const struct call_options *o, struct ends *ends)
 {
 	static const struct {
-		int errand;
+		int worker;
 		enum call_stream ours;
 	} read_by_us[] = {
 		{ 1, CALL_STDOUT }, { 2, CALL_STDERR }, { 4, CALL_RESULT }, { 7, CALL_NOTES }
@@ -132,7 +132,7 @@ static int open_ends(struct call *c, const struct call_options *o, struct ends *
 		r = (ends->fds[0] = move_up(open("/dev/null", O_RDONLY | O_CLOEXEC))) < 0 ? -EMFILE
 											  : 0;
 	for (size_t i = 0; r == 0 && i < COUNT_OF(read_by_us); i++)
-		r = open_pipe(&ends->fds[read_by_us[i].errand], &c->fds[read_by_us[i].ours], true);
+		r = open_pipe(&ends->fds[read_by_us[i].worker], &c->fds[read_by_us[i].ours], true);
 	if (r == 0)
 		r = open_pipe(&ends->fds[5], &c->lifeline_fd, false);
 	if (r == 0)
@@ -147,7 +147,7 @@ static int spawn(const struct call_options *o, const char *operation, const stru
 {
 	/* room for its title (base/title.h) */
 	cleanup_free char *name = mem_format("agentkernel: worker (%s)", operation);
-	char *argv[] = { name, (char *)(uintptr_t) "errand", NULL };
+	char *argv[] = { name, (char *)(uintptr_t) "worker", NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
@@ -157,9 +157,9 @@ static int spawn(const struct call_options *o, const char *operation, const stru
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
-	for (int fd = 0; fd < ERRAND_FD_COUNT; fd++)
+	for (int fd = 0; fd < WORKER_FD_COUNT; fd++)
 		posix_spawn_file_actions_adddup2(&actions, ends->fds[fd], fd);
-	/* a terminal's signals are for the server, which tells its errands what to do */
+	/* a terminal's signals are for the server, which tells its workers what to do */
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
 						      POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
@@ -191,10 +191,10 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	if (r == 0)
 		r = spawn(o, operation->name, &ends, &pid);
 	if (r < 0)
-		return err_sys(e, -r, "start an errand");
+		return err_sys(e, -r, "start a worker process");
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* ESRCH: it has ended already, which its pipes will tell */
-	return c->pid_fd < 0 && errno != ESRCH ? err_sys(e, errno, "watch an errand") : 0;
+	return c->pid_fd < 0 && errno != ESRCH ? err_sys(e, errno, "watch a worker process") : 0;
 }
 
 /* ---- running ---- */
@@ -349,7 +349,7 @@ int call_on_time(struct call *c, uint64_t now_ms)
 		return c->deadline_ms ? (int)(c->deadline_ms - now_ms) : -1;
 	if (now_ms < c->kill_at_ms)
 		return (int)(c->kill_at_ms - now_ms);
-	kill_errand(c);
+	kill_worker(c);
 	return (int)CALL_KILL_AFTER_MS;
 }
 
@@ -360,9 +360,9 @@ void call_cancel(struct call *c)
 	c->is_cancelled = true;
 	cleanup_closep(&c->lifeline_fd);
 	c->kill_at_ms = clock_now_ms() + CALL_KILL_AFTER_MS;
-	/* a command in a named sandbox ends with the errand that waits for it */
+	/* a command in a named sandbox ends with the worker process that waits for it */
 	if (strcmp(c->operation->name, "sandbox_exec") == 0)
-		kill_errand(c);
+		kill_worker(c);
 }
 
 /* ---- the result ---- */
@@ -414,7 +414,7 @@ json_t *call_take_result(struct call *c)
 				   c->is_late ? "timeout" : "system", "message",
 				   c->is_late        ? "the call took longer than it may"
 				   : c->is_cancelled ? "the call was cancelled"
-						     : "the errand died without a result");
+						     : "the worker process died without a result");
 	}
 	if (json_object_get(result, "error") == NULL &&
 	    c->operation->hints & OPERATION_NEEDS_PROCESS) {

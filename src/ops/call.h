@@ -1,12 +1,13 @@
 #pragma once
 /*
- * call - one operation being carried out by an errand (cli/errand), from its start to its result.
+ * call - one operation being carried out by a worker process (cli/worker), from its start to its
+ * result.
  *
  * Never blocks: the owner polls the descriptors that call_poll() names and tells call_on_ready()
- * what happened. A call is over when its errand has closed its result or has ended; background
+ * what happened. A call is over when its worker has closed its result or has ended; background
  * processes of a sandbox may hold its output longer, and nobody waits for them.
  *
- * Nobody reaps errands either: the program ignores SIGCHLD, so that the kernel does.
+ * Nobody reaps workers either: the program ignores SIGCHLD, so that the kernel does.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -22,15 +23,16 @@
 #define CALL_POLL_MAX 6u
 #define CALL_RESULT_MAX_BYTES (64u << 20)
 #define CALL_NOTES_MAX_BYTES (64u << 10)
-#define CALL_KILL_AFTER_MS 3000u /* an errand that was told to end */
-/* For operations that only look or end something. Their errands give up earlier by themselves. */
+#define CALL_KILL_AFTER_MS 3000u /* a worker process that was told to end */
+/* For operations that only look or end something. Their workers give up earlier by themselves. */
 #define CALL_DEADLINE_MS 120000u
 
 /* What all calls of a server have in common. */
 struct call_options {
 	const char *launcher;      /* the program agentkernel */
-	char *const *environ_list; /* for the errands */
-	const struct buf *rows;    /* "ceiling", "config": the errand's rows that never change */
+	char *const *environ_list; /* for the workers */
+	const struct buf
+		*rows; /* "ceiling", "config": the worker process's rows that never change */
 };
 
 enum call_stream { CALL_INPUT, CALL_STDOUT, CALL_STDERR, CALL_RESULT, CALL_NOTES };
@@ -57,7 +59,7 @@ struct call {
 };
 
 void call_init(struct call *c);
-void call_done(struct call *c); /* ends the errand, and may run twice */
+void call_done(struct call *c); /* ends the worker process, and may run twice */
 
 /* Takes the arguments. */
 ERR_CHECKED int call_start(struct call *c, const struct call_options *o,
@@ -68,7 +70,7 @@ unsigned call_poll(const struct call *c, struct pollfd polled[CALL_POLL_MAX]);
 /* `polled` as call_poll() left it, after poll(). */
 void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count);
 /*
- * Time passes: a call whose deadline is over is cancelled, and a cancelled errand that does not end
+ * Time passes: a call whose deadline is over is cancelled, and a cancelled worker that does not end
  * is killed. Milliseconds until the next look; -1: none is needed.
  */
 int call_on_time(struct call *c, uint64_t now_ms);
@@ -78,14 +80,14 @@ void call_add_input(struct call *c, const char *bytes, size_t len);
 void call_end_input(struct call *c);
 size_t call_unsent_input(const struct call *c);
 
-/* Its sandbox ends, and with it the errand. */
+/* Its sandbox ends, and with it the worker process. */
 void call_cancel(struct call *c);
 
 /* Its result shows less than the command has printed. */
 bool call_is_cut(const struct call *c);
 /*
- * Once it is over: the errand's object, with stdout and stderr where it ran a command. A failure is
- * an object with "error". What it tells the caller to do is in the words of operations (ops/hints).
- * A new reference.
+ * Once it is over: the worker process's object, with stdout and stderr where it ran a command. A
+ * failure is an object with "error". What it tells the caller to do is in the words of operations
+ * (ops/hints). A new reference.
  */
 json_t *call_take_result(struct call *c);

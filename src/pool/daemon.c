@@ -93,7 +93,7 @@ struct client {
 	int fd;
 };
 
-struct keeper {
+struct pool_daemon {
 	const struct daemon_options *options;
 	int lock_fd, listen_fd, signal_fd;
 	struct pool *pools[DAEMON_POOLS_MAX];
@@ -132,7 +132,7 @@ static void pool_free(struct pool *p)
 }
 
 /* What was claimed from it goes on. */
-static void drop_pool(struct keeper *k, unsigned index)
+static void drop_pool(struct pool_daemon *k, unsigned index)
 {
 	for (unsigned i = 0; i < k->in_use; i++)
 		if (k->claimed[i].pool == k->pools[index])
@@ -141,7 +141,7 @@ static void drop_pool(struct keeper *k, unsigned index)
 	k->pools[index] = k->pools[--k->pool_count];
 }
 
-static struct pool *find_pool(struct keeper *k, const char *key, size_t len)
+static struct pool *find_pool(struct pool_daemon *k, const char *key, size_t len)
 {
 	for (unsigned i = 0; i < k->pool_count; i++)
 		if (k->pools[i]->key_len == len && memcmp(k->pools[i]->key, key, len) == 0)
@@ -150,7 +150,7 @@ static struct pool *find_pool(struct keeper *k, const char *key, size_t len)
 }
 
 /* The one that was not used for the longest time makes way. */
-static bool make_room(struct keeper *k)
+static bool make_room(struct pool_daemon *k)
 {
 	unsigned oldest = DAEMON_POOLS_MAX;
 
@@ -167,7 +167,7 @@ static bool make_room(struct keeper *k)
 	return true;
 }
 
-static struct pool *add_pool(struct keeper *k, const char *key, size_t len, unsigned min_warm,
+static struct pool *add_pool(struct pool_daemon *k, const char *key, size_t len, unsigned min_warm,
 			     struct err *e)
 {
 	struct pool *p;
@@ -190,7 +190,7 @@ static struct pool *add_pool(struct keeper *k, const char *key, size_t len, unsi
 
 /* ---- filling ---- */
 
-static unsigned count_waiting(const struct keeper *k, bool is_building_only)
+static unsigned count_waiting(const struct pool_daemon *k, bool is_building_only)
 {
 	unsigned count = 0;
 
@@ -201,7 +201,7 @@ static unsigned count_waiting(const struct keeper *k, bool is_building_only)
 }
 
 /* Everything of the daemon's stays the daemon's. */
-static _Noreturn void be_warm(struct keeper *k, const struct pool *p, int channel_fd)
+static _Noreturn void be_warm(struct pool_daemon *k, const struct pool *p, int channel_fd)
 {
 	const struct warm_options o = { .environ_list = k->options->environ_list,
 					.policy = &p->policy,
@@ -220,7 +220,7 @@ static _Noreturn void be_warm(struct keeper *k, const struct pool *p, int channe
 	warm_main(&o);
 }
 
-static void start_one(struct keeper *k, struct pool *p)
+static void start_one(struct pool_daemon *k, struct pool *p)
 {
 	int ends[2];
 	pid_t pid;
@@ -244,7 +244,7 @@ static void start_one(struct keeper *k, struct pool *p)
 }
 
 /* "0.20 0.18 0.12 3/345 8765": three can run now, and we are one of them. */
-static bool has_idle_processor(const struct keeper *k)
+static bool has_idle_processor(const struct pool_daemon *k)
 {
 	char line[128];
 	const char *slash;
@@ -258,13 +258,13 @@ static bool has_idle_processor(const struct keeper *k)
 }
 
 /* Whoever was just served has the processors for a moment, unless one has nothing to do. */
-static bool wants_more(const struct keeper *k, const struct pool *p, uint64_t now_ms)
+static bool wants_more(const struct pool_daemon *k, const struct pool *p, uint64_t now_ms)
 {
 	return p->waiting_count < p->min_warm && now_ms >= p->not_before_ms &&
 	       (now_ms >= p->last_used_ms + PAUSE_MS || has_idle_processor(k));
 }
 
-static void fill_pools(struct keeper *k)
+static void fill_pools(struct pool_daemon *k)
 {
 	uint64_t now_ms = clock_now_ms();
 
@@ -293,7 +293,7 @@ static bool is_memory_short(void)
 	       strtoull(total + strlen("MemTotal:"), NULL, 10) * DAEMON_FREE_MIN_PERCENT;
 }
 
-static void age(struct keeper *k)
+static void age(struct pool_daemon *k)
 {
 	uint64_t now_ms = clock_now_ms();
 	bool was_short = k->is_short;
@@ -314,7 +314,7 @@ static void age(struct keeper *k)
 	}
 }
 
-static void reap(struct keeper *k)
+static void reap(struct pool_daemon *k)
 {
 	pid_t pid;
 
@@ -337,7 +337,7 @@ static void refuse(int fd, enum err_code code, const char *words)
 }
 
 /* The first that is ready. One that has died since shows it by its socket, in the loop. */
-static bool give(struct keeper *k, struct pool *p, int client_fd)
+static bool give(struct pool_daemon *k, struct pool *p, int client_fd)
 {
 	for (unsigned i = 0; i < p->waiting_count; i++) {
 		const struct waiting w = p->waiting[i];
@@ -370,7 +370,7 @@ static int check_build(const char *build, struct err *e)
 
 /* Is what limits a process of these cgroups what limits us? The same cgroups have the same limits.
  */
-static bool has_our_limits(const struct keeper *k, const char *cgroups)
+static bool has_our_limits(const struct pool_daemon *k, const char *cgroups)
 {
 	cleanup_buf struct buf ours;
 	cleanup_buf struct buf theirs;
@@ -384,7 +384,7 @@ static bool has_our_limits(const struct keeper *k, const char *cgroups)
 	return !ours.is_cut && !theirs.is_cut && strcmp(buf_text(&ours), buf_text(&theirs)) == 0;
 }
 
-static void on_take(struct keeper *k, int fd, const struct frame *f)
+static void on_take(struct pool_daemon *k, int fd, const struct frame *f)
 {
 	size_t cgroups_len = strnlen(f->bytes, f->len);
 	size_t before = cgroups_len < f->len ? cgroups_len + 1 : f->len;
@@ -420,7 +420,7 @@ static void on_take(struct keeper *k, int fd, const struct frame *f)
 	refuse(fd, ERR_NOT_FOUND, "none is ready");
 }
 
-static void on_prewarm(struct keeper *k, int fd, const struct frame *f)
+static void on_prewarm(struct pool_daemon *k, int fd, const struct frame *f)
 {
 	struct claim_count body;
 	struct claim_key key;
@@ -461,7 +461,7 @@ struct figures {
 	const char *why; /* it has fewer than it should; NULL: it has not */
 };
 
-static const char *find_reason(const struct keeper *k, const struct pool *p, unsigned building)
+static const char *find_reason(const struct pool_daemon *k, const struct pool *p, unsigned building)
 {
 	if (p->waiting_count - building >= p->min_warm)
 		return NULL;
@@ -474,7 +474,7 @@ static const char *find_reason(const struct keeper *k, const struct pool *p, uns
 		       : "the most that may wait are there";
 }
 
-static struct figures look_at(const struct keeper *k, const struct pool *p)
+static struct figures look_at(const struct pool_daemon *k, const struct pool *p)
 {
 	struct figures f = { .agent = mode_get(p->policy.mode)->name,
 			     .image = p->policy.image,
@@ -489,7 +489,7 @@ static struct figures look_at(const struct keeper *k, const struct pool *p)
 	return f;
 }
 
-static void format_pool(struct json *j, const struct keeper *k, const struct pool *p)
+static void format_pool(struct json *j, const struct pool_daemon *k, const struct pool *p)
 {
 	const struct figures f = look_at(k, p);
 
@@ -509,7 +509,7 @@ static void format_pool(struct json *j, const struct keeper *k, const struct poo
 	json_close_object(j);
 }
 
-static void format_json(const struct keeper *k, struct buf *out)
+static void format_json(const struct pool_daemon *k, struct buf *out)
 {
 	struct json j;
 
@@ -529,7 +529,7 @@ static void format_json(const struct keeper *k, struct buf *out)
 	json_close_object(&j);
 }
 
-static void add_row(struct table *t, const struct keeper *k, const struct pool *p)
+static void add_row(struct table *t, const struct pool_daemon *k, const struct pool *p)
 {
 	const struct figures f = look_at(k, p);
 	cleanup_free char *agent = mem_format("%s%s", f.agent, f.has_places ? " + workspace" : "");
@@ -543,7 +543,7 @@ static void add_row(struct table *t, const struct keeper *k, const struct pool *
 }
 
 /* A line about the daemon, and a table of its pools. */
-static void format_table(const struct keeper *k, struct buf *out)
+static void format_table(const struct pool_daemon *k, struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(8);
 	char uptime[PARSE_FORMAT_MAX_BYTES];
@@ -565,7 +565,7 @@ static void format_table(const struct keeper *k, struct buf *out)
 			 k->strangers);
 }
 
-static void on_status(struct keeper *k, int fd, const struct frame *f)
+static void on_status(struct pool_daemon *k, int fd, const struct frame *f)
 {
 	cleanup_buf struct buf out;
 
@@ -579,7 +579,7 @@ static void on_status(struct keeper *k, int fd, const struct frame *f)
 }
 
 /* False: the connection is done with. */
-static bool on_client(struct keeper *k, int fd)
+static bool on_client(struct pool_daemon *k, int fd)
 {
 	CLEANUP(frame_done) struct frame f = { 0 };
 	int r = frame_receive(fd, FRAME_NO_WAIT, &f);
@@ -608,7 +608,7 @@ static bool on_client(struct keeper *k, int fd)
 	return false;
 }
 
-static void on_connection(struct keeper *k)
+static void on_connection(struct pool_daemon *k)
 {
 	int fd = control_accept(k->listen_fd);
 
@@ -624,7 +624,7 @@ static void on_connection(struct keeper *k)
 
 /* ---- what sandboxes say ---- */
 
-static void on_channel(struct keeper *k, struct pool *p, unsigned index)
+static void on_channel(struct pool_daemon *k, struct pool *p, unsigned index)
 {
 	CLEANUP(frame_done) struct frame f = { 0 };
 	int r = frame_receive(p->waiting[index].channel_fd, FRAME_NO_WAIT, &f);
@@ -656,7 +656,7 @@ static void on_channel(struct keeper *k, struct pool *p, unsigned index)
 
 enum { SLOT_LISTEN, SLOT_SIGNAL, SLOT_FIRST };
 
-static unsigned fill(struct keeper *k, struct pollfd *polled)
+static unsigned fill(struct pool_daemon *k, struct pollfd *polled)
 {
 	unsigned count = SLOT_FIRST;
 
@@ -680,7 +680,7 @@ static bool is_polled(const struct pollfd *polled, unsigned from, unsigned count
 }
 
 /* There is room, and only the processors were missing. */
-static bool is_put_off(const struct keeper *k)
+static bool is_put_off(const struct pool_daemon *k)
 {
 	uint64_t now_ms = clock_now_ms();
 
@@ -694,7 +694,7 @@ static bool is_put_off(const struct keeper *k)
 	return false;
 }
 
-static void turn(struct keeper *k, struct pollfd *polled)
+static void turn(struct pool_daemon *k, struct pollfd *polled)
 {
 	unsigned count = fill(k, polled), clients = k->client_count;
 
@@ -727,7 +727,7 @@ static void turn(struct keeper *k, struct pollfd *polled)
  * What nobody else may come by for: named sandboxes whose time is over while they do not run, and
  * the empty cgroups of runs that were killed. In a process of its own, since removing takes time.
  */
-static void sweep(struct keeper *k)
+static void sweep(struct pool_daemon *k)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
 	struct err ignored;
@@ -742,7 +742,7 @@ static void sweep(struct keeper *k)
 	_exit(0);
 }
 
-static void serve(struct keeper *k)
+static void serve(struct pool_daemon *k)
 {
 	struct pollfd *polled =
 		mem_alloc((SLOT_FIRST + DAEMON_CLIENTS_MAX + DAEMON_WARM_MAX + BUILDING_MAX) *
@@ -766,7 +766,7 @@ static void serve(struct keeper *k)
 
 /* ---- beginning and end ---- */
 
-static int take_lock(struct keeper *k, struct err *e)
+static int take_lock(struct pool_daemon *k, struct err *e)
 {
 	cleanup_free char *path = NULL;
 
@@ -780,7 +780,7 @@ static int take_lock(struct keeper *k, struct err *e)
 	return 0;
 }
 
-static int open_socket(struct keeper *k, struct err *e)
+static int open_socket(struct pool_daemon *k, struct err *e)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	cleanup_free char *path = NULL;
@@ -805,7 +805,7 @@ static int open_socket(struct keeper *k, struct err *e)
 	return 0;
 }
 
-static int open_signals(struct keeper *k, struct err *e)
+static int open_signals(struct pool_daemon *k, struct err *e)
 {
 	sigset_t set;
 
@@ -820,7 +820,7 @@ static int open_signals(struct keeper *k, struct err *e)
 	return k->signal_fd < 0 ? err_sys(e, errno, "wait for signals") : 0;
 }
 
-static void unlink_socket(const struct keeper *k)
+static void unlink_socket(const struct pool_daemon *k)
 {
 	cleanup_free char *path = NULL;
 	struct err ignored;
@@ -830,7 +830,7 @@ static void unlink_socket(const struct keeper *k)
 		(void)unlink(path);
 }
 
-static void open_log(struct keeper *k)
+static void open_log(struct pool_daemon *k)
 {
 	cleanup_free char *dir = NULL;
 	struct err ignored;
@@ -840,7 +840,7 @@ static void open_log(struct keeper *k)
 	logfile_init(&k->log, k->dir_fd, DAEMON_LOG);
 }
 
-static void keeper_done(struct keeper *k)
+static void keeper_done(struct pool_daemon *k)
 {
 	logfile_done(&k->log);
 	cleanup_closep(&k->dir_fd);
@@ -859,14 +859,14 @@ static void keeper_done(struct keeper *k)
 int daemon_serve(const struct daemon_options *o, struct err *e)
 {
 	CLEANUP(keeper_done)
-	struct keeper k = { .options = o,
-			    .lock_fd = -1,
-			    .listen_fd = -1,
-			    .signal_fd = -1,
-			    .dir_fd = -1,
-			    .log.fd = -1,
-			    .started_ms = clock_now_ms(),
-			    .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
+	struct pool_daemon k = { .options = o,
+				 .lock_fd = -1,
+				 .listen_fd = -1,
+				 .signal_fd = -1,
+				 .dir_fd = -1,
+				 .log.fd = -1,
+				 .started_ms = clock_now_ms(),
+				 .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 
 	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
 	buf_init(&k.cgroups, BUF_TEXT_MAX_BYTES);

@@ -35,7 +35,7 @@
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
 #include "sandbox/seccomp.h"
-#include "sandbox/standstill.h"
+#include "sandbox/stopall.h"
 #include "sandbox/tasklog.h"
 #include "sandbox/tty.h"
 
@@ -421,7 +421,7 @@ static void on_freeze(struct server *s, const struct frame *f)
 	if (f->len != sizeof(body))
 		return;
 	memcpy(&body, f->bytes, sizeof(body));
-	frozen = (struct order_frozen){ body.number, standstill_begin() };
+	frozen = (struct order_frozen){ body.number, stopall_begin() };
 	tell(s, EVENT_FROZEN, &frozen, sizeof(frozen));
 }
 
@@ -450,7 +450,7 @@ static void on_order(struct server *s, struct frame *f)
 		on_freeze(s, f);
 		break;
 	case ORDER_THAW:
-		standstill_end();
+		stopall_end();
 		break;
 	}
 }

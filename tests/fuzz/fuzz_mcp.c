@@ -48,7 +48,7 @@ static void on_call(void *context, struct protocol_call *call)
 		protocol_answer_failure(w->protocol, call, e.msg);
 		return;
 	}
-	/* what an errand reads: whole rows, each with a value */
+	/* what a worker process reads: whole rows, each with a value */
 	FUZZ_CHECK(a.rows.len > 0 && a.rows.bytes[a.rows.len - 1] == '\0');
 	for (size_t at = 0; at < a.rows.len; at += strlen(a.rows.bytes + at) + 1)
 		FUZZ_CHECK(strchr(a.rows.bytes + at, '='));

@@ -397,7 +397,7 @@ static void lines_end_in_cr_lf_and_nothing_else(void **state)
 	talk_expect_all(cases, COUNT_OF(cases), NULL);
 }
 
-static void fields_are_strict(void **state)
+static void jsonfields_are_strict(void **state)
 {
 	static const char *const bad[] = {
 		GET HOST "X : y\r\n" END,   GET "Host : a\r\n" END,    GET HOST ": y\r\n" END,
@@ -924,7 +924,7 @@ int main(void)
 		cmocka_unit_test(the_longest_name_is_255_bytes),
 		cmocka_unit_test(one_host_exactly),
 		cmocka_unit_test(lines_end_in_cr_lf_and_nothing_else),
-		cmocka_unit_test(fields_are_strict),
+		cmocka_unit_test(jsonfields_are_strict),
 		cmocka_unit_test(a_head_of_more_than_64_kib_is_refused),
 		cmocka_unit_test(a_whole_url_is_asked_about_with_its_port),
 		cmocka_unit_test(other_targets_are_refused),

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * encode - from the result of a call to the answer of its route.
+ *
+ * Answers have an envelope and the members that existing clients read; docs/design/http.md has the
+ * contract. Each takes the result.
+ */
+#include "http/webcall.h"
+
+webcall_tell_fn encode_command, encode_created, encode_detached, encode_detached_list,
+	encode_detached_logs, encode_detached_started, encode_entries, encode_extended, encode_file,
+	encode_file_gone, encode_killed, encode_removed, encode_restore_target, encode_result,
+	encode_sandbox, encode_sandboxes, encode_snapshot, encode_snapshot_gone,
+	encode_snapshot_made, encode_snapshots, encode_started, encode_stopped, encode_stream,
+	encode_written;
