@@ -3,6 +3,7 @@
 Prints what of it still runs 8 seconds later: our own processes by their titles, what runs inside by its words. A named sandbox
 stays, with its long command: the caller made it to stay.
 """
+import atexit
 import http.client
 import json
 import os
@@ -93,7 +94,7 @@ class Serve:
 
 
 def until(what, words):
-    for _ in range(400):
+    for _ in range(1200):
         if what():
             return
         time.sleep(0.05)
@@ -119,6 +120,7 @@ def running():
 
 before = running()
 server = Mcp() if face == "mcp" else Serve()
+atexit.register(server.process.kill)  # it holds our output open: bats would wait for it
 RUN, EXEC, CREATE = ("sandbox_run", "/run"), ("sandbox_exec", "/sandboxes/{}/exec"), ("sandbox_create", "/sandboxes")
 
 
