@@ -64,16 +64,28 @@ needs_ids() {
 }
 
 # An image that is only detected is a default: without a registry the sandbox is the host's, and has to be usable.
-@test "an agent's task meets no refusal in an empty directory, a Node, a Python and a C project, without a registry" {
-	for file in "" package.json requirements.txt Makefile; do
+agents_task() {
+	local files=("" package.json requirements.txt Makefile)
+	[ "${AS:-root}" = root ] || files=("" package.json)
+	for file in "${files[@]}"; do
 		rm -rf "$W/project" "$W/home"
 		mkdir "$W/project" "$W/home"
 		give "$W/project" "$W/home"
 		cd "$W/project"
 		[ -z "$file" ] || as touch "$file"
-		run as env -u AGENTKERNEL_IMAGE HOME="$W/home" AGENTKERNEL_HOME="$W/home/state" http_proxy=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1 python3 "$TOP/tests/named/agenttask.py" "$AK"
-		[ "$output" = "done" ] || { echo "$file: $output"; false; }
+		as mkdir "$W/home/state"
+		run as env -u AGENTKERNEL_IMAGE HOME="$W/home" AGENTKERNEL_HOME="$W/home/state" http_proxy=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1 python3 "$TOP/tests/named/agenttask.py" "$AK" "$1" 3>&-
+		[ "$output" = "done" ] || { echo "$file: $output"; return 1; }
 	done
+}
+
+@test "an agent's task over MCP meets no refusal in an empty directory, a Node, a Python and a C project, without a registry" {
+	agents_task mcp
+}
+
+# bats test_tags=once
+@test "nor does it over HTTP" {
+	agents_task http
 }
 
 TRUE='"command":["true"]'
