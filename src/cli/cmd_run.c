@@ -17,7 +17,6 @@
 #include "engine/project.h"
 #include "pool/claimed.h"
 #include "engine/run.h"
-#include "policy/clone.h"
 #include "policy/credential.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
@@ -136,37 +135,16 @@ static int compose(const struct request *r, const struct images *image, char **c
 	return 0;
 }
 
-/*
- * [sandbox] init runs first, in the same sandbox; stdout stays the command's alone. One that stays
- * runs it when it is started for the first time.
- */
-static char **put_init_first(const char *init, char **command, char **ret_text)
-{
-	size_t count = 0;
-	char **argv;
-
-	while (command[count])
-		count++;
-	argv = mem_alloc((count + 5) * sizeof(*argv));
-	*ret_text =
-		mem_format("(\n%s\n) >&2 </dev/null || { echo 'agentkernel: [sandbox] init failed' "
-			   ">&2; exit 125; }\nexec \"$@\"",
-			   init);
-	argv[0] = (char *)"/bin/sh";
-	argv[1] = (char *)"-c";
-	argv[2] = *ret_text;
-	argv[3] = (char *)"sh";
-	memcpy(argv + 4, command, (count + 1) * sizeof(*argv));
-	return argv;
-}
-
 static int check_kept(const struct request_flags *f, struct err *e)
 {
 	if (f->is_removed && (f->is_kept || f->name || f->is_detached))
-		return err_set(e, ERR_INVALID,
-			       "--rm keeps nothing, and %s keeps the sandbox (leave --rm out; --ttl "
-			       "1h removes it later)",
-			       f->is_detached ? "--detach" : f->name ? "--name" : "--keep");
+		return err_set(
+			e, ERR_INVALID,
+			"--rm keeps nothing, and %s keeps the sandbox (leave --rm out; --ttl "
+			"1h removes it later)",
+			f->is_detached ? "--detach"
+			: f->name      ? "--name"
+				       : "--keep");
 	if (f->is_detached && f->is_json)
 		return err_set(e, ERR_INVALID, "--detach prints a name, and --json an object");
 	if (f->is_kept || f->name || f->is_detached)
@@ -274,12 +252,14 @@ static void hint_at_workspace(const struct request *r, char *const *argv)
 		return;
 	file = find_file_word(argv);
 	if (file)
-		cli_say("'%s' is in this directory, which is not visible inside (add --workspace, or "
+		cli_say("'%s' is in this directory, which is not visible inside (add --workspace, "
+			"or "
 			"-W in short)",
 			file);
 	else if (project_detect(r->caller.cwd, NULL, origin, sizeof(origin)) ||
 		 access("Makefile", F_OK) == 0)
-		cli_say("the project in this directory is not visible inside (add --workspace, or -W "
+		cli_say("the project in this directory is not visible inside (add --workspace, or "
+			"-W "
 			"in short)");
 }
 
@@ -324,11 +304,9 @@ static int run_request(const struct cli_context *context, struct request *reques
 	CLEANUP(images_done) struct images image;
 	cleanup_free char **composed = NULL;
 	cleanup_free char *init_text = NULL;
-	cleanup_buf struct buf init;
 	struct run_options options = { .policy = &request->policy, .caller = &request->caller };
 
 	images_init(&image);
-	buf_init(&init, BUF_TEXT_MAX_BYTES);
 	if (request_read(&request_options, argv, context->environ_list, request, e) < 0 ||
 	    check_kept(&request->flags, e) < 0)
 		return -1;
@@ -344,16 +322,9 @@ static int run_request(const struct cli_context *context, struct request *reques
 	if (pickimage_open(request, argv[request->used], &image, e) < 0 ||
 	    compose(request, &image, argv + request->used, &composed, e) < 0)
 		return -1;
-	if (request->policy.is_clone)
-		clone_format_init(&request->policy, &init);
-	if (request_init(request))
-		buf_add_text(&init, request_init(request));
-	if (init.len && !request->flags.is_kept && !request->flags.name && !request->flags.is_detached) {
-		char **whole = put_init_first(buf_text(&init), composed, &init_text);
-
-		free(composed);
-		composed = whole;
-	}
+	/* one that stays runs it when it is started for the first time */
+	if (!request->flags.is_kept && !request->flags.name && !request->flags.is_detached)
+		request_put_init_first(request, &composed, &init_text);
 	options.argv = composed;
 	options.image = image.lock_fd >= 0 ? &image : NULL;
 	options.is_captured = request->flags.is_json;

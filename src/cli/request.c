@@ -1,6 +1,7 @@
 /* request - the options that `run` and every command like it share; see request.h. */
 #include "cli/request.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
@@ -10,9 +11,11 @@
 #include "named/named.h"
 #include "engine/project.h"
 #include "policy/ceiling.h"
+#include "policy/clone.h"
 #include "policy/environment.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -441,6 +444,35 @@ int request_raise_ceiling(struct request *r, struct err *e)
 const char *request_init(const struct request *r)
 {
 	return r->config.project.init ? r->config.project.init : r->config.user.init;
+}
+
+void request_put_init_first(const struct request *r, char ***argv, char **ret_text)
+{
+	cleanup_buf struct buf init;
+	size_t count = 0;
+	char **whole;
+
+	buf_init(&init, BUF_TEXT_MAX_BYTES);
+	if (r->policy.is_clone)
+		clone_format_init(&r->policy, &init);
+	if (request_init(r))
+		buf_add_text(&init, request_init(r));
+	if (!init.len)
+		return;
+	while ((*argv)[count])
+		count++;
+	whole = mem_alloc((count + 5) * sizeof(*whole));
+	*ret_text =
+		mem_format("(\n%s\n) >&2 </dev/null || { echo 'agentkernel: [sandbox] init failed' "
+			   ">&2; exit 125; }\nexec \"$@\"",
+			   buf_text(&init));
+	whole[0] = (char *)"/bin/sh";
+	whole[1] = (char *)"-c";
+	whole[2] = *ret_text;
+	whole[3] = (char *)"sh";
+	memcpy(whole + 4, *argv, (count + 1) * sizeof(*whole));
+	free(*argv);
+	*argv = whole;
 }
 
 int request_read_ttl(const struct request_flags *f, uint64_t *ret_ms, struct err *e)

@@ -88,6 +88,13 @@ ERR_CHECKED int request_raise_ceiling(struct request *r, struct err *e);
 /* What a configuration wants run first in a new sandbox, or NULL. */
 const char *request_init(const struct request *r);
 
+/*
+ * What runs before the command in a sandbox of its own: the private clone is made, then [sandbox]
+ * init, in the same sandbox; stdout stays the command's alone. *argv is replaced where there is
+ * something to run; *ret_text, which it then borrows, is the caller's to free.
+ */
+void request_put_init_first(const struct request *r, char ***argv, char **ret_text);
+
 /* --ttl in milliseconds, 0 for none. */
 ERR_CHECKED int request_read_ttl(const struct request_flags *f, uint64_t *ret_ms, struct err *e);
 void request_done(struct request *r); /* also after failure, and on a zeroed struct */

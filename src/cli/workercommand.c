@@ -260,6 +260,7 @@ static int run_with_files(struct worker *w, char **argv, struct images *image, c
 		.image = image->lock_fd >= 0 ? image : NULL,
 		.labels = labels,
 		.ttl_ms = w->ceiling.policy.timeout_ms + SPARE_TTL_MS,
+		.init = request_init(&w->ceiling),
 	};
 	struct err ignored;
 	pid_t pid;
@@ -299,6 +300,7 @@ int workercommand_run(struct worker *w, struct json *j, struct err *e)
 	cleanup_free char **argv = worker_command(w);
 	cleanup_free char **files = worker_list(w, "files");
 	cleanup_free char **composed = NULL;
+	cleanup_free char *init_text = NULL;
 
 	images_init(&image);
 	if (worker_resolve(w, argv[0], e) < 0)
@@ -310,6 +312,7 @@ int workercommand_run(struct worker *w, struct json *j, struct err *e)
 	composed = images_compose(&image, "", argv);
 	if (files)
 		return run_with_files(w, composed, &image, files, e);
+	request_put_init_first(&w->ceiling, &composed, &init_text);
 	return run_fresh(w, composed, &image, j, e);
 }
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env bats
+# An operation means the same whoever asks for it: from the command line, over MCP, over HTTP.
+
+load helpers
+
+session() {
+	as python3 "$TOP/tests/named/mcp.py" "$AK" "$@" 3>&-
+}
+
+# What a command prints, from the command line and in a fresh sandbox over MCP, with and without files, and in a named one.
+everywhere() { # OPTION... -- COMMAND
+	local options=() expected
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	expected=$(ak run -i host "${options[@]}" sh -c "$2" 2>/dev/null)
+	run session -i host "${options[@]}" -- sandbox_run "{\"command\":\"$2\"}" sandbox_run "{\"command\":\"$2\",\"files\":{\"/tmp/unused\":\"\"}}" \
+		sandbox_create '{"name":"one"}' sandbox_exec "{\"name\":\"one\",\"command\":\"$2\"}" sandbox_remove '{"name":"one"}'
+	[ "$(grep -cx "$expected" <<<"$output")" = 3 ] || { echo "expected $expected, got: $output"; return 1; }
+}
+
+@test "[sandbox] init runs first, whoever asks" {
+	mkdir project && cd project
+	give .
+	printf '[sandbox]\ninit = "echo made-by-init >/tmp/init"\n' >agentkernel.toml
+	everywhere --workspace -- 'cat /tmp/init'
+}
+
+@test "--workspace --clone is a clone, whoever asks" {
+	mkdir project && give project && cd project
+	as git init -q . && as sh -c 'echo in-the-clone >file' && as git add file && as git -c user.name=a -c user.email=a@example.org commit -qm one
+	everywhere --workspace --clone -- 'cat file'
+	[ -z "$(git status --porcelain 2>/dev/null)" ]
+}
