@@ -11,7 +11,7 @@ LANDLOCK_SCOPES_ABI = 6  # Linux 6.12
 def may_signal_init(place):
     """Without scopes: the pid 1 of a fresh sandbox obeys who has its user, and passes signals on to its own command."""
     is_same_user = place.caller == "user" or place.is_root_inside
-    return LANDLOCK_ABI < LANDLOCK_SCOPES_ABI and place.kind == "run" and place.event != "waited ready" and is_same_user
+    return LANDLOCK_ABI < LANDLOCK_SCOPES_ABI and place.kind == "run" and not place.event.startswith("waited ready") and is_same_user
 
 
 # (case, places, the verdict there, why): everything else is denied, and neighbours (OK..) work
