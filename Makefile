@@ -90,7 +90,7 @@ archives = $(foreach room,$2,$(BUILD)/$1/$(room).a)
 
 # $(call program,NAME,FLAVOUR,MAIN,ROOMS from the top down,LIBRARIES)
 define program
-PROGRAMS += $(BUILD)/$1
+BUILT += $(BUILD)/$1
 OBJECTS += $(call objects,$2,$3) $(foreach room,$4,$(call objects,$2,$(call sources,$2,$(room))))
 $(BUILD)/$1: $(call objects,$2,$3) $(call archives,$2,$4) $(TEST_SOURCES)
 	@echo '  LD   $$@'
@@ -107,7 +107,7 @@ $(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp ops pol
 	-levent_extra -levent_openssl -lssl -lcrypto -ljansson))
 
 .PHONY: all
-all: $(PROGRAMS) $(BUILD)/agentkernel.1
+all: $(BUILT) $(BUILD)/agentkernel.1
 
 # $(BUILD)/FLAVOUR/ROOM.a
 %.a: $$(call objects,$$(notdir $$(@D)),$$(call sources,$$(notdir $$(@D)),$$(basename $$(@F))))
