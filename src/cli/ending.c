@@ -109,10 +109,8 @@ int ending_print_failure(const struct err *why, struct err *e)
 	return cli_print(&out, e) < 0 ? -1 : cli_exit_status(why->code);
 }
 
-static void add_figures(struct json *j, const struct run_result *r, const struct policy *p)
+void ending_add_denials(struct json *j, const struct run_result *r)
 {
-	json_add_number(j, "cpu_ms", (int64_t)r->cpu_ms);
-	json_add_number(j, "peak_memory", (int64_t)r->peak_memory_bytes);
 	json_open_array(j, "denied");
 	for (unsigned i = 0; i < r->denial_count; i++) {
 		json_open_object(j, NULL);
@@ -123,6 +121,13 @@ static void add_figures(struct json *j, const struct run_result *r, const struct
 		json_close_object(j);
 	}
 	json_close_array(j);
+}
+
+static void add_figures(struct json *j, const struct run_result *r, const struct policy *p)
+{
+	json_add_number(j, "cpu_ms", (int64_t)r->cpu_ms);
+	json_add_number(j, "peak_memory", (int64_t)r->peak_memory_bytes);
+	ending_add_denials(j, r);
 	json_add_text(j, "image", p->image);
 	json_add_text(j, "backend", "native");
 }

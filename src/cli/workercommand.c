@@ -34,23 +34,6 @@
 
 /* ---- results ---- */
 
-static void add_denials(struct json *j, const struct run_result *r)
-{
-	if (r->denial_count == 0)
-		return;
-	json_open_array(j, "denied");
-	for (unsigned i = 0; i < r->denial_count; i++) {
-		json_open_object(j, NULL);
-		json_add_text(j, "host", r->denials[i].host);
-		json_add_number(j, "port", r->denials[i].port);
-		json_add_text(j, "reason", r->denials[i].reason);
-		if (r->denials[i].fix[0])
-			json_add_text(j, "fix", r->denials[i].fix);
-		json_close_object(j);
-	}
-	json_close_array(j);
-}
-
 /* `p` NULL: of a named sandbox. The words are those that people are told. */
 static void add_reason(struct json *j, const struct run_result *r, const struct policy *p,
 		       uint64_t timeout_ms)
@@ -79,7 +62,8 @@ static void add_result(struct json *j, const struct run_result *r)
 	json_add_number(j, "duration_ms", (int64_t)r->duration_ms);
 	if (r->has_oom)
 		json_add_bool(j, "oom", true);
-	add_denials(j, r);
+	if (r->denial_count)
+		ending_add_denials(j, r);
 }
 
 /* A command that is not there is its result, as with `run`. */
@@ -93,6 +77,20 @@ static int add_not_started(struct json *j, struct err *e)
 							 : CLI_EXIT_NOT_EXECUTABLE);
 	json_add_text(j, "ended_by", "exit");
 	json_add_number(j, "duration_ms", 0);
+	return 0;
+}
+
+/* What became of a command: `r` is what running it returned, `p` as for add_reason(). */
+static int add_end(const struct worker *w, int r, char **argv, const struct run_result *result,
+		   const struct policy *p, uint64_t timeout_ms, struct json *j, struct err *e)
+{
+	worker_take_stderr(w);
+	ending_tell_notices(result->notices);
+	if (r < 0)
+		return add_not_started(j, e);
+	(void)refusal_explain(argv, result);
+	add_result(j, result);
+	add_reason(j, result, p, timeout_ms);
 	return 0;
 }
 
@@ -115,13 +113,10 @@ static int run_fresh(struct worker *w, char **argv, struct images *image, struct
 	worker_watch_lifeline_myself();
 	worker_give_stderr(w);
 	r = claimed_run(&o, &result, e);
-	worker_take_stderr(w);
-	ending_tell_notices(result.notices);
+	if (add_end(w, r, argv, &result, o.policy, o.policy->timeout_ms, j, e) < 0)
+		return -1;
 	if (r < 0)
-		return add_not_started(j, e);
-	(void)refusal_explain(argv, &result);
-	add_result(j, &result);
-	add_reason(j, &result, o.policy, o.policy->timeout_ms);
+		return 0;
 	json_add_text(j, "image", w->ceiling.policy.image);
 	json_add_bool(j, "warm", result.was_warm);
 	return 0;
@@ -193,14 +188,7 @@ static int exec_in(struct worker *w, const char *name, char **argv, const char *
 		return err_set(e, ERR_SYSTEM, "the caller is gone");
 	worker_give_stderr(w);
 	r = execute_command(&o, &result, e);
-	worker_take_stderr(w);
-	ending_tell_notices(result.notices);
-	if (r < 0)
-		return add_not_started(j, e);
-	(void)refusal_explain(argv, &result);
-	add_result(j, &result);
-	add_reason(j, &result, NULL, o.timeout_ms);
-	return 0;
+	return add_end(w, r, argv, &result, NULL, o.timeout_ms, j, e);
 }
 
 /* The child's part: its result goes where ours would have gone. */

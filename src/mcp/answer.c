@@ -74,7 +74,7 @@ static void add_denied(const json_t *result, struct buf *out)
 		buf_addf(out, "denied: %s:%d, %s", json_string_value(json_object_get(d, "host")),
 			 (int)json_integer_value(json_object_get(d, "port")),
 			 json_string_value(json_object_get(d, "reason")));
-		if (fix)
+		if (fix && fix[0])
 			buf_addf(out, " (only the user can allow it: %s)", fix);
 		buf_add_text(out, "\n");
 	}
