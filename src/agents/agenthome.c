@@ -37,7 +37,7 @@ static bool is_wanted(const struct agent_file *file, char *const *given)
 	return value && value[0];
 }
 
-int agenthome_fill(char *const *environ_list, const char *sandbox, const struct policy *policy,
+int agenthome_fill(const struct ak *ak, const char *sandbox, const struct policy *policy,
 		   const struct agent *a, char *const *given, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
@@ -45,7 +45,7 @@ int agenthome_fill(char *const *environ_list, const char *sandbox, const struct 
 	files_init(&f);
 	if (!a->files[0].path)
 		return 0;
-	if (files_open(environ_list, sandbox, &f, e) < 0)
+	if (files_open(ak, sandbox, &f, e) < 0)
 		return -1;
 	for (const struct agent_file *file = a->files; file->path; file++) {
 		cleanup_free char *path = mem_format("%s/%s", policy->home_dir, file->path);

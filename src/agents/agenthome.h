@@ -8,10 +8,12 @@
 #include "policy/agent.h"
 #include "policy/policy.h"
 
+struct ak;
+
 /*
  * The sandbox has to run; `policy` is the one it was made with, `given` holds the variables that
  * the agent gets ("NAME=value", NULL-ended, or NULL). Nothing is written through a mount.
  */
-ERR_CHECKED int agenthome_fill(char *const *environ_list, const char *sandbox,
+ERR_CHECKED int agenthome_fill(const struct ak *ak, const char *sandbox,
 			       const struct policy *policy, const struct agent *a,
 			       char *const *given, struct err *e);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -27,9 +28,9 @@ void agentprogram_done(struct agentprogram *p)
 }
 
 /* On the caller's PATH, where it really lies; the caller frees. */
-static char *find_on_path(char *const *environ_list, const char *program)
+static char *find_on_path(const struct ak *ak, const char *program)
 {
-	const char *list = environment_get(environ_list, "PATH");
+	const char *list = environment_get(ak->caller.environ_list, "PATH");
 	cleanup_free char *copy = mem_dup(list ? list : ENVIRONMENT_PATH);
 	char *rest = copy, *dir;
 
@@ -73,7 +74,7 @@ static void add_mount(struct agentprogram *p, const char *path)
 }
 
 /* "#!/usr/bin/env node": the interpreter is looked for on PATH, so it has to be there. */
-static int add_interpreter(char *const *environ_list, struct agentprogram *p, struct err *e)
+static int add_interpreter(const struct ak *ak, struct agentprogram *p, struct err *e)
 {
 	char line[FIRST_LINE_MAX_BYTES + 1] = "";
 	cleanup_fd int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -88,7 +89,7 @@ static int add_interpreter(char *const *environ_list, struct agentprogram *p, st
 	if (strncmp(name, "-S ", 3) == 0)
 		name += 3;
 	line[(name - line) + (ptrdiff_t)strcspn(name, " \t\r\n")] = '\0';
-	interpreter = find_on_path(environ_list, name);
+	interpreter = find_on_path(ak, name);
 	if (!interpreter)
 		return err_set(e, ERR_NOT_FOUND, "'%s' needs '%s', which is not on PATH", p->path,
 			       name);
@@ -100,16 +101,16 @@ static int add_interpreter(char *const *environ_list, struct agentprogram *p, st
 	return 0;
 }
 
-int agentprogram_find(char *const *environ_list, const char *program, struct agentprogram *ret,
+int agentprogram_find(const struct ak *ak, const char *program, struct agentprogram *ret,
 		      struct err *e)
 {
 	CLEANUP(agentprogram_done) struct agentprogram p = { 0 };
 
-	p.path = find_on_path(environ_list, program);
+	p.path = find_on_path(ak, program);
 	if (!p.path)
 		return err_set(e, ERR_NOT_FOUND, "'%s' is not on PATH", program);
 	add_mount(&p, p.path);
-	if (add_interpreter(environ_list, &p, e) < 0)
+	if (add_interpreter(ak, &p, e) < 0)
 		return -1;
 	*ret = p;
 	p = (struct agentprogram){ 0 };

@@ -7,6 +7,8 @@
  */
 #include "base/err.h"
 
+struct ak;
+
 #define AGENTPROGRAM_MOUNTS_MAX 4u
 
 struct agentprogram {
@@ -17,6 +19,6 @@ struct agentprogram {
 };
 
 /* ERR_NOT_FOUND when it is not installed. */
-ERR_CHECKED int agentprogram_find(char *const *environ_list, const char *program,
+ERR_CHECKED int agentprogram_find(const struct ak *ak, const char *program,
 				  struct agentprogram *ret, struct err *e);
 void agentprogram_done(struct agentprogram *p); /* may run twice */

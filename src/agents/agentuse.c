@@ -39,13 +39,13 @@ static int lock(const struct agentuse *u, enum byte byte, short type)
 	return 0;
 }
 
-int agentuse_begin(struct agentuse *u, char *const *environ_list, const char *name, struct err *e)
+int agentuse_begin(struct agentuse *u, const struct ak *ak, const char *name, struct err *e)
 {
 	cleanup_free char *dir = NULL;
 	cleanup_free char *path = NULL;
 	int r;
 
-	if (statedir_make_path(environ_list, LOCKS_DIR, &dir, e) < 0)
+	if (statedir_make_path(ak, LOCKS_DIR, &dir, e) < 0)
 		return -1;
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "create '%s'", dir);

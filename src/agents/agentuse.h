@@ -14,6 +14,8 @@
 
 #include <stdbool.h>
 
+struct ak;
+
 struct agentuse {
 	int fd;
 };
@@ -22,7 +24,7 @@ void agentuse_init(struct agentuse *u);
 void agentuse_done(struct agentuse *u); /* may run twice */
 
 /* Waits for who is just beginning or ending. */
-ERR_CHECKED int agentuse_begin(struct agentuse *u, char *const *environ_list, const char *name,
+ERR_CHECKED int agentuse_begin(struct agentuse *u, const struct ak *ak, const char *name,
 			       struct err *e);
 void agentuse_began(struct agentuse *u);
 bool agentuse_end(struct agentuse *u);

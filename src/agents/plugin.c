@@ -16,6 +16,7 @@
 #include "agents/pluginentry.h"
 #include "agents/pluginfile.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -31,7 +32,7 @@
 
 /* What is the same for all files of a request. */
 struct setting {
-	char *const *environ_list;
+	const struct ak *ak;
 	enum plugintable_scope scope;
 	char *command;  /* that starts us */
 	int project_fd; /* -1: global */
@@ -78,9 +79,9 @@ static bool is_same_file(const char *path, const struct stat *own)
 }
 
 /* Would a search along PATH for this name find this program? */
-static bool is_on_path(const char *name, const struct stat *own, char *const *environ_list)
+static bool is_on_path(const char *name, const struct stat *own, const struct ak *ak)
 {
-	const char *rest = environ_list ? environment_get(environ_list, "PATH") : NULL;
+	const char *rest = ak ? environment_get(ak->caller.environ_list, "PATH") : NULL;
 
 	while (rest && *rest) {
 		size_t len = strcspn(rest, ":");
@@ -95,7 +96,7 @@ static bool is_on_path(const char *name, const struct stat *own, char *const *en
 }
 
 /* The name when that finds this program, so that settings can be shared; else the whole path. */
-static int find_command(char *const *environ_list, char **ret, struct err *e)
+static int find_command(const struct ak *ak, char **ret, struct err *e)
 {
 	char own[PATH_MAX];
 	struct stat st;
@@ -104,16 +105,15 @@ static int find_command(char *const *environ_list, char **ret, struct err *e)
 	if (n < 0 || stat("/proc/self/exe", &st) < 0)
 		return err_sys(e, errno, "find this program");
 	own[n] = '\0';
-	*ret = mem_dup(is_on_path(path_base_name(own), &st, environ_list) ? path_base_name(own)
-									  : own);
+	*ret = mem_dup(is_on_path(path_base_name(own), &st, ak) ? path_base_name(own) : own);
 	return 0;
 }
 
-static int setting_init(struct setting *s, char *const *environ_list, enum plugintable_scope scope,
+static int setting_init(struct setting *s, const struct ak *ak, enum plugintable_scope scope,
 			struct err *e)
 {
-	*s = (struct setting){ environ_list, scope, .project_fd = -1 };
-	if (find_command(environ_list, &s->command, e) < 0)
+	*s = (struct setting){ ak, scope, .project_fd = -1 };
+	if (find_command(ak, &s->command, e) < 0)
 		return -1;
 	if (scope == PLUGINTABLE_GLOBAL)
 		return 0;
@@ -142,7 +142,7 @@ static int find_path(const struct setting *s, const struct plugintable_file *kin
 		*ret_root_len = 0;
 		return 0;
 	}
-	if (plugintable_find_home(kind, s->environ_list, &home, e) < 0)
+	if (plugintable_find_home(kind, s->ak, &home, e) < 0)
 		return -1;
 	*ret = mem_format("%s/%s", strcmp(home, "/") == 0 ? "" : home, path);
 	*ret_root_len = strlen(*ret) - strlen(path) - 1;
@@ -350,7 +350,7 @@ static int plan_removal(struct plan *p, const struct plugintable_file *kind,
 
 static int make_plan(struct plan *p, const struct plugin_request *r, plan_fn *plan, struct err *e)
 {
-	if (setting_init(&p->setting, r->environ_list, r->scope, e) < 0)
+	if (setting_init(&p->setting, r->ak, r->scope, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < PLUGINTABLE_CLIENT_COUNT; i++) {
 		const struct plugintable_client_row *client = &plugintable_clients[i];
@@ -450,14 +450,14 @@ void plugin_report_done(struct plugin_report *r)
 	*r = (struct plugin_report){ 0 };
 }
 
-int plugin_format_snippet(char *const *environ_list, char **ret, struct err *e)
+int plugin_format_snippet(const struct ak *ak, char **ret, struct err *e)
 {
 	static const struct plugintable_file kind = { .content = PLUGINTABLE_SERVER };
 	struct pluginentry_change change = { 0 };
 	cleanup_free char *command = NULL;
 	struct pluginentry_file f = { .kind = &kind, .path = "", .text = "" };
 
-	if (find_command(environ_list, &command, e) < 0)
+	if (find_command(ak, &command, e) < 0)
 		return -1;
 	f.command = command;
 	if (pluginentry_set(&f, 0, &change, e) < 0)
@@ -527,13 +527,13 @@ static void sum_up(const struct setting *s, enum plugintable_client client,
 		status->state = PLUGIN_DIFFERENT;
 }
 
-void plugin_look(char *const *environ_list, enum plugintable_client client,
-		 enum plugintable_scope scope, struct plugin_status *ret)
+void plugin_look(const struct ak *ak, enum plugintable_client client, enum plugintable_scope scope,
+		 struct plugin_status *ret)
 {
 	CLEANUP(setting_done) struct setting s = { .project_fd = -1 };
 	const struct plugintable_client_row *row = &plugintable_clients[client];
 	struct err e = { 0 };
-	bool is_ready = setting_init(&s, environ_list, scope, &e) == 0;
+	bool is_ready = setting_init(&s, ak, scope, &e) == 0;
 
 	*ret = (struct plugin_status){ 0 };
 	for (size_t i = 0; i < row->count && *paths_of(&row->files[i], scope); i++) {

@@ -8,6 +8,8 @@
  */
 #include "agents/plugintable.h"
 
+struct ak;
+
 #define PLUGIN_STEPS_MAX 32u /* files of all clients together */
 
 enum plugin_flags {
@@ -17,7 +19,7 @@ enum plugin_flags {
 };
 
 struct plugin_request {
-	char *const *environ_list;
+	const struct ak *ak;
 	unsigned clients; /* 1u << enum plugintable_client, several */
 	enum plugintable_scope scope;
 	unsigned flags;
@@ -54,7 +56,7 @@ ERR_CHECKED int plugin_remove(const struct plugin_request *r, struct plugin_repo
 			      struct err *e);
 
 /* The settings of an MCP client that has a file we do not know, to be pasted. The caller frees. */
-ERR_CHECKED int plugin_format_snippet(char *const *environ_list, char **ret, struct err *e);
+ERR_CHECKED int plugin_format_snippet(const struct ak *ak, char **ret, struct err *e);
 
 enum plugin_state {
 	PLUGIN_NOT_INSTALLED,
@@ -78,6 +80,6 @@ struct plugin_status {
 };
 
 /* What there is of a client; never fails, since what is wrong with a file is part of the answer. */
-void plugin_look(char *const *environ_list, enum plugintable_client client,
-		 enum plugintable_scope scope, struct plugin_status *ret);
+void plugin_look(const struct ak *ak, enum plugintable_client client, enum plugintable_scope scope,
+		 struct plugin_status *ret);
 void plugin_status_done(struct plugin_status *s); /* may run twice */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "agents/plugintext.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <assert.h>
 
@@ -150,10 +151,10 @@ const struct plugintable_client_row plugintable_clients[] = {
 static_assert(COUNT_OF(plugintable_clients) == PLUGINTABLE_CLIENT_COUNT, "a client has no row");
 
 /* NULL: not set, or empty. */
-static int read_directory(char *const *environ_list, const char *variable, const char **ret,
+static int read_directory(const struct ak *ak, const char *variable, const char **ret,
 			  struct err *e)
 {
-	const char *value = environ_list ? environment_get(environ_list, variable) : NULL;
+	const char *value = ak ? environment_get(ak->caller.environ_list, variable) : NULL;
 
 	*ret = NULL;
 	if (!value || !*value)
@@ -165,16 +166,15 @@ static int read_directory(char *const *environ_list, const char *variable, const
 	return 0;
 }
 
-int plugintable_find_home(const struct plugintable_file *f, char *const *environ_list, char **ret,
+int plugintable_find_home(const struct plugintable_file *f, const struct ak *ak, char **ret,
 			  struct err *e)
 {
 	const char *own = NULL;
 	const char *home = NULL;
 
-	if (homes[f->home].variable &&
-	    read_directory(environ_list, homes[f->home].variable, &own, e) < 0)
+	if (homes[f->home].variable && read_directory(ak, homes[f->home].variable, &own, e) < 0)
 		return -1;
-	if (!own && read_directory(environ_list, "HOME", &home, e) < 0)
+	if (!own && read_directory(ak, "HOME", &home, e) < 0)
 		return -1;
 	if (!own && !home)
 		return err_set(e, ERR_INVALID,

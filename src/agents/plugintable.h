@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+struct ak;
+
 #define PLUGINTABLE_FILES_MAX 4u /* of one client */
 #define PLUGINTABLE_PATHS_MAX 4u /* of one file: the client reads any of them */
 
@@ -68,5 +70,5 @@ extern const struct plugintable_client_row plugintable_clients[PLUGINTABLE_CLIEN
  * Where the paths of a file begin, from the client's own variable or HOME. The caller frees.
  * ERR_INVALID when there is no such variable, or it holds no absolute path.
  */
-ERR_CHECKED int plugintable_find_home(const struct plugintable_file *f, char *const *environ_list,
+ERR_CHECKED int plugintable_find_home(const struct plugintable_file *f, const struct ak *ak,
 				      char **ret, struct err *e);

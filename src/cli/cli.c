@@ -312,9 +312,9 @@ static int run_command_line(const struct cli_context *context, char **argv, stru
 	return cli_print(&help, e);
 }
 
-int cli_main(char **argv, char **environ_list)
+int cli_main(char **argv, const struct ak *ak)
 {
-	const struct cli_context context = { .environ_list = environ_list };
+	const struct cli_context context = { .ak = ak };
 	struct err e = { 0 };
 	int status = run_command_line(&context, argv + (argv[0] != NULL), &e);
 

@@ -8,8 +8,9 @@
 #include "base/err.h"
 #include "cli/opts.h"
 
+struct ak;
 struct cli_context {
-	char **environ_list;
+	const struct ak *ak;
 };
 
 struct cli_command {
@@ -31,7 +32,7 @@ struct cli_command {
 #define CLI_EXIT_NOT_EXECUTABLE 126
 #define CLI_EXIT_NOT_FOUND 127
 
-int cli_main(char **argv, char **environ_list);
+int cli_main(char **argv, const struct ak *ak);
 
 /* All commands, ended by NULL; for help, man page and completion. */
 extern const struct cli_command *const cli_commands[];

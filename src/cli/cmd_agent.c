@@ -28,6 +28,7 @@
 #include "policy/environment.h"
 #include "policy/policyfile.h"
 #include "policy/policyshow.h"
+#include "state/ak.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,10 +76,10 @@ static const struct opt list_rows[] = {
 static const struct opts_table list_options = { list_rows, COUNT_OF(list_rows) };
 
 /* The first of its keys that is set, or NULL. */
-static const char *find_key(char *const *environ_list, const struct agent *a)
+static const char *find_key(const struct ak *ak, const struct agent *a)
 {
 	for (const char *const *key = a->keys; *key; key++) {
-		const char *value = environment_get(environ_list, *key);
+		const char *value = environment_get(ak->caller.environ_list, *key);
 
 		if (value && value[0])
 			return *key;
@@ -86,14 +87,13 @@ static const char *find_key(char *const *environ_list, const struct agent *a)
 	return NULL;
 }
 
-static void add_agent(struct table *t, struct json *j, char *const *environ_list,
-		      const struct agent *a)
+static void add_agent(struct table *t, struct json *j, const struct ak *ak, const struct agent *a)
 {
 	CLEANUP(agentprogram_done) struct agentprogram program = { 0 };
-	const char *key = find_key(environ_list, a);
+	const char *key = find_key(ak, a);
 	cleanup_free char *missing = mem_format("no %s", a->keys[0]);
 	struct err ignored;
-	bool is_installed = agentprogram_find(environ_list, a->program, &program, &ignored) == 0;
+	bool is_installed = agentprogram_find(ak, a->program, &program, &ignored) == 0;
 
 	if (t) {
 		table_add_row(t, (const char *const[]){
@@ -133,7 +133,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 		table_add_row(t, (const char *const[]){ "AGENT", "PROGRAM", "KEY", "MODE" });
 	}
 	for (size_t i = 0; i < agent_count; i++)
-		add_agent(t, &j, context->environ_list, &agent_all[i]);
+		add_agent(t, &j, context->ak, &agent_all[i]);
 	if (t) {
 		table_format(t, &out);
 	} else {
@@ -155,6 +155,7 @@ struct plan {
 	char *path_entry;    /* one of those, or NULL */
 	char *alias_entry;   /* the same */
 	char **environ_list; /* the caller's, less the keys: nothing stored has them */
+	struct ak ak;        /* with that environment, in the project's directory; borrows */
 	char **argv;
 	char name[NAMED_NAME_MAX_BYTES + 1];
 };
@@ -193,33 +194,34 @@ static void add_env(struct plan *p, char *entry)
 	p->env[count + 1] = NULL;
 }
 
-static void add_alias(struct plan *p, char *const *environ_list)
+static void add_alias(struct plan *p, const struct ak *ak)
 {
 	const char *alias = p->agent->key_alias;
-	const char *key = environment_get(environ_list, p->agent->keys[0]);
+	const char *key = environment_get(ak->caller.environ_list, p->agent->keys[0]);
 
-	if (!alias || !key || !key[0] || environment_get(environ_list, alias))
+	if (!alias || !key || !key[0] || environment_get(ak->caller.environ_list, alias))
 		return;
 	p->alias_entry = mem_format("%s=%s", alias, key);
 	add_env(p, p->alias_entry);
 }
 
-static void split_environment(struct plan *p, char *const *environ_list)
+static void split_environment(struct plan *p, const struct ak *ak)
 {
+	char *const *all = ak->caller.environ_list;
 	size_t kept = 0, count = 0;
 
-	while (environ_list[count])
+	while (all[count])
 		count++;
 	p->environ_list = mem_alloc((count + 1) * sizeof(*p->environ_list));
 	for (size_t i = 0; i < count; i++) {
-		if (is_key(p->agent, environ_list[i]))
-			add_env(p, environ_list[i]);
+		if (is_key(p->agent, all[i]))
+			add_env(p, all[i]);
 		else
-			p->environ_list[kept++] = environ_list[i];
+			p->environ_list[kept++] = all[i];
 	}
 	for (const char *const *entry = p->agent->env; *entry; entry++)
 		add_env(p, (char *)(uintptr_t)*entry);
-	add_alias(p, environ_list);
+	add_alias(p, ak);
 }
 
 /*
@@ -280,7 +282,7 @@ static int add_settings(struct plan *p, struct err *e)
 	return opts_settings_add(s, &image, e);
 }
 
-static int read_plan(struct plan *p, char **argv, char *const *environ_list, struct err *e)
+static int read_plan(struct plan *p, char **argv, const struct ak *ak, struct err *e)
 {
 	char **rest = argv;
 	const char *words[2] = { NULL, NULL };
@@ -310,21 +312,14 @@ static int read_plan(struct plan *p, char **argv, char *const *environ_list, str
 	if (!p->agent)
 		return err_set(e, ERR_NOT_FOUND,
 			       "no agent '%s' (use claude, codex, gemini or opencode)", words[0]);
-	split_environment(p, environ_list);
-	p->request.caller = (struct policy_caller){
-		.cwd = getcwd(p->request.cwd, sizeof(p->request.cwd)),
-		.home = environment_get(environ_list, "HOME"),
-		.environ_list = p->environ_list,
-	};
-	if (p->request.caller.home && p->request.caller.home[0] != '/')
-		p->request.caller.home = NULL;
-	p->dir = path_absolute(p->request.caller.cwd ? p->request.caller.cwd : "/",
-			       words[1] ? words[1] : ".");
+	split_environment(p, ak);
+	p->dir = path_absolute(ak->caller.cwd ? ak->caller.cwd : "/", words[1] ? words[1] : ".");
 	if (!p->dir)
 		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", words[1]);
-	/* relative to the project, as its configuration is */
-	(void)snprintf(p->request.cwd, sizeof(p->request.cwd), "%s", p->dir);
-	p->request.caller.cwd = p->request.cwd;
+	p->ak = *ak;
+	p->ak.caller.environ_list = p->environ_list;
+	p->ak.caller.cwd = p->dir; /* paths are relative to the project, as in its configuration */
+	p->request.ak = &p->ak;
 	for (count = 0; rest[count];)
 		count++;
 	p->argv = mem_alloc((count + 2) * sizeof(*p->argv));
@@ -332,7 +327,7 @@ static int read_plan(struct plan *p, char **argv, char *const *environ_list, str
 	return 0;
 }
 
-static int find_program(struct plan *p, char *const *environ_list, struct err *e)
+static int find_program(struct plan *p, const struct ak *ak, struct err *e)
 {
 	bool is_in_image = false;
 
@@ -344,7 +339,7 @@ static int find_program(struct plan *p, char *const *environ_list, struct err *e
 		p->argv[0] = (char *)(uintptr_t)p->agent->program;
 		return 0;
 	}
-	if (agentprogram_find(environ_list, p->agent->program, &p->program, e) < 0)
+	if (agentprogram_find(ak, p->agent->program, &p->program, e) < 0)
 		return err_wrap(e, "%s is not installed (npm install -g %s)", p->agent->name,
 				p->agent->package);
 	p->argv[0] = p->program.path;
@@ -386,7 +381,7 @@ static int create(struct plan *p, struct err *e)
 	cleanup_free char *label = mem_format("agent=%s", p->agent->name);
 	char *labels[] = { label, NULL };
 	struct lifecycle_request q = {
-		.environ_list = p->environ_list,
+		.ak = &p->ak,
 		.name = p->name,
 		.policy = &p->request.policy,
 		.labels = labels,
@@ -409,9 +404,8 @@ static void fill_home(const struct plan *p)
 	struct err e;
 
 	named_init(&n);
-	if (named_open(p->environ_list, p->name, &n, &e) < 0 ||
-	    named_load_policy(&n, &stored, &e) < 0 ||
-	    agenthome_fill(p->environ_list, p->name, &stored, p->agent, p->env, &e) < 0)
+	if (named_open(&p->ak, p->name, &n, &e) < 0 || named_load_policy(&n, &stored, &e) < 0 ||
+	    agenthome_fill(&p->ak, p->name, &stored, p->agent, p->env, &e) < 0)
 		cli_say("the settings that %s needs inside could not be written, going on without "
 			"them: %s",
 			p->agent->name, e.msg);
@@ -424,15 +418,15 @@ static int prepare(struct plan *p, struct err *e)
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(p->environ_list, p->name, &n, e) == 0)
+	if (named_open(&p->ak, p->name, &n, e) == 0)
 		compare_policies(p, &n);
 	else if (e->code != ERR_NOT_FOUND || create(p, e) < 0)
 		return -1;
-	if (lifecycle_info(p->environ_list, p->name, &entry, e) < 0)
+	if (lifecycle_info(&p->ak, p->name, &entry, e) < 0)
 		return -1;
 	if (entry.state == NAMED_RUNNING)
 		return 0;
-	if (lifecycle_start(p->environ_list, p->name, e) < 0)
+	if (lifecycle_start(&p->ak, p->name, e) < 0)
 		return -1;
 	fill_home(p);
 	return 0;
@@ -443,7 +437,7 @@ static bool is_in_use(const struct plan *p)
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
 	struct err ignored;
 
-	if (tasks_list(p->environ_list, p->name, &list, &ignored) < 0)
+	if (tasks_list(&p->ak, p->name, &list, &ignored) < 0)
 		return false;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.entries[i].pid > 0)
@@ -467,8 +461,8 @@ static void leave(const struct plan *p, struct agentuse *use)
 		(void)nanosleep(&pause, NULL);
 	if (is_in_use(p))
 		return;
-	(void)!lifecycle_stop(p->environ_list, p->name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
-	notices = lifecycle_take_notices(p->environ_list, p->name);
+	(void)!lifecycle_stop(&p->ak, p->name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
+	notices = lifecycle_take_notices(&p->ak, p->name);
 	ending_tell_notices(notices);
 	keyrows_list_free(&notices);
 }
@@ -478,7 +472,7 @@ static int execute(struct plan *p, int *ret_status, struct err *e)
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	const struct execute_options o = {
 		.name = p->name,
-		.caller = &p->request.caller,
+		.ak = &p->ak,
 		.argv = p->argv,
 		.workdir = p->dir,
 		.env = p->env,
@@ -499,7 +493,7 @@ static int run_agent(struct plan *p, int *ret_status, struct err *e)
 	int r;
 
 	agentuse_init(&use);
-	if (agentuse_begin(&use, p->environ_list, p->name, e) < 0 || prepare(p, e) < 0)
+	if (agentuse_begin(&use, &p->ak, p->name, e) < 0 || prepare(p, e) < 0)
 		return -1;
 	agentuse_began(&use);
 	tell_settings(p);
@@ -512,8 +506,8 @@ static int run_run(const struct cli_context *context, char **argv, int *ret_stat
 {
 	CLEANUP(plan_done) struct plan p = { 0 };
 
-	if (read_plan(&p, argv, context->environ_list, e) < 0 ||
-	    find_program(&p, context->environ_list, e) < 0 || add_settings(&p, e) < 0)
+	if (read_plan(&p, argv, context->ak, e) < 0 || find_program(&p, context->ak, e) < 0 ||
+	    add_settings(&p, e) < 0)
 		return -1;
 	choose_name(&p);
 	if (request_resolve(&p.request, p.agent->program, e) < 0)

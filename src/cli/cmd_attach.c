@@ -19,8 +19,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	const struct words_rule rule = { .usage = "attach NAME [ID]", .min = 1, .max = 2 };
-	const struct policy_caller caller = { .environ_list = context->environ_list };
-	struct execute_options o = { .caller = &caller };
+	struct execute_options o = { .ak = context->ak };
 	bool has_left = false;
 	unsigned count = 0;
 	char *words[3];

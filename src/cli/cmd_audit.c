@@ -266,9 +266,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	if (argv[used])
 		return err_set(e, ERR_INVALID, "unexpected argument '%s'", argv[used]);
-	if (read_flags(&flags, &r, e) < 0 ||
-	    statedir_path(context->environ_list, AUDIT_FILE, &path, e) < 0 ||
-	    statedir_path(context->environ_list, AUDIT_OLD_FILE, &old_path, e) < 0 ||
+	if (read_flags(&flags, &r, e) < 0 || statedir_path(context->ak, AUDIT_FILE, &path, e) < 0 ||
+	    statedir_path(context->ak, AUDIT_OLD_FILE, &old_path, e) < 0 ||
 	    show(path, old_path, &flags, &r, e) < 0)
 		return -1;
 	if (r.damaged)

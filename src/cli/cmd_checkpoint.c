@@ -79,7 +79,7 @@ static int run_create(const struct cli_context *context, char **argv, int *ret_s
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    checkpoint_create(context->environ_list, words[0], flags.comment, &c, &timing, e) < 0)
+	    checkpoint_create(context->ak, words[0], flags.comment, &c, &timing, e) < 0)
 		return -1;
 	json_init(&j, &out);
 	if (flags.is_json)
@@ -142,7 +142,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    checkpoint_list(context->environ_list, words[0], &list, e) < 0)
+	    checkpoint_list(context->ak, words[0], &list, e) < 0)
 		return -1;
 	format_list(&list, &flags, &out);
 	if (list.has_damaged)
@@ -165,7 +165,7 @@ static int run_restore(const struct cli_context *context, char **argv, int *ret_
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
-	if (checkpoint_restore(context->environ_list, words[0], words[1], &was_running, e) < 0)
+	if (checkpoint_restore(context->ak, words[0], words[1], &was_running, e) < 0)
 		return -1;
 	if (was_running)
 		cli_say("sandbox '%s' was stopped, restored and started again", words[0]);
@@ -185,7 +185,7 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < count; i++)
-		if (checkpoint_remove(context->environ_list, words[i], e) < 0)
+		if (checkpoint_remove(context->ak, words[i], e) < 0)
 			return -1;
 	*ret_status = 0;
 	return 0;
@@ -202,7 +202,7 @@ static int run_export(const struct cli_context *context, char **argv, int *ret_s
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return checkpointfile_export(context->environ_list, words[0], words[1], e);
+	return checkpointfile_export(context->ak, words[0], words[1], e);
 }
 
 static int run_import(const struct cli_context *context, char **argv, int *ret_status,
@@ -217,7 +217,7 @@ static int run_import(const struct cli_context *context, char **argv, int *ret_s
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0 ||
-	    checkpointfile_import(context->environ_list, words[0], &c, e) < 0)
+	    checkpointfile_import(context->ak, words[0], &c, e) < 0)
 		return -1;
 	buf_addf(&out, "%s\n", c.id);
 	*ret_status = 0;
@@ -247,7 +247,8 @@ const struct cli_command cmd_checkpoint_restore = {
 	.usage = "NAME ID",
 	.text = "What it has written since is gone. Its policy stays as it is. One that runs is "
 		"stopped, and\n"
-		"started again afterwards. The checkpoint's files are checked against their digests "
+		"started again afterwards. The checkpoint's files are checked against their "
+		"digests "
 		"first.",
 	.run = run_restore,
 };

@@ -1,8 +1,8 @@
 /*
  * cmd_completion - agentkernel completion: completion scripts for bash, zsh and fish.
  *
- * The scripts ask this program what fits (`completion --words`, cli/complete), so a new command, option
- * or value completes at once, in all shells alike.
+ * The scripts ask this program what fits (`completion --words`, cli/complete), so a new command,
+ * option or value completes at once, in all shells alike.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -29,29 +29,32 @@ static const char bash_script[] =
 	"\tCOMPREPLY=()\n"
 	"\twhile IFS= read -r line; do\n"
 	"\t\tcase $line in\n"
-	"\t\t" COMPLETE_FILES ") compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < "
+	"\t\t" COMPLETE_FILES
+	") compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < "
 	"<(compgen -f -- \"${cur#\"$before\"}\") ;;\n"
-	"\t\t" COMPLETE_DIRS ") compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < "
+	"\t\t" COMPLETE_DIRS
+	") compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < "
 	"<(compgen -d -- \"${cur#\"$before\"}\") ;;\n"
-	"\t\t" COMPLETE_COMMANDS ") mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- \"$cur\") ;;\n"
+	"\t\t" COMPLETE_COMMANDS
+	") mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- \"$cur\") ;;\n"
 	"\t\t*) COMPREPLY+=(\"${line#\"$before\"}\") ;;\n"
 	"\t\tesac\n"
 	"\tdone < <(\"${words[0]}\" completion --words \"${words[@]:1}\" 2>/dev/null)\n"
 	"}\ncomplete -F _agentkernel agentkernel\n";
 
-static const char zsh_script[] =
-	"#compdef agentkernel\n"
-	"_agentkernel()\n{\n"
-	"\tlocal line\n"
-	"\tfor line in ${(f)\"$(${words[1]} completion --words \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"}; do\n"
-	"\t\tcase $line in\n"
-	"\t\t" COMPLETE_FILES ") _files ;;\n"
-	"\t\t" COMPLETE_DIRS ") _files -/ ;;\n"
-	"\t\t" COMPLETE_COMMANDS ") _command_names -e ;;\n"
-	"\t\t*) compadd -- $line ;;\n"
-	"\t\tesac\n"
-	"\tdone\n}\n"
-	"compdef _agentkernel agentkernel\n";
+static const char zsh_script[] = "#compdef agentkernel\n"
+				 "_agentkernel()\n{\n"
+				 "\tlocal line\n"
+				 "\tfor line in ${(f)\"$(${words[1]} completion --words "
+				 "\"${(@)words[2,CURRENT]}\" 2>/dev/null)\"}; do\n"
+				 "\t\tcase $line in\n"
+				 "\t\t" COMPLETE_FILES ") _files ;;\n"
+				 "\t\t" COMPLETE_DIRS ") _files -/ ;;\n"
+				 "\t\t" COMPLETE_COMMANDS ") _command_names -e ;;\n"
+				 "\t\t*) compadd -- $line ;;\n"
+				 "\t\tesac\n"
+				 "\tdone\n}\n"
+				 "compdef _agentkernel agentkernel\n";
 
 static const char fish_script[] =
 	"# fish completion for agentkernel\n"
@@ -72,14 +75,16 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	static const struct {
 		const char *shell, *script;
 	} scripts[] = {
-		{ "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script },
+		{ "bash", bash_script },
+		{ "zsh", zsh_script },
+		{ "fish", fish_script },
 	};
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	*ret_status = 0;
 	if (argv[0] && strcmp(argv[0], "--words") == 0) {
-		complete_words(context->environ_list, argv + 1, &out);
+		complete_words(context->ak, argv + 1, &out);
 		return cli_print(&out, e);
 	}
 	if (!argv[0] || argv[1])

@@ -54,14 +54,13 @@ static int find_file(const char *named, char **ret, struct err *e)
 }
 
 /* Not only the words: what they add up to. The rest of the command line could not save it. */
-static int check_policy(char *const *environ_list, const char *named, struct request *r,
-			struct err *e)
+static int check_policy(const struct ak *ak, const char *named, struct request *r, struct err *e)
 {
 	char *file[] = { (char *)"--config", (char *)(uintptr_t)named, NULL };
 	char *none[] = { NULL };
 
 	r->is_checking = true;
-	return request_read(&request_policy_options, named ? file : none, environ_list, r, e);
+	return request_read(&request_policy_options, named ? file : none, ak, r, e);
 }
 
 /* A file that is named counts in full for who names it, which says nothing about trust. */
@@ -120,7 +119,7 @@ static int run_check(const struct cli_context *context, char **argv, int *ret_st
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
-	if (check_policy(context->environ_list, count ? words[0] : NULL, &r, e) < 0)
+	if (check_policy(context->ak, count ? words[0] : NULL, &r, e) < 0)
 		return -1;
 	format(&r, &flags, &out);
 	*ret_status = 0;
@@ -144,7 +143,7 @@ static int run_trust(const struct cli_context *context, char **argv, int *ret_st
 	cleanup_free char *path = NULL;
 
 	if (read_file_word(argv, "config trust [FILE]", &path, e) < 0 ||
-	    configfile_trust(context->environ_list, path, e) < 0)
+	    configfile_trust(context->ak, path, e) < 0)
 		return -1;
 	cli_say("'%s' is trusted until it changes ('agentkernel policy show' tells what it allows)",
 		path);
@@ -158,7 +157,7 @@ static int run_distrust(const struct cli_context *context, char **argv, int *ret
 	cleanup_free char *path = NULL;
 
 	if (read_file_word(argv, "config distrust [FILE]", &path, e) < 0 ||
-	    configfile_distrust(context->environ_list, path, e) < 0)
+	    configfile_distrust(context->ak, path, e) < 0)
 		return -1;
 	*ret_status = 0;
 	return 0;

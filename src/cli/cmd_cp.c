@@ -63,7 +63,7 @@ static int copy_with(const struct cli_context *context, const char *name, const 
 	CLEANUP(files_close) struct files f;
 
 	files_init(&f);
-	if (files_open(context->environ_list, name, &f, e) < 0)
+	if (files_open(context->ak, name, &f, e) < 0)
 		return -1;
 	if (is_out)
 		return is_stream(outside) ? filecopy_out_tar(&f, inside, STDOUT_FILENO, flags, e)
@@ -88,13 +88,13 @@ static int copy(const struct cli_context *context, const char *from, const char 
 			       is_out ? "one side has to be of this machine (copy twice)"
 				      : "one side has to be NAME:/path of a sandbox");
 	/* the files of one that is stopped are put together as for a start, for so long */
-	if (lifecycle_is_running(context->environ_list, name, &is_running, e) < 0 ||
-	    (!is_running && lifecycle_start(context->environ_list, name, e) < 0))
+	if (lifecycle_is_running(context->ak, name, &is_running, e) < 0 ||
+	    (!is_running && lifecycle_start(context->ak, name, e) < 0))
 		return -1;
-	r = copy_with(context, name, is_out ? from_path : to_path, is_out ? to : from, is_out, flags,
-		      e);
+	r = copy_with(context, name, is_out ? from_path : to_path, is_out ? to : from, is_out,
+		      flags, e);
 	if (!is_running)
-		(void)!lifecycle_stop(context->environ_list, name, 0, 0, &ignored);
+		(void)!lifecycle_stop(context->ak, name, 0, 0, &ignored);
 	return r;
 }
 

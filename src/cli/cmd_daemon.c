@@ -14,6 +14,7 @@
 #include "pool/daemon.h"
 #include "engine/images.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +78,7 @@ static void plan_done(struct plan *p)
  * (POLICY_BY_CALLER).
  */
 static int resolve_pool(struct request *r, const struct configuration_pool *pool,
-			char *const *environ_list, struct err *e)
+			const struct ak *ak, struct err *e)
 {
 	const struct policy_setting image = { POLICY_IMAGE,
 					      pool->image ? pool->image : POLICY_HOST_IMAGE,
@@ -88,8 +89,7 @@ static int resolve_pool(struct request *r, const struct configuration_pool *pool
 	const char *words[1];
 	unsigned count = 0;
 
-	if (request_collect(&request_policy_options, none, environ_list, r, words, 0, &count, e) <
-	    0)
+	if (request_collect(&request_policy_options, none, ak, r, words, 0, &count, e) < 0)
 		return -1;
 	if (opts_settings_add(&r->settings, &image, e) < 0 ||
 	    (pool->agent && opts_settings_add(&r->settings, &mode, e) < 0))
@@ -99,14 +99,14 @@ static int resolve_pool(struct request *r, const struct configuration_pool *pool
 }
 
 static int add_pool(struct plan *p, const struct configuration_pool *pool, unsigned min_warm,
-		    char *const *environ_list, struct err *e)
+		    const struct ak *ak, struct err *e)
 {
 	CLEANUP(request_done) struct request r = { 0 };
 	CLEANUP(images_done) struct images image;
 	unsigned index = p->options.pool_count;
 
 	images_init(&image);
-	if (resolve_pool(&r, pool, environ_list, e) < 0 || pickimage_open(&r, NULL, &image, e) < 0)
+	if (resolve_pool(&r, pool, ak, e) < 0 || pickimage_open(&r, NULL, &image, e) < 0)
 		return err_wrap(e, "[daemon]%s%s", pool->agent ? " agents." : "",
 				pool->agent ? pool->agent : "");
 	if (!claim_format_key(&r.policy, image.lock_fd >= 0 ? &image : NULL, &p->keys[index]))
@@ -119,42 +119,42 @@ static int add_pool(struct plan *p, const struct configuration_pool *pool, unsig
 }
 
 /* Only the user's own file: what a project brings does not start processes that stay. */
-static int make_plan(struct plan *p, char *const *environ_list, struct err *e)
+static int make_plan(struct plan *p, const struct ak *ak, struct err *e)
 {
 	CLEANUP(configfile_done) struct configfile files = { 0 };
-	const struct policy_caller caller = { .environ_list = environ_list,
-					      .home = environment_get(environ_list, "HOME") };
+	struct ak nowhere = *ak;
 	const struct configuration_pool *pools;
 	const struct configuration_pool usual = { 0 };
 
 	for (size_t i = 0; i < COUNT_OF(p->keys); i++)
 		buf_init(&p->keys[i], CLAIM_KEY_MAX_BYTES);
-	if (configfile_load(&caller, NULL, &files, e) < 0)
+	nowhere.caller.cwd = NULL;
+	if (configfile_load(&nowhere, NULL, &files, e) < 0)
 		return -1;
 	pools = files.user.pool_count ? files.user.pools : &usual;
 	p->options = (struct daemon_options){
-		.environ_list = environ_list,
+		.ak = ak,
 		.pools = p->pools,
 		.min_warm = pools[0].min_warm ? (unsigned)pools[0].min_warm : DAEMON_WARM_DEFAULT,
 		.max_warm = pools[0].max_warm ? (unsigned)pools[0].max_warm : DAEMON_WARM_MAX,
 		.listen_fd = -1,
 		.ready_fd = -1,
 	};
-	if (add_pool(p, &pools[0], p->options.min_warm, environ_list, e) < 0)
+	if (add_pool(p, &pools[0], p->options.min_warm, ak, e) < 0)
 		return -1;
 	for (unsigned i = 1; i < files.user.pool_count; i++)
 		if (add_pool(p, &pools[i],
 			     pools[i].min_warm ? (unsigned)pools[i].min_warm : p->options.min_warm,
-			     environ_list, e) < 0)
+			     ak, e) < 0)
 			return -1;
 	return 0;
 }
 
 /* sd_listen_fds(3), the part that matters. */
-static int find_activation_fd(char *const *environ_list)
+static int find_activation_fd(const struct ak *ak)
 {
-	const char *pid = environment_get(environ_list, "LISTEN_PID");
-	const char *count = environment_get(environ_list, "LISTEN_FDS");
+	const char *pid = environment_get(ak->caller.environ_list, "LISTEN_PID");
+	const char *count = environment_get(ak->caller.environ_list, "LISTEN_FDS");
 
 	if (!pid || !count || strtol(pid, NULL, 10) != (long)getpid() ||
 	    strtol(count, NULL, 10) != 1)
@@ -219,12 +219,12 @@ static int run_start(const struct cli_context *context, char **argv, int *ret_st
 	char *words[1];
 
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    make_plan(&plan, context->environ_list, e) < 0)
+	    make_plan(&plan, context->ak, e) < 0)
 		return -1;
 	*ret_status = 0;
 	if (!flags.is_foreground)
 		return start_in_background(&plan, e);
-	plan.options.listen_fd = find_activation_fd(context->environ_list);
+	plan.options.listen_fd = find_activation_fd(context->ak);
 	return daemon_serve(&plan.options, e);
 }
 
@@ -246,7 +246,7 @@ static int run_stop(const struct cli_context *context, char **argv, int *ret_sta
 	if (read_nothing(argv, "daemon stop", &no_options, NULL, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return daemon_ask_stop(context->environ_list, e);
+	return daemon_ask_stop(context->ak, e);
 }
 
 /* Pools are made anew: those of [daemon] at once, others by the runs that ask for them. */
@@ -257,10 +257,10 @@ static int run_restart(const struct cli_context *context, char **argv, int *ret_
 
 	if (read_nothing(argv, "daemon restart", &no_options, NULL, e) < 0)
 		return -1;
-	if (daemon_ask_stop(context->environ_list, e) < 0 && e->code != ERR_NOT_FOUND)
+	if (daemon_ask_stop(context->ak, e) < 0 && e->code != ERR_NOT_FOUND)
 		return -1;
 	*ret_status = 0;
-	return make_plan(&plan, context->environ_list, e) < 0 ? -1 : start_in_background(&plan, e);
+	return make_plan(&plan, context->ak, e) < 0 ? -1 : start_in_background(&plan, e);
 }
 
 static int run_status(const struct cli_context *context, char **argv, int *ret_status,
@@ -272,7 +272,7 @@ static int run_status(const struct cli_context *context, char **argv, int *ret_s
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (read_nothing(argv, "daemon status", &status_options, &flags, e) < 0 ||
-	    daemon_ask_status(context->environ_list, flags.is_json, &text, e) < 0)
+	    daemon_ask_status(context->ak, flags.is_json, &text, e) < 0)
 		return -1;
 	buf_addf(&out, "%s%s", text, flags.is_json ? "\n" : "");
 	if (!flags.is_json && !strstr(text, buildid_get()))
@@ -294,8 +294,8 @@ static int run_prewarm(const struct cli_context *context, char **argv, int *ret_
 	unsigned word_count = 0;
 
 	images_init(&image);
-	if (request_collect(&request_prewarm_options, argv, context->environ_list, &r, words, 0,
-			    &word_count, e) < 0)
+	if (request_collect(&request_prewarm_options, argv, context->ak, &r, words, 0, &word_count,
+			    e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.settings.count; i++)
 		r.settings.list[i].layer = POLICY_BY_CALLER; /* as in resolve_pool() */
@@ -306,8 +306,8 @@ static int run_prewarm(const struct cli_context *context, char **argv, int *ret_
 	if (pickimage_open(&r, NULL, &image, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return daemon_ask_prewarm(context->environ_list, &r.policy,
-				  image.lock_fd >= 0 ? &image : NULL, (unsigned)count, e);
+	return daemon_ask_prewarm(context->ak, &r.policy, image.lock_fd >= 0 ? &image : NULL,
+				  (unsigned)count, e);
 }
 
 const struct cli_command cmd_daemon_start = {

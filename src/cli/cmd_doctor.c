@@ -1,4 +1,5 @@
-/* cmd_doctor - agentkernel doctor: which protections this host supports, and how to fix the others. */
+/* cmd_doctor - agentkernel doctor: which protections this host supports, and how to fix the others.
+ */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -69,13 +70,12 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	size_t count;
 	int used = 0;
 
-	(void)context;
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (opts_parse(&options, argv, &o, &none, &used, e) < 0)
 		return -1;
 	if (argv[used])
 		return err_set(e, ERR_INVALID, "doctor takes no argument, not '%s'", argv[used]);
-	count = doctor_examine(findings);
+	count = doctor_examine(context->ak, findings);
 	if (o.is_json)
 		format_json(findings, count, &out);
 	else

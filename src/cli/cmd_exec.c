@@ -102,8 +102,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	cleanup_free char **words = NULL;
-	const struct policy_caller caller = { .environ_list = context->environ_list };
-	struct execute_options o = { .caller = &caller };
+	struct execute_options o = { .ak = context->ak };
 	struct words_rule rule = { .usage = "exec [options] NAME [COMMAND [ARG...]]",
 				   .options = &options,
 				   .min = 1,

@@ -105,7 +105,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
 	if (imagewords_read(&command, argv, &flags, words, e) < 0 ||
-	    images_list(context->environ_list, &list, e) < 0)
+	    images_list(context->ak, &list, e) < 0)
 		return -1;
 	format(&list, &flags, &out);
 	*ret_status = 0;

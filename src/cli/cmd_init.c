@@ -132,11 +132,11 @@ static int write_file(const struct buf *text, const struct flags *f, struct err 
 }
 
 /* These bytes are ours, not the project's: what was asked for with `init` is meant. */
-static int trust(char *const *environ_list, const char *cwd, const struct buf *text, struct err *e)
+static int trust(const struct ak *ak, const char *cwd, const struct buf *text, struct err *e)
 {
 	cleanup_free char *path = mem_format("%s/" CONFIGFILE_NAME, cwd);
 
-	if (configfile_trust_bytes(environ_list, path, text->bytes, text->len, e) < 0)
+	if (configfile_trust_bytes(ak, path, text->bytes, text->len, e) < 0)
 		return err_wrap(e, "wrote " CONFIGFILE_NAME ", but it cannot be trusted yet");
 	cli_say("wrote " CONFIGFILE_NAME ", which is in effect (after a change of yours, "
 		"'agentkernel config trust' puts that into effect too)");
@@ -166,8 +166,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	*ret_status = 0;
 	if (flags.is_printed)
 		return cli_print(&text, e);
-	return write_file(&text, &flags, e) < 0 ? -1
-						: trust(context->environ_list, cwd, &text, e);
+	return write_file(&text, &flags, e) < 0 ? -1 : trust(context->ak, cwd, &text, e);
 }
 
 const struct cli_command cmd_init = {

@@ -65,7 +65,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	    tasks_parse_id(words[1], &id, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return tasks_kill(context->environ_list, words[0], id, number, e);
+	return tasks_kill(context->ak, words[0], id, number, e);
 }
 
 const struct cli_command cmd_kill = {

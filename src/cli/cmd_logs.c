@@ -34,9 +34,8 @@ struct flags {
 static const struct opt rows[] = {
 	{ "Options", "follow", 'f', NULL, "go on until the command has ended", .kind = OPT_FLAG,
 	  .offset = offsetof(struct flags, follows) },
-	{ "Options", "system", 0, NULL,
-	  "what its supervisor has to tell; without NAME: the daemon", .kind = OPT_FLAG,
-	  .offset = offsetof(struct flags, is_system) },
+	{ "Options", "system", 0, NULL, "what its supervisor has to tell; without NAME: the daemon",
+	  .kind = OPT_FLAG, .offset = offsetof(struct flags, is_system) },
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
@@ -59,19 +58,20 @@ static int print(struct logs *l, struct err *e)
 	if (logs_read(l, print_chunk, &failure, &skipped, e) < 0)
 		return -1;
 	if (skipped)
-		cli_say("%" PRIu64 " bytes of output are missing here: older ones are not kept, and "
+		cli_say("%" PRIu64
+			" bytes of output are missing here: older ones are not kept, and "
 			"a full disk takes none",
 			skipped);
 	return failure < 0 ? err_sys(e, -failure, "write the output") : 0;
 }
 
 /* A command that died with its sandbox has left no end in its log. */
-static bool is_alive(char *const *environ_list, const char *sandbox, uint32_t id)
+static bool is_alive(const struct ak *ak, const char *sandbox, uint32_t id)
 {
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
 	struct err e = { 0 };
 
-	if (tasks_list(environ_list, sandbox, &list, &e) < 0)
+	if (tasks_list(ak, sandbox, &list, &e) < 0)
 		return e.code != ERR_NOT_FOUND;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.entries[i].id == id)
@@ -79,7 +79,7 @@ static bool is_alive(char *const *environ_list, const char *sandbox, uint32_t id
 	return false;
 }
 
-static int follow(struct logs *l, char *const *environ_list, const char *sandbox, struct err *e)
+static int follow(struct logs *l, const struct ak *ak, const char *sandbox, struct err *e)
 {
 	bool is_over = false;
 
@@ -89,7 +89,7 @@ static int follow(struct logs *l, char *const *environ_list, const char *sandbox
 		if (poll(&reader, 1, FOLLOW_INTERVAL_MS) > 0 && (reader.revents & POLLERR))
 			return 0;
 		if (looks % LOOKS_BETWEEN_QUESTIONS == 0) /* before the last look at the log */
-			is_over = !is_alive(environ_list, sandbox, l->id);
+			is_over = !is_alive(ak, sandbox, l->id);
 		if (print(l, e) < 0)
 			return -1;
 	}
@@ -110,7 +110,7 @@ static int print_file(int dir_fd, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "show '%s'", name) : 0;
 }
 
-static int show_system(char *const *environ_list, const char *sandbox, struct err *e)
+static int show_system(const struct ak *ak, const char *sandbox, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_free char *dir = NULL;
@@ -118,12 +118,12 @@ static int show_system(char *const *environ_list, const char *sandbox, struct er
 
 	named_init(&n);
 	if (sandbox)
-		return named_open(environ_list, sandbox, &n, e) < 0 ||
+		return named_open(ak, sandbox, &n, e) < 0 ||
 				       print_file(n.dir_fd, NAMED_SYSTEM_LOG ".1", e) < 0 ||
 				       print_file(n.dir_fd, NAMED_SYSTEM_LOG, e) < 0
 			       ? -1
 			       : 0;
-	if (statedir_path(environ_list, ".", &dir, e) < 0)
+	if (statedir_path(ak, ".", &dir, e) < 0)
 		return -1;
 	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return print_file(dir_fd, DAEMON_LOG ".1", e) < 0 || print_file(dir_fd, DAEMON_LOG, e) < 0
@@ -147,12 +147,12 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	*ret_status = 0;
 	if (flags.is_system)
-		return show_system(context->environ_list, count ? words[0] : NULL, e);
+		return show_system(context->ak, count ? words[0] : NULL, e);
 	if (count == 0)
 		return err_set(e, ERR_INVALID, "missing argument NAME: agentkernel logs NAME");
-	if (logs_open(context->environ_list, words[0], words[1], &l, e) < 0 || print(&l, e) < 0)
+	if (logs_open(context->ak, words[0], words[1], &l, e) < 0 || print(&l, e) < 0)
 		return -1;
-	return flags.follows ? follow(&l, context->environ_list, words[0], e) : 0;
+	return flags.follows ? follow(&l, context->ak, words[0], e) : 0;
 }
 
 const struct cli_command cmd_logs = {

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/face.h"
 #include "cli/request.h"
+#include "state/ak.h"
 
 static const char *const examples[] = {
 	"agentkernel mcp server",
@@ -20,15 +21,15 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	const char *none[1];
 	unsigned count = 0;
 
-	if (request_collect(&request_mcp_options, argv, context->environ_list, &request, none, 0,
-			    &count, e) < 0)
+	if (request_collect(&request_mcp_options, argv, context->ak, &request, none, 0, &count, e) <
+	    0)
 		return -1;
 	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
 	    face_begin(&face, "agentkernel-mcp", e) < 0)
 		return -1;
 	face_add_ceiling(&face, &request);
 	*ret_status = 0;
-	return face_become(&face, context->environ_list, e);
+	return face_become(&face, context->ak->caller.environ_list, e);
 }
 
 const struct cli_command cmd_mcp_server = {

@@ -22,7 +22,7 @@ static int change(const struct cli_context *context, char **argv, enum lifecycle
 	if (words_read(rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return lifecycle_change_network(context->environ_list, words[0], what, words + 1, e);
+	return lifecycle_change_network(context->ak, words[0], what, words + 1, e);
 }
 
 static int run_allow(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

@@ -56,14 +56,13 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	networkview_answer_init(&answer);
-	if (request_read_words(&request_policy_options, argv, context->environ_list, &request,
-			       words, 2, &count, e) < 0)
+	if (request_read_words(&request_policy_options, argv, context->ak, &request, words, 2,
+			       &count, e) < 0)
 		return -1;
 	if (count == 0)
 		return err_set(e, ERR_INVALID,
 			       "no host to check: agentkernel network check [NAME] HOST[:PORT]");
-	if (count == 2 &&
-	    sandboxview_load_policy(context->environ_list, words[0], &request, &own, e) < 0)
+	if (count == 2 && sandboxview_load_policy(context->ak, words[0], &request, &own, e) < 0)
 		return -1;
 	if (networkview_decide(count == 2 ? &own : &request.policy, words[count - 1], &answer, e) <
 	    0)

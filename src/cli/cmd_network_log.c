@@ -176,7 +176,7 @@ static bool is_newer(const struct cli_context *context, const char *sandbox, uin
 	struct err ignored;
 
 	named_init(&n);
-	return named_open(context->environ_list, sandbox, &n, &ignored) == 0 &&
+	return named_open(context->ak, sandbox, &n, &ignored) == 0 &&
 	       n.created_s * 1000 > begins_ms;
 }
 
@@ -206,7 +206,7 @@ static int check_exists(const struct cli_context *context, const char *sandbox, 
 	named_init(&n);
 	if (!sandbox || strncmp(sandbox, "run-", 4) == 0)
 		return 0;
-	return named_open(context->environ_list, sandbox, &n, e);
+	return named_open(context->ak, sandbox, &n, e);
 }
 
 static int show(const struct cli_context *context, const struct flags *flags, const char *sandbox,
@@ -216,7 +216,7 @@ static int show(const struct cli_context *context, const struct flags *flags, co
 	cleanup_buf struct buf out;
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (networkview_sum(context->environ_list, sandbox, &sum, e) < 0 ||
+	if (networkview_sum(context->ak, sandbox, &sum, e) < 0 ||
 	    (sum.count == 0 && check_exists(context, sandbox, e) < 0))
 		return -1;
 	if (flags->is_json)
@@ -246,7 +246,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 			sandbox = *argv++;
 	}
 	*ret_status = 0;
-	if (statedir_path(context->environ_list, NETLOG_FILE, &path, e) < 0)
+	if (statedir_path(context->ak, NETLOG_FILE, &path, e) < 0)
 		return -1;
 	if (flags.follows) {
 		struct following following = { .flags = &flags, .sandbox = sandbox };

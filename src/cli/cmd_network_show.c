@@ -73,11 +73,11 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (request_read_words(&request_policy_options, argv, context->environ_list, &request,
-			       &name, 1, &count, e) < 0)
+	if (request_read_words(&request_policy_options, argv, context->ak, &request, &name, 1,
+			       &count, e) < 0)
 		return -1;
 	if (name) {
-		if (sandboxview_load_policy(context->environ_list, name, &request, &own, e) < 0)
+		if (sandboxview_load_policy(context->ak, name, &request, &own, e) < 0)
 			return -1;
 		p = &own;
 	}

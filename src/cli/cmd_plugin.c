@@ -8,6 +8,7 @@
 #include "cli/words.h"
 #include "agents/plugin.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <assert.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static int read_request(const struct cli_context *context, const struct words_ru
 	if (words_read(rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
 	*ret = (struct plugin_request){
-		.environ_list = context->environ_list,
+		.ak = context->ak,
 		.scope = flags.is_global ? PLUGINTABLE_GLOBAL : PLUGINTABLE_PROJECT,
 		.flags = (flags.is_forced ? PLUGIN_FORCE : 0u) | (flags.is_dry ? PLUGIN_DRY : 0u) |
 			 (flags.is_approved ? PLUGIN_APPROVE : 0u),
@@ -166,7 +167,7 @@ static int add_snippet(const struct plugin_request *r, struct buf *out, struct e
 
 	if (r->scope != PLUGINTABLE_GLOBAL || !(r->clients & 1u << PLUGINTABLE_MCP))
 		return 0;
-	if (plugin_format_snippet(r->environ_list, &snippet, e) < 0)
+	if (plugin_format_snippet(r->ak, &snippet, e) < 0)
 		return -1;
 	cli_say("no file is read by all MCP clients: paste this into the settings of yours");
 	buf_add_text(out, snippet);
@@ -308,7 +309,7 @@ static void add_object(struct json *j, unsigned client, unsigned scope,
 	json_close_object(j);
 }
 
-static void format_list(char *const *environ_list, const struct flags *flags, struct buf *out)
+static void format_list(const struct ak *ak, const struct flags *flags, struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(4);
 	struct json j;
@@ -321,13 +322,14 @@ static void format_list(char *const *environ_list, const struct flags *flags, st
 		unsigned client = i / PLUGINTABLE_SCOPE_COUNT, scope = i % PLUGINTABLE_SCOPE_COUNT;
 		CLEANUP(plugin_status_done) struct plugin_status status = { 0 };
 
-		plugin_look(environ_list, client, scope, &status);
+		plugin_look(ak, client, scope, &status);
 		if (status.count == 0)
 			continue;
 		if (flags->is_json)
 			add_object(&j, client, scope, &status);
 		else
-			add_row(t, client, scope, &status, environment_get(environ_list, "HOME"));
+			add_row(t, client, scope, &status,
+				environment_get(ak->caller.environ_list, "HOME"));
 	}
 	if (flags->is_json) {
 		json_close_array(&j);
@@ -349,7 +351,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
-	format_list(context->environ_list, &flags, &out);
+	format_list(context->ak, &flags, &out);
 	*ret_status = 0;
 	return cli_print(&out, e);
 }

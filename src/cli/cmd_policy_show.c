@@ -79,7 +79,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (request_read(&request_policy_options, argv, context->environ_list, &request, e) < 0)
+	if (request_read(&request_policy_options, argv, context->ak, &request, e) < 0)
 		return -1;
 	if (argv[request.used])
 		return err_set(e, ERR_INVALID, "'%s' is not an option of policy show",

@@ -27,7 +27,7 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 /* Which commands of which sandbox. */
 struct view {
-	char *const *environ_list;
+	const struct ak *ak;
 	const char *sandbox;
 	struct tasks_list list;
 };
@@ -79,7 +79,7 @@ static void add_object(struct json *j, const struct view *v, const struct contro
 	char id[TASKS_ID_MAX_BYTES];
 	struct err ignored;
 
-	if (tasks_describe(v->environ_list, v->sandbox, t->id, &c, &ignored) < 0)
+	if (tasks_describe(v->ak, v->sandbox, t->id, &c, &ignored) < 0)
 		c.pid = t->pid;
 	(void)snprintf(id, sizeof(id), "%08" PRIx32, t->id);
 	json_open_object(j, NULL);
@@ -132,7 +132,7 @@ static void format(const struct view *v, bool is_json, struct buf *out)
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	CLEANUP(view_done) struct view v = { .environ_list = context->environ_list };
+	CLEANUP(view_done) struct view v = { .ak = context->ak };
 	const struct words_rule rule = { .usage = "ps [NAME]", .options = &options, .max = 1 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
@@ -145,7 +145,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (count == 0) /* as docker has it: what runs */
 		return cmd_sandbox_list.run(context, argv, ret_status, e);
 	v.sandbox = words[0];
-	if (tasks_list(v.environ_list, v.sandbox, &v.list, e) < 0)
+	if (tasks_list(v.ak, v.sandbox, &v.list, e) < 0)
 		return -1;
 	format(&v, flags.is_json, &out);
 	*ret_status = 0;

@@ -20,6 +20,7 @@
 #include "policy/credential.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
+#include "state/ak.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -100,7 +101,7 @@ static void tell_kept_back(const struct request *r)
 	buf_init(&masked, BUF_TEXT_MAX_BYTES);
 	buf_init(&dropped, BUF_TEXT_MAX_BYTES);
 	tell_masked(&r->policy, &masked);
-	environment_format_dropped(&r->policy, &r->caller, &dropped);
+	environment_format_dropped(&r->policy, &r->ak->caller, &dropped);
 	if (masked.len)
 		cli_say("masked: %s (--unmask shows one)", buf_text(&masked));
 	if (dropped.len)
@@ -170,9 +171,9 @@ static int run_kept(struct request *r, const struct run_options *o, const char *
 		    struct run_result *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	char *const *environ_list = r->caller.environ_list;
+	const struct ak *ak = r->ak;
 	struct lifecycle_request q = {
-		.environ_list = environ_list,
+		.ak = ak,
 		.name = name,
 		.policy = o->policy,
 		.image = o->image,
@@ -181,7 +182,7 @@ static int run_kept(struct request *r, const struct run_options *o, const char *
 	};
 	const struct execute_options command = {
 		.name = name,
-		.caller = &r->caller,
+		.ak = r->ak,
 		.argv = o->argv,
 		.tty = o->tty,
 		.is_captured = o->is_captured,
@@ -192,17 +193,17 @@ static int run_kept(struct request *r, const struct run_options *o, const char *
 	named_init(&n);
 	if (request_read_ttl(&r->flags, &q.ttl_ms, e) < 0 || lifecycle_create(&q, &n, e) < 0)
 		return -1;
-	if (lifecycle_start_locked(environ_list, &n, e) < 0 ||
+	if (lifecycle_start_locked(ak, &n, e) < 0 ||
 	    (r->flags.is_detached ? execute_detached(&command, &id, e)
 				  : execute_command(&command, ret, e)) < 0) {
 		named_unlock(&n);
-		(void)!lifecycle_remove(environ_list, name, LIFECYCLE_FORCE, &ignored);
+		(void)!lifecycle_remove(ak, name, LIFECYCLE_FORCE, &ignored);
 		return -1;
 	}
 	if (r->flags.is_detached)
 		return print_name(name, e);
 	/* it may have expired, or have been stopped by another */
-	(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
+	(void)!lifecycle_stop(ak, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	named_take_notices(&n, &ret->notices);
 	cli_say("kept as %s ('agentkernel start %s' goes on with it)", name, name);
 	return 0;
@@ -228,7 +229,7 @@ static bool is_cwd_shown(const struct request *r)
 	if (p->workspace || p->home)
 		return true;
 	for (unsigned i = 0; i < p->mount_count; i++)
-		if (path_is_within(r->caller.cwd, p->mounts[i].source))
+		if (path_is_within(r->ak->caller.cwd, p->mounts[i].source))
 			return true;
 	return false;
 }
@@ -248,7 +249,7 @@ static void hint_at_workspace(const struct request *r, char *const *argv)
 	char origin[REQUEST_ORIGIN_MAX_BYTES] = "";
 	const char *file;
 
-	if (!r->caller.cwd || is_cwd_shown(r))
+	if (!r->ak->caller.cwd || is_cwd_shown(r))
 		return;
 	file = find_file_word(argv);
 	if (file)
@@ -256,7 +257,7 @@ static void hint_at_workspace(const struct request *r, char *const *argv)
 			"or "
 			"-W in short)",
 			file);
-	else if (project_detect(r->caller.cwd, NULL, origin, sizeof(origin)) ||
+	else if (project_detect(r->ak->caller.cwd, NULL, origin, sizeof(origin)) ||
 		 access("Makefile", F_OK) == 0)
 		cli_say("the project in this directory is not visible inside (add --workspace, or "
 			"-W "
@@ -304,10 +305,10 @@ static int run_request(const struct cli_context *context, struct request *reques
 	CLEANUP(images_done) struct images image;
 	cleanup_free char **composed = NULL;
 	cleanup_free char *init_text = NULL;
-	struct run_options options = { .policy = &request->policy, .caller = &request->caller };
+	struct run_options options = { .policy = &request->policy, .ak = context->ak };
 
 	images_init(&image);
-	if (request_read(&request_options, argv, context->environ_list, request, e) < 0 ||
+	if (request_read(&request_options, argv, context->ak, request, e) < 0 ||
 	    check_kept(&request->flags, e) < 0)
 		return -1;
 	if (!argv[request->used] &&

@@ -44,7 +44,7 @@ static int create_from_image(struct request *r, const char *name, uint64_t ttl_m
 {
 	CLEANUP(images_done) struct images image;
 	struct lifecycle_request q = {
-		.environ_list = r->caller.environ_list,
+		.ak = r->ak,
 		.name = name,
 		.policy = &r->policy,
 		.labels = (char *const *)(uintptr_t)r->flags.labels.texts,
@@ -74,7 +74,7 @@ static int resolve_on(struct request *r, const struct checkpoint *c, struct err 
 		return err_set(e, ERR_INVALID, "--image and --from exclude each other");
 	if (!c->image_pin)
 		return 0;
-	if (images_open_pinned(r->caller.environ_list, c->image_pin, c->image, &image, e) < 0)
+	if (images_open_pinned(r->ak, c->image_pin, c->image, &image, e) < 0)
 		return -1;
 	config = images_config(&image);
 	return policyimage_apply(&r->policy, &config, e);
@@ -93,20 +93,20 @@ static int create_from_checkpoint(struct request *r, const struct checkpoint *c,
 		.origin = origin,
 	};
 
-	if (checkpoint_load_policy(r->caller.environ_list, c->id, &policy, e) == 0) {
+	if (checkpoint_load_policy(r->ak, c->id, &policy, e) == 0) {
 		if (policy_change(&policy, r->settings.list, r->settings.count, e) < 0)
 			return -1;
-		return checkpoint_make(r->caller.environ_list, c->id, &policy, &use, e);
+		return checkpoint_make(r->ak, c->id, &policy, &use, e);
 	}
 	if (e->code != ERR_NOT_FOUND || resolve_on(r, c, e) < 0)
 		return -1;
-	return checkpoint_make(r->caller.environ_list, c->id, &r->policy, &use, e);
+	return checkpoint_make(r->ak, c->id, &r->policy, &use, e);
 }
 
 /* A name that is no checkpoint is an image's. */
 static int find_checkpoint(const struct request *r, struct checkpoint *ret, struct err *e)
 {
-	if (!r->flags.from || checkpoint_open(r->caller.environ_list, r->flags.from, ret, e) == 0)
+	if (!r->flags.from || checkpoint_open(r->ak, r->flags.from, ret, e) == 0)
 		return 0;
 	return e->code == ERR_NOT_FOUND ? 0 : -1;
 }
@@ -121,8 +121,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 
 	named_init(&n);
-	if (request_collect(&request_create_options, argv, context->environ_list, &request, &name,
-			    1, &count, e) < 0)
+	if (request_collect(&request_create_options, argv, context->ak, &request, &name, 1, &count,
+			    e) < 0)
 		return -1;
 	if (count == 0 && !request.flags.from) {
 		/* the configuration may have one */
@@ -139,7 +139,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	if (from.id[0]) {
 		if (create_from_checkpoint(&request, &from, name, ttl_ms, e) < 0 ||
-		    named_open(context->environ_list, name, &n, e) < 0)
+		    named_open(context->ak, name, &n, e) < 0)
 			return -1;
 	} else {
 		const struct policy_setting image = { POLICY_IMAGE, request.flags.from, "--from" };

@@ -54,13 +54,12 @@ static void format(const struct treediff *d, bool is_json, struct buf *out)
 	}
 }
 
-static int load_policy(char *const *environ_list, const char *name, struct policy *ret,
-		       struct err *e)
+static int load_policy(const struct ak *ak, const char *name, struct policy *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || named_load_policy(&n, ret, e) < 0)
+	if (named_open(ak, name, &n, e) < 0 || named_load_policy(&n, ret, e) < 0)
 		return -1;
 	if (!ret->is_clone)
 		return err_set(e, ERR_INVALID,
@@ -71,35 +70,31 @@ static int load_policy(char *const *environ_list, const char *name, struct polic
 }
 
 /* git runs inside, where it can do no harm, and its patch comes out as it is. */
-static int print_patch(char *const *environ_list, const char *name, int *ret_status, struct err *e)
+static int print_patch(const struct ak *ak, const char *name, int *ret_status, struct err *e)
 {
 	CLEANUP(policy_done) struct policy policy = { 0 };
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
-	const struct policy_caller caller = { .environ_list = environ_list };
 	cleanup_buf struct buf text;
 	char *argv[] = { (char *)"/bin/sh", (char *)"-c", NULL, NULL };
-	const struct execute_options o = { .name = name,
-					   .caller = &caller,
-					   .argv = argv,
-					   .workdir = "/",
-					   .tty = STREAMS_TTY_OFF };
+	const struct execute_options o = {
+		.name = name, .ak = ak, .argv = argv, .workdir = "/", .tty = STREAMS_TTY_OFF
+	};
 	bool was_running;
 	struct err ignored;
 	int r;
 
 	buf_init(&text, BUF_TEXT_MAX_BYTES);
-	if (load_policy(environ_list, name, &policy, e) < 0 ||
-	    lifecycle_info(environ_list, name, &entry, e) < 0)
+	if (load_policy(ak, name, &policy, e) < 0 || lifecycle_info(ak, name, &entry, e) < 0)
 		return -1;
 	clone_format_diff(&policy, &text);
 	argv[2] = (char *)(uintptr_t)buf_text(&text);
 	was_running = entry.state == NAMED_RUNNING;
-	if (!was_running && lifecycle_start(environ_list, name, e) < 0)
+	if (!was_running && lifecycle_start(ak, name, e) < 0)
 		return -1;
 	r = execute_command(&o, &result, e);
 	if (!was_running)
-		(void)!lifecycle_stop(environ_list, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
+		(void)!lifecycle_stop(ak, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	*ret_status = result.exit_code;
 	return r;
 }
@@ -122,8 +117,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (flags.is_git && flags.is_json)
 		return err_set(e, ERR_INVALID, "--git and --json exclude each other");
 	if (flags.is_git)
-		return print_patch(context->environ_list, words[0], ret_status, e);
-	if (changes_find(context->environ_list, words[0], &diff, e) < 0)
+		return print_patch(context->ak, words[0], ret_status, e);
+	if (changes_find(context->ak, words[0], &diff, e) < 0)
 		return -1;
 	format(&diff, flags.is_json, &out);
 	if (diff.is_cut || out.is_cut)

@@ -38,7 +38,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (flags.count && parse_count(flags.count, 1, CHECKPOINT_FORKS_MAX, &count, e) < 0)
 		return err_wrap(e, "--count");
 	*ret_status = 0;
-	return checkpoint_fork(context->environ_list, words[0], words[1], (unsigned)count, e);
+	return checkpoint_fork(context->ak, words[0], words[1], (unsigned)count, e);
 }
 
 const struct cli_command cmd_sandbox_fork = {

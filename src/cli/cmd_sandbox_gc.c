@@ -54,7 +54,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    lifecycle_gc(context->environ_list, flags.is_dry ? LIFECYCLE_DRY : 0, &garbage, e) < 0)
+	    lifecycle_gc(context->ak, flags.is_dry ? LIFECYCLE_DRY : 0, &garbage, e) < 0)
 		return -1;
 	format(&garbage, &flags, &out);
 	*ret_status = 0;

@@ -117,9 +117,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	named_init(&entry.named);
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    lifecycle_info(context->environ_list, words[0], &entry, e) < 0 ||
-	    named_open(context->environ_list, words[0], &n, e) < 0 ||
-	    named_load_policy(&n, &policy, e) < 0)
+	    lifecycle_info(context->ak, words[0], &entry, e) < 0 ||
+	    named_open(context->ak, words[0], &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
 		return -1;
 	if (flags.is_json)
 		format_json(&entry, &policy, &out);

@@ -118,13 +118,13 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    lifecycle_list(context->environ_list, &list, e) < 0)
+	    lifecycle_list(context->ak, &list, e) < 0)
 		return -1;
 	hidden = format(&list, &flags, &out);
 	*ret_status = 0;
 	if (cli_print(&out, e) < 0)
 		return -1;
-	lifecycle_sweep_expired(context->environ_list, &list);
+	lifecycle_sweep_expired(context->ak, &list);
 	if (hidden && !flags.is_all && !flags.is_json && !flags.is_quiet)
 		cli_say("%u more do not run (--all shows them)", hidden);
 	return 0;

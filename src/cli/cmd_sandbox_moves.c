@@ -18,7 +18,7 @@ struct flags {
 };
 
 struct move {
-	char *const *environ_list;
+	const struct ak *ak;
 	uint64_t timeout_ms;
 	unsigned flags;
 };
@@ -46,8 +46,7 @@ static int for_each(const struct words_rule *rule, move_fn *fn, const struct cli
 	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
 	cleanup_free char **names = mem_alloc((WORDS_MAX + 1) * sizeof(*names));
 	struct flags flags = { 0 };
-	struct move m = { .environ_list = context->environ_list,
-			  .timeout_ms = LIFECYCLE_STOP_DEFAULT_MS };
+	struct move m = { .ak = context->ak, .timeout_ms = LIFECYCLE_STOP_DEFAULT_MS };
 	unsigned count = 0;
 
 	if (words_read(rule, argv, &flags, &none, names, &count, e) < 0)
@@ -74,12 +73,12 @@ static int for_each(const struct words_rule *rule, move_fn *fn, const struct cli
 
 static int start(const struct move *m, const char *name, struct err *e)
 {
-	return lifecycle_start(m->environ_list, name, e);
+	return lifecycle_start(m->ak, name, e);
 }
 
 static int told(const struct move *m, const char *name, int r)
 {
-	char **notices = lifecycle_take_notices(m->environ_list, name);
+	char **notices = lifecycle_take_notices(m->ak, name);
 
 	ending_tell_notices(notices);
 	keyrows_list_free(&notices);
@@ -88,27 +87,27 @@ static int told(const struct move *m, const char *name, int r)
 
 static int stop(const struct move *m, const char *name, struct err *e)
 {
-	return told(m, name, lifecycle_stop(m->environ_list, name, m->timeout_ms, m->flags, e));
+	return told(m, name, lifecycle_stop(m->ak, name, m->timeout_ms, m->flags, e));
 }
 
 static int restart(const struct move *m, const char *name, struct err *e)
 {
-	return told(m, name, lifecycle_restart(m->environ_list, name, m->timeout_ms, m->flags, e));
+	return told(m, name, lifecycle_restart(m->ak, name, m->timeout_ms, m->flags, e));
 }
 
 static int pause_it(const struct move *m, const char *name, struct err *e)
 {
-	return lifecycle_pause(m->environ_list, name, e);
+	return lifecycle_pause(m->ak, name, e);
 }
 
 static int resume(const struct move *m, const char *name, struct err *e)
 {
-	return lifecycle_resume(m->environ_list, name, e);
+	return lifecycle_resume(m->ak, name, e);
 }
 
 static int remove_it(const struct move *m, const char *name, struct err *e)
 {
-	return lifecycle_remove(m->environ_list, name, m->flags, e);
+	return lifecycle_remove(m->ak, name, m->flags, e);
 }
 
 #define MOVE(word, fn, table)                                                                      \

@@ -33,8 +33,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	if (settings.count == 0)
 		return err_set(e, ERR_INVALID, "no limit to change (see --help)");
-	if (lifecycle_update(context->environ_list, words[0], settings.list, settings.count,
-			     &is_later, e) < 0)
+	if (lifecycle_update(context->ak, words[0], settings.list, settings.count, &is_later, e) <
+	    0)
 		return -1;
 	if (is_later)
 		cli_say("the disk of sandbox '%s' grows at its next start (agentkernel restart %s)",

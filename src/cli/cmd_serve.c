@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/face.h"
 #include "cli/request.h"
+#include "state/ak.h"
 #include "state/audit.h"
 #include "state/statedir.h"
 #include "policy/environment.h"
@@ -41,9 +42,9 @@ static int read_one_key(const struct request *r, struct buf *out, struct err *e)
 	const char *key = r->flags.api_key;
 
 	if (!key)
-		key = environment_get(r->caller.environ_list, "AGENTKERNEL_API_KEY");
+		key = environment_get(r->ak->caller.environ_list, "AGENTKERNEL_API_KEY");
 	if ((!key || !*key) && c->api_key_env) {
-		key = environment_get(r->caller.environ_list, c->api_key_env);
+		key = environment_get(r->ak->caller.environ_list, c->api_key_env);
 		if (!key || !*key)
 			return err_set(e, ERR_INVALID,
 				       "[api] api_key_env: there is no variable '%s', and without "
@@ -87,7 +88,7 @@ static int add_places(struct face *f, const struct request *r, struct err *e)
 		face_add_pair(f, "--listen", r->flags.listen.texts[i]);
 	if (r->flags.listen.count > 0)
 		return 0;
-	if (statedir_make_path(r->caller.environ_list, SOCKET_NAME, &path, e) < 0)
+	if (statedir_make_path(r->ak, SOCKET_NAME, &path, e) < 0)
 		return -1;
 	cli_say("listening at %s", path);
 	face_add(f, mem_dup("--listen"));
@@ -105,12 +106,12 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 
 	buf_init(&keys, 2 * KEY_FILE_MAX_BYTES);
-	if (request_collect(&request_serve_options, argv, context->environ_list, &request, none, 0,
-			    &count, e) < 0)
+	if (request_collect(&request_serve_options, argv, context->ak, &request, none, 0, &count,
+			    e) < 0)
 		return -1;
 	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
 	    read_keys(&request, &keys, e) < 0 || face_begin(&face, "agentkernel-serve", e) < 0 ||
-	    statedir_make_path(context->environ_list, AUDIT_FILE, &audit, e) < 0)
+	    statedir_make_path(context->ak, AUDIT_FILE, &audit, e) < 0)
 		return -1;
 	face_add(&face, mem_dup(audit));
 	face_add_ceiling(&face, &request);

@@ -75,7 +75,7 @@ static int choose(const struct cli_context *context, char **names, struct view *
 		add_name(v, *names);
 	if (v->count)
 		return 0;
-	if (lifecycle_list(context->environ_list, &list, e) < 0)
+	if (lifecycle_list(context->ak, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.entries[i].state == NAMED_RUNNING || list.entries[i].state == NAMED_PAUSED)
@@ -90,7 +90,7 @@ static int measure(const struct cli_context *context, struct view *v, bool is_as
 
 		r->before = r->stats;
 		r->was_there = r->is_there;
-		r->is_there = tasks_stats(context->environ_list, r->name, &r->stats, e) == 0;
+		r->is_there = tasks_stats(context->ak, r->name, &r->stats, e) == 0;
 		/* one that was only listed may have ended meanwhile */
 		if (!r->is_there && is_asked)
 			return -1;

@@ -1,10 +1,10 @@
 /*
  * complete - what could stand at the end of a command line; see complete.h.
  *
- * Theory of operation. The command is found by its name; the words behind it are walked as the parser
- * would: an option that takes a value takes the next word, the others are counted. So it is known
- * whether an option's name, its value or the command's n-th argument is being typed, and two tables
- * say what kind of thing that is.
+ * Theory of operation. The command is found by its name; the words behind it are walked as the
+ * parser would: an option that takes a value takes the next word, the others are counted. So it is
+ * known whether an option's name, its value or the command's n-th argument is being typed, and two
+ * tables say what kind of thing that is.
  */
 #include "cli/complete.h"
 
@@ -38,7 +38,7 @@ enum kind {
 };
 
 struct what {
-	const char *name; /* of an option, or of a command */
+	const char *name;   /* of an option, or of a command */
 	enum kind kinds[2]; /* of a command: its first argument, and all others */
 	const char *words;  /* KIND_WORDS, with blanks between */
 };
@@ -148,35 +148,35 @@ static void add_words(const struct typed *t, const char *words, struct buf *out)
 	}
 }
 
-static void add_sandboxes(const struct typed *t, char *const *environ_list, struct buf *out)
+static void add_sandboxes(const struct typed *t, const struct ak *ak, struct buf *out)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
 	struct err ignored;
 
-	if (lifecycle_list(environ_list, &list, &ignored) < 0)
+	if (lifecycle_list(ak, &list, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
 		add(t, list.entries[i].named.name, strlen(list.entries[i].named.name), out);
 }
 
-static void add_images(const struct typed *t, char *const *environ_list, struct buf *out)
+static void add_images(const struct typed *t, const struct ak *ak, struct buf *out)
 {
 	CLEANUP(images_list_done) struct images_list list = { 0 };
 	struct err ignored;
 
 	add(t, POLICY_HOST_IMAGE, strlen(POLICY_HOST_IMAGE), out);
-	if (images_list(environ_list, &list, &ignored) < 0)
+	if (images_list(ak, &list, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
 		add(t, list.entries[i].name, strlen(list.entries[i].name), out);
 }
 
-static void add_checkpoints(const struct typed *t, char *const *environ_list, struct buf *out)
+static void add_checkpoints(const struct typed *t, const struct ak *ak, struct buf *out)
 {
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
 	struct err ignored;
 
-	if (checkpoint_list(environ_list, NULL, &list, &ignored) < 0)
+	if (checkpoint_list(ak, NULL, &list, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
 		add(t, list.entries[i].id, strlen(list.entries[i].id), out);
@@ -198,18 +198,18 @@ static void add_commands(const struct typed *t, struct buf *out)
 	}
 }
 
-static void add_kind(enum kind kind, const char *words, const struct typed *t,
-		     char *const *environ_list, struct buf *out)
+static void add_kind(enum kind kind, const char *words, const struct typed *t, const struct ak *ak,
+		     struct buf *out)
 {
 	switch (kind) {
 	case KIND_SANDBOX:
-		add_sandboxes(t, environ_list, out);
+		add_sandboxes(t, ak, out);
 		break;
 	case KIND_IMAGE:
-		add_images(t, environ_list, out);
+		add_images(t, ak, out);
 		break;
 	case KIND_CHECKPOINT:
-		add_checkpoints(t, environ_list, out);
+		add_checkpoints(t, ak, out);
 		break;
 	case KIND_PROFILE:
 		for (unsigned i = 0; i < PROFILE_COUNT; i++)
@@ -255,7 +255,8 @@ static const struct opt *find_option(const struct cli_command *c, const char *wo
 	for (size_t i = 0; c->options && i < c->options->count; i++) {
 		const struct opt *o = &c->options->rows[i];
 
-		if (len > 2 && strlen(o->name) == len - 2 && strncmp(o->name, word + 2, len - 2) == 0)
+		if (len > 2 && strlen(o->name) == len - 2 &&
+		    strncmp(o->name, word + 2, len - 2) == 0)
 			return o;
 		if (len == 2 && o->letter && o->letter == word[1])
 			return o;
@@ -273,17 +274,17 @@ static void add_options(const struct cli_command *c, const struct typed *t, stru
 	add(t, "--help", 6, out);
 }
 
-static void add_value(const struct opt *o, const struct typed *t, char *const *environ_list,
+static void add_value(const struct opt *o, const struct typed *t, const struct ak *ak,
 		      struct buf *out)
 {
 	const struct what *w = find(values, COUNT_OF(values), o->name);
 
 	if (w)
-		add_kind(w->kinds[0], w->words, t, environ_list, out);
+		add_kind(w->kinds[0], w->words, t, ak, out);
 }
 
 /* The words behind a command's name; the last is being typed. */
-static void complete_arguments(const struct cli_command *c, char *const *environ_list, char **words,
+static void complete_arguments(const struct cli_command *c, const struct ak *ak, char **words,
 			       struct buf *out)
 {
 	const struct what *w = find(arguments, COUNT_OF(arguments), c->name);
@@ -291,7 +292,8 @@ static void complete_arguments(const struct cli_command *c, char *const *environ
 	struct typed t = { .text = "", .before = "" };
 
 	for (; words[0] && words[1]; words++) {
-		const struct opt *o = words[0][0] == '-' ? find_option(c, words[0], strlen(words[0])) : NULL;
+		const struct opt *o =
+			words[0][0] == '-' ? find_option(c, words[0], strlen(words[0])) : NULL;
 		bool takes_next = o && o->value && o->kind != OPT_DIR_SETTING;
 
 		if (words[0][0] != '-') {
@@ -304,7 +306,7 @@ static void complete_arguments(const struct cli_command *c, char *const *environ
 		}
 		if (takes_next && !words[2]) { /* its value is being typed */
 			t.text = words[1];
-			add_value(o, &t, environ_list, out);
+			add_value(o, &t, ak, out);
 			return;
 		}
 		if (takes_next)
@@ -318,14 +320,14 @@ static void complete_arguments(const struct cli_command *c, char *const *environ
 
 		t = (struct typed){ words[0] + len + 1, words[0], len + 1 };
 		if (o)
-			add_value(o, &t, environ_list, out);
+			add_value(o, &t, ak, out);
 		return;
 	}
 	t.text = words[0];
 	if (words[0][0] == '-')
 		add_options(c, &t, out);
 	else if (w)
-		add_kind(w->kinds[count > 0], w->words, &t, environ_list, out);
+		add_kind(w->kinds[count > 0], w->words, &t, ak, out);
 }
 
 /* Commands of two words whose first one is there. */
@@ -339,7 +341,7 @@ static void complete_second(const char *first, const char *typed, struct buf *ou
 			add(&t, (*c)->name + len + 1, strlen((*c)->name + len + 1), out);
 }
 
-void complete_words(char *const *environ_list, char **words, struct buf *out)
+void complete_words(const struct ak *ak, char **words, struct buf *out)
 {
 	const struct typed first = { .text = words[0] ? words[0] : "", .before = "" };
 	int used = 0;
@@ -348,7 +350,7 @@ void complete_words(char *const *environ_list, char **words, struct buf *out)
 	if (!words[0] || !words[1])
 		add_commands(&first, out);
 	else if (c && words[used])
-		complete_arguments(c, environ_list, words + used, out);
+		complete_arguments(c, ak, words + used, out);
 	else if (!words[2])
 		complete_second(words[0], words[1], out);
 }

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * complete - what could stand at the end of a command line: for the completion scripts of all shells.
+ * complete - what could stand at the end of a command line: for the completion scripts of all
+ * shells.
  *
  * The scripts that `agentkernel completion` prints hand the words over and show what comes back, so
  * what completes where is decided here once, from the tables of commands and options. Each line of
@@ -9,9 +10,11 @@
  */
 #include "base/buf.h"
 
+struct ak;
+
 #define COMPLETE_FILES ":files"
 #define COMPLETE_DIRS ":dirs"
 #define COMPLETE_COMMANDS ":commands"
 
 /* `words` are those after "agentkernel", the last one is being typed and may be "". */
-void complete_words(char *const *environ_list, char **words, struct buf *out);
+void complete_words(const struct ak *ak, char **words, struct buf *out);

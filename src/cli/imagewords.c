@@ -136,7 +136,7 @@ int imagewords_run(const struct imagewords_command *c, const struct cli_context 
 	const struct imagehelper_request request = {
 		.operation = c->operation,
 		.words = (const char *const *)asked,
-		.environ_list = context->environ_list,
+		.ak = context->ak,
 	};
 	const char *words[IMAGEWORDS_MAX];
 	struct imagewords_flags flags;

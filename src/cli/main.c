@@ -3,6 +3,7 @@
 #include "base/title.h"
 #include "cli/cli.h"
 #include "cli/worker.h"
+#include "state/ak.h"
 #include "state/audit.h"
 #include "named/named.h"
 
@@ -24,14 +25,17 @@ static void fill_streams(void)
 
 int main(int argc, char **argv)
 {
+	struct ak ak;
+
 	argv = title_init(argv);
 	mem_hold_group();
 	fill_streams();
 	/* a caller that ignores it would make the kernel reap our children before we look */
 	(void)signal(SIGCHLD, SIG_DFL);
+	ak_open(&ak, environ);
 	audit_identify_by(named_identify);
 	/* "errand": what servers of earlier builds, which still run, call it */
 	if (argc == 2 && (strcmp(argv[1], "worker") == 0 || strcmp(argv[1], "errand") == 0))
-		return worker_main(environ);
-	return cli_main(argv, environ);
+		return worker_main(&ak);
+	return cli_main(argv, &ak);
 }

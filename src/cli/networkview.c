@@ -42,15 +42,14 @@ static int add_file(const char *path, bool is_old, const char *sandbox, struct n
 	return 0;
 }
 
-int networkview_sum(char *const *environ_list, const char *sandbox, struct netlog_sum *ret,
-		    struct err *e)
+int networkview_sum(const struct ak *ak, const char *sandbox, struct netlog_sum *ret, struct err *e)
 {
 	static const char *const files[] = { NETLOG_OLD_FILE, NETLOG_FILE };
 
 	for (size_t i = 0; i < COUNT_OF(files); i++) {
 		cleanup_free char *path = NULL;
 
-		if (statedir_path(environ_list, files[i], &path, e) < 0 ||
+		if (statedir_path(ak, files[i], &path, e) < 0 ||
 		    add_file(path, i == 0, sandbox, ret, e) < 0)
 			return -1;
 	}

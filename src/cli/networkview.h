@@ -7,11 +7,13 @@
 
 #include <stdbool.h>
 
+struct ak;
+
 #define NETWORKVIEW_DEFAULT_PORT 443
 
 /* Both files of the log, of one sandbox or (NULL) of all; the latest last. */
-ERR_CHECKED int networkview_sum(char *const *environ_list, const char *sandbox,
-				struct netlog_sum *ret, struct err *e);
+ERR_CHECKED int networkview_sum(const struct ak *ak, const char *sandbox, struct netlog_sum *ret,
+				struct err *e);
 
 /* May it connect there, and why? */
 struct networkview_answer {

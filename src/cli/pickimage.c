@@ -77,7 +77,7 @@ int pickimage_open(struct request *r, const char *command, struct images *ret, s
 {
 	struct images_request q = {
 		.reference = r->policy.image,
-		.environ_list = r->caller.environ_list,
+		.ak = r->ak,
 		.flags = (r->flags.is_json ? IMAGES_QUIET : 0) |
 			 (r->is_image_detected ? IMAGES_DETECTED : 0),
 	};
@@ -88,8 +88,7 @@ int pickimage_open(struct request *r, const char *command, struct images *ret, s
 		return -1;
 	if (policy_is_host_image(&r->policy))
 		return 0;
-	if (r->is_image_detected && !r->flags.pull &&
-	    images_was_unreachable(q.reference, q.environ_list))
+	if (r->is_image_detected && !r->flags.pull && images_was_unreachable(q.reference, q.ak))
 		q.pull = IMAGES_PULL_NEVER;
 	if (images_open(&q, ret, &why) < 0) {
 		if (!r->is_image_detected || r->forbids_host || is_refused(&why)) {
@@ -97,11 +96,10 @@ int pickimage_open(struct request *r, const char *command, struct images *ret, s
 			return -1;
 		}
 		if (q.pull != IMAGES_PULL_NEVER)
-			images_note_unreachable(q.reference, q.environ_list);
+			images_note_unreachable(q.reference, q.ak);
 		else if (!r->flags.pull)
 			(void)err_set(&why, ERR_NOT_FOUND,
-				      "image '%s' could not be pulled recently",
-				      q.reference);
+				      "image '%s' could not be pulled recently", q.reference);
 		return fall_back(r, command, &why, e);
 	}
 	config = images_config(ret);

@@ -13,6 +13,7 @@
 #include "policy/ceiling.h"
 #include "policy/clone.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -132,17 +133,6 @@ const struct opts_table request_policy_options = { policy_rows, COUNT_OF(policy_
 const struct opts_table request_agent_options = { agent_rows, COUNT_OF(agent_rows) };
 const struct opts_table request_create_options = { create_rows, COUNT_OF(create_rows) };
 
-static void find_caller(char *const *environ_list, struct request *r)
-{
-	r->caller = (struct policy_caller){
-		.cwd = getcwd(r->cwd, sizeof(r->cwd)),
-		.home = environment_get(environ_list, "HOME"),
-		.environ_list = environ_list,
-	};
-	if (r->caller.home && r->caller.home[0] != '/')
-		r->caller.home = NULL;
-}
-
 static bool has_setting(const struct opts_settings *s, enum policy_field field)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -165,7 +155,7 @@ static bool has_configured(const struct configuration *c, enum policy_field fiel
  */
 static int choose_image(struct request *r, const char *command, struct err *e)
 {
-	const char *asked = environment_get(r->caller.environ_list, "AGENTKERNEL_IMAGE");
+	const char *asked = environment_get(r->ak->caller.environ_list, "AGENTKERNEL_IMAGE");
 	struct policy_setting setting = { POLICY_IMAGE, asked, "AGENTKERNEL_IMAGE",
 					  POLICY_BY_COMMAND_LINE };
 
@@ -175,7 +165,8 @@ static int choose_image(struct request *r, const char *command, struct err *e)
 		if (has_configured(&r->config.user, POLICY_IMAGE) ||
 		    has_configured(&r->config.project, POLICY_IMAGE))
 			return 0;
-		setting.text = project_detect(r->caller.cwd, command, r->origin, sizeof(r->origin));
+		setting.text =
+			project_detect(r->ak->caller.cwd, command, r->origin, sizeof(r->origin));
 		setting.origin = r->origin;
 		setting.kind = POLICY_ORIGIN_DETECTED;
 		r->is_image_detected = setting.text != NULL;
@@ -189,7 +180,7 @@ static int load_config(struct request *r, struct err *e)
 		return err_set(e, ERR_INVALID, "--config and --no-config exclude each other");
 	if (r->flags.has_no_config)
 		return 0;
-	return configfile_load(&r->caller, r->flags.config, &r->config, e);
+	return configfile_load(r->ak, r->flags.config, &r->config, e);
 }
 
 static int add_config(struct request *r, const struct configuration *c, struct err *e)
@@ -202,7 +193,7 @@ static int add_config(struct request *r, const struct configuration *c, struct e
 
 static int resolve(struct request *r, struct policy *ret, struct err *e)
 {
-	return policy_resolve(r->settings.list, r->settings.count, &r->caller, ret, e);
+	return policy_resolve(r->settings.list, r->settings.count, &r->ak->caller, ret, e);
 }
 
 /* ---- a project's file that asks for more than the user allows ---- */
@@ -379,18 +370,18 @@ static int take_dockers_image(struct request *r, const char *word, struct err *e
 	return opts_settings_add(&r->settings, &image, e);
 }
 
-int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
+int request_read(const struct opts_table *table, char **argv, const struct ak *ak,
 		 struct request *r, struct err *e)
 {
 	if (opts_parse(table, argv, &r->flags, &r->settings, &r->used, e) < 0)
 		return -1;
-	find_caller(environ_list, r);
+	r->ak = ak;
 	if (take_dockers_image(r, argv[r->used], e) < 0)
 		return -1;
 	return request_resolve(r, argv[r->used], e);
 }
 
-int request_collect(const struct opts_table *table, char **argv, char *const *environ_list,
+int request_collect(const struct opts_table *table, char **argv, const struct ak *ak,
 		    struct request *r, const char **ret_words, unsigned max, unsigned *ret_count,
 		    struct err *e)
 {
@@ -407,16 +398,16 @@ int request_collect(const struct opts_table *table, char **argv, char *const *en
 			return err_set(e, ERR_INVALID, "unexpected argument '%s'", *rest);
 		ret_words[count++] = *rest++;
 	}
-	find_caller(environ_list, r);
+	r->ak = ak;
 	*ret_count = count;
 	return 0;
 }
 
-int request_read_words(const struct opts_table *table, char **argv, char *const *environ_list,
+int request_read_words(const struct opts_table *table, char **argv, const struct ak *ak,
 		       struct request *r, const char **ret_words, unsigned max, unsigned *ret_count,
 		       struct err *e)
 {
-	if (request_collect(table, argv, environ_list, r, ret_words, max, ret_count, e) < 0)
+	if (request_collect(table, argv, ak, r, ret_words, max, ret_count, e) < 0)
 		return -1;
 	return request_resolve(r, NULL, e);
 }

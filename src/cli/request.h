@@ -6,6 +6,8 @@
 #include "state/configfile.h"
 #include "policy/policy.h"
 
+struct ak;
+
 struct request_flags {
 	const char *entrypoint; /* NULL: the image's own */
 	const char *pull;       /* NULL: missing */
@@ -37,14 +39,13 @@ extern const struct opts_table request_agent_options;   /* of an agent, whose ou
 extern const struct opts_table request_prewarm_options; /* for sandboxes that wait ready */
 extern const struct opts_table request_policy_options;  /* less what is about running something */
 
-#define REQUEST_PATH_MAX_BYTES 4096u
 #define REQUEST_ORIGIN_MAX_BYTES 96
 
 struct request {
 	struct request_flags flags;
 	struct opts_settings settings;
-	size_t typed_count;          /* of these, the first: what is not from files or detected */
-	struct policy_caller caller; /* borrows from .cwd and the environment */
+	size_t typed_count; /* of these, the first: what is not from files or detected */
+	const struct ak *ak;
 	struct configfile config;
 	struct policy policy;
 	bool is_image_detected;
@@ -54,7 +55,6 @@ struct request {
 	bool forbids_host; /* the same: no fallback to this machine's programs */
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
 	int used;                              /* how many words of argv were options */
-	char cwd[REQUEST_PATH_MAX_BYTES];
 };
 
 /*
@@ -62,21 +62,19 @@ struct request {
  * fails. What a project's file that is not trusted asks for beyond the user's own words is left
  * out, with one warning.
  */
-ERR_CHECKED int request_read(const struct opts_table *table, char **argv, char *const *environ_list,
+ERR_CHECKED int request_read(const struct opts_table *table, char **argv, const struct ak *ak,
 			     struct request *r, struct err *e);
 /*
  * As above, for commands whose own words may stand before, between and after the options: at most
  * `max` of them, borrowed from argv.
  */
-ERR_CHECKED int request_read_words(const struct opts_table *table, char **argv,
-				   char *const *environ_list, struct request *r,
-				   const char **ret_words, unsigned max, unsigned *ret_count,
-				   struct err *e);
+ERR_CHECKED int request_read_words(const struct opts_table *table, char **argv, const struct ak *ak,
+				   struct request *r, const char **ret_words, unsigned max,
+				   unsigned *ret_count, struct err *e);
 /* The two halves of it: the options and words alone, then the policy. */
-ERR_CHECKED int request_collect(const struct opts_table *table, char **argv,
-				char *const *environ_list, struct request *r,
-				const char **ret_words, unsigned max, unsigned *ret_count,
-				struct err *e);
+ERR_CHECKED int request_collect(const struct opts_table *table, char **argv, const struct ak *ak,
+				struct request *r, const char **ret_words, unsigned max,
+				unsigned *ret_count, struct err *e);
 ERR_CHECKED int request_resolve(struct request *r, const char *command, struct err *e);
 
 /*

@@ -98,7 +98,7 @@ void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
 	json_close_object(j);
 }
 
-int sandboxview_load_policy(char *const *environ_list, const char *name, const struct request *r,
+int sandboxview_load_policy(const struct ak *ak, const char *name, const struct request *r,
 			    struct policy *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -109,7 +109,7 @@ int sandboxview_load_policy(char *const *environ_list, const char *name, const s
 			return err_set(e, ERR_INVALID,
 				       "%s: sandbox '%s' has its policy already (leave out one)",
 				       r->settings.list[i].origin, name);
-	if (named_open(environ_list, name, &n, e) < 0)
+	if (named_open(ak, name, &n, e) < 0)
 		return -1;
 	return named_load_policy(&n, ret, e);
 }

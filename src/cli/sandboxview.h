@@ -5,6 +5,8 @@
 #include "named/control.h"
 #include "named/lifecycle.h"
 
+struct ak;
+
 #define SANDBOXVIEW_AGE_MAX_BYTES 32
 
 /* "running", "stopped (supervisor died)", "damaged: ..." */
@@ -20,5 +22,5 @@ void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
 
 /* The policy of a named sandbox, for a command that takes that or run's options, not both. */
 struct request;
-ERR_CHECKED int sandboxview_load_policy(char *const *environ_list, const char *name,
+ERR_CHECKED int sandboxview_load_policy(const struct ak *ak, const char *name,
 					const struct request *r, struct policy *ret, struct err *e);

@@ -13,6 +13,7 @@
 #include "named/lifecycle.h"
 #include "policy/ceiling.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -260,8 +261,7 @@ int worker_resolve_path(const struct worker *w, const char *sandbox, const char 
 		*ret = mem_dup(text);
 		return 0;
 	}
-	if (named_open(w->environ_list, sandbox, &n, e) < 0 ||
-	    named_load_policy(&n, &policy, e) < 0)
+	if (named_open(w->ak, sandbox, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
 		return -1;
 	return worker_resolve_path_by(&policy, text, ret, e);
 }
@@ -272,13 +272,7 @@ static int resolve_ceiling(struct worker *w, const char *command, struct err *e)
 {
 	struct request *r = &w->ceiling;
 
-	r->caller = (struct policy_caller){
-		.cwd = getcwd(r->cwd, sizeof(r->cwd)),
-		.home = environment_get(w->environ_list, "HOME"),
-		.environ_list = w->environ_list,
-	};
-	if (r->caller.home && r->caller.home[0] != '/')
-		r->caller.home = NULL;
+	r->ak = w->ak;
 	if (r->policy.image)
 		return 0;
 	if (request_resolve(r, command, e) < 0)
@@ -340,7 +334,7 @@ int worker_resolve(struct worker *w, const char *command, struct err *e)
 
 	if (resolve_ceiling(w, command, e) < 0 || collect(w, &settings, e) < 0)
 		return -1;
-	if (policy_resolve(settings.list, settings.count, &w->ceiling.caller, &w->policy, e) < 0)
+	if (policy_resolve(settings.list, settings.count, &w->ak->caller, &w->policy, e) < 0)
 		return -1;
 	w->policy.timeout_ms = worker_timeout_ms(w);
 	if (ceiling_lower(&w->policy, &w->ceiling.policy, &lowered, e) < 0)
@@ -369,7 +363,7 @@ int worker_check_sandbox(const struct worker *w, const char *name, enum worker_u
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (named_check_name(name, e) < 0 || named_open(w->environ_list, name, &n, e) < 0)
+	if (named_check_name(name, e) < 0 || named_open(w->ak, name, &n, e) < 0)
 		return -1;
 	if (!worker_is_creators(w, n.creator, use)) {
 		if (named_load_policy(&n, &policy, e) < 0)
@@ -377,7 +371,7 @@ int worker_check_sandbox(const struct worker *w, const char *name, enum worker_u
 		if (ceiling_check(&policy, &w->ceiling.policy, WORKER_CEILING_HINT, NULL, e) < 0)
 			return err_wrap(e, "sandbox '%s' may do more than you", name);
 	}
-	named_pin(&n); /* what was checked is what is used */
+	named_pin(w->ak, &n); /* what was checked is what is used */
 	return 0;
 }
 
@@ -396,7 +390,7 @@ int worker_check_checkpoint(const struct worker *w, const struct checkpoint *c, 
 
 	if (worker_is_creators(w, c->creator, WORKER_ENDS_IT))
 		return 0;
-	if (checkpoint_load_policy(w->environ_list, c->id, &policy, e) < 0)
+	if (checkpoint_load_policy(w->ak, c->id, &policy, e) < 0)
 		return e->code == ERR_NOT_FOUND
 			       ? err_set(e, ERR_DENIED, "checkpoint '%s' was imported by the user",
 					 c->id)
@@ -412,16 +406,16 @@ int worker_need_running(const struct worker *w, const char *name, struct err *e)
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    lifecycle_info(w->environ_list, name, &entry, e) < 0)
+	    lifecycle_info(w->ak, name, &entry, e) < 0)
 		return -1;
 	if (entry.state == NAMED_RUNNING)
 		return 0;
-	if (lifecycle_start(w->environ_list, name, e) == 0)
+	if (lifecycle_start(w->ak, name, e) == 0)
 		return 0;
 	/* another call may have been faster */
 	lifecycle_entry_done(&entry);
 	entry = (struct lifecycle_entry){ 0 };
-	if (e->code == ERR_BUSY && lifecycle_info(w->environ_list, name, &entry, e) == 0 &&
+	if (e->code == ERR_BUSY && lifecycle_info(w->ak, name, &entry, e) == 0 &&
 	    entry.state == NAMED_RUNNING)
 		return 0;
 	return -1;
@@ -526,7 +520,7 @@ static int carry_out(struct worker *w, struct buf *out, struct err *e)
 
 	if (read_request(w, e) < 0)
 		return -1;
-	named_work_for(w->owner, w->creator);
+	named_work_for(w->ak, w->owner, w->creator);
 	if (check_call(w, e) < 0)
 		return -1;
 	json_init(&j, out);
@@ -564,10 +558,10 @@ void worker_format_error(const struct err *e, struct buf *out)
 	json_close_object(&j);
 }
 
-int worker_main(char *const *environ_list)
+int worker_main(struct ak *ak)
 {
 	CLEANUP(worker_done)
-	struct worker w = { .environ_list = environ_list, .command_stderr_fd = -1 };
+	struct worker w = { .ak = ak, .command_stderr_fd = -1 };
 	cleanup_buf struct buf out;
 	struct err e = { 0 };
 
@@ -578,7 +572,7 @@ int worker_main(char *const *environ_list)
 	}
 	if (carry_out(&w, &out, &e) < 0) {
 		if (e.code == ERR_DENIED && w.operation)
-			lifecycle_audit(environ_list, AUDITLINE_DENIED, worker_text(&w, "name"),
+			lifecycle_audit(ak, AUDITLINE_DENIED, worker_text(&w, "name"),
 					w.operation->name, &e);
 		worker_format_error(&e, &out);
 	}

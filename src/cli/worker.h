@@ -29,6 +29,8 @@
 #include "named/named.h"
 #include "policy/operation.h"
 
+struct ak;
+
 enum worker_fd {
 	WORKER_REQUEST_FD = 3,
 	WORKER_RESULT_FD,
@@ -50,7 +52,7 @@ struct worker_param {
 };
 
 struct worker {
-	char *const *environ_list;
+	struct ak *ak;
 	enum operation_id id;
 	const struct operation *operation;
 	struct worker_param *params; /* borrowed from .bytes */
@@ -65,7 +67,7 @@ struct worker {
 };
 
 /* All of the program when its first word is "worker". */
-int worker_main(char *const *environ_list);
+int worker_main(struct ak *ak);
 
 /* ---- for the operations ---- */
 

@@ -44,7 +44,7 @@ static void judge(const struct worker *w, const char *name, const char *id, stru
 		return;
 	*v = (struct verdict){ 0 };
 	(void)snprintf(v->id, sizeof(v->id), "%s", id);
-	if (named_open(w->environ_list, name, &n, &e) < 0)
+	if (named_open(w->ak, name, &n, &e) < 0)
 		v->is_gone = e.code == ERR_NOT_FOUND || e.code == ERR_INVALID;
 	else if (strcmp(n.id, id) != 0)
 		v->is_gone = true;
@@ -56,15 +56,15 @@ static void judge(const struct worker *w, const char *name, const char *id, stru
 
 static bool is_for_caller(const struct worker *w, const struct auditline *a, struct verdict *v)
 {
-	if (!named_is_visible(a->owner))
+	if (!named_is_visible(w->ak, a->owner))
 		return false;
 	if (!a->sandbox)
 		return true;
 	if (!a->id) /* there was none: a failure of the caller's own */
-		return named_owner() != NULL;
+		return named_owner(w->ak) != NULL;
 	judge(w, a->sandbox, a->id, v);
 	if (v->is_gone)
-		return named_owner() || a->type == AUDITLINE_REMOVE;
+		return named_owner(w->ak) || a->type == AUDITLINE_REMOVE;
 	return v->is_usable;
 }
 
@@ -103,7 +103,7 @@ int workeraudit_logs(struct worker *w, struct json *j, struct err *e)
 	int r;
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    statedir_path(w->environ_list, AUDIT_FILE, &path, e) < 0)
+	    statedir_path(w->ak, AUDIT_FILE, &path, e) < 0)
 		return -1;
 	r = file_read_at(AT_FDCWD, path, 2 * AUDIT_MAX_BYTES, &text, &len);
 	if (r < 0 && r != -ENOENT)
@@ -150,7 +150,7 @@ int workeraudit_events(struct worker *w, struct json *j, struct err *e)
 	char *line, *end;
 	size_t len = 0;
 
-	if (statedir_path(w->environ_list, AUDIT_FILE, &path, e) < 0 ||
+	if (statedir_path(w->ak, AUDIT_FILE, &path, e) < 0 ||
 	    read_part(path, offset, &bytes, &len, e) < 0)
 		return -1;
 	json_open_array(j, "entries");

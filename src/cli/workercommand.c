@@ -102,7 +102,7 @@ static int run_fresh(struct worker *w, char **argv, struct images *image, struct
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	const struct run_options o = {
 		.policy = &w->ceiling.policy,
-		.caller = &w->ceiling.caller,
+		.ak = w->ak,
 		.image = image->lock_fd >= 0 ? image : NULL,
 		.argv = argv,
 		.tty = STREAMS_TTY_OFF,
@@ -158,7 +158,7 @@ static int place_files(struct worker *w, const char *name, char *const *files, s
 	CLEANUP(files_close) struct files f;
 
 	files_init(&f);
-	if (files_open(w->environ_list, name, &f, e) < 0)
+	if (files_open(w->ak, name, &f, e) < 0)
 		return -1;
 	for (; *files; files++)
 		if (place_file(&f, &w->ceiling.policy, *files, e) < 0)
@@ -173,7 +173,7 @@ static int exec_in(struct worker *w, const char *name, char **argv, const char *
 	cleanup_free char **env = worker_list(w, "env");
 	const struct execute_options o = {
 		.name = name,
-		.caller = &w->ceiling.caller,
+		.ak = w->ak,
 		.argv = argv,
 		.workdir = workdir,
 		.user = worker_text(w, "user"),
@@ -203,8 +203,7 @@ static _Noreturn void run_in_child(struct worker *w, struct named *n, char **arg
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	json_init(&j, &out);
 	json_open_object(&j, NULL);
-	if (lifecycle_start_locked(w->environ_list, n, &e) == 0 &&
-	    place_files(w, n->name, files, &e) == 0)
+	if (lifecycle_start_locked(w->ak, n, &e) == 0 && place_files(w, n->name, files, &e) == 0)
 		r = exec_in(w, n->name, argv, NULL, &j, &e);
 	json_add_text(&j, "image", w->ceiling.policy.image);
 	json_close_object(&j);
@@ -242,7 +241,7 @@ static int run_with_files(struct worker *w, char **argv, struct images *image, c
 	char owner[sizeof(NAMED_CALL_OWNER) + NAMED_ID_BYTES];
 	char *labels[] = { (char *)(uintptr_t) "agentkernel=run", NULL };
 	const struct lifecycle_request q = {
-		.environ_list = w->environ_list,
+		.ak = w->ak,
 		.name = name,
 		.policy = &w->ceiling.policy,
 		.image = image->lock_fd >= 0 ? image : NULL,
@@ -258,7 +257,7 @@ static int run_with_files(struct worker *w, char **argv, struct images *image, c
 	(void)snprintf(name, sizeof(name), "run-%.12s", id);
 	named_random_id(id); /* the name tells nothing about the owner */
 	(void)snprintf(owner, sizeof(owner), NAMED_CALL_OWNER "%s", id);
-	named_work_for(owner, w->creator);
+	named_work_for(w->ak, owner, w->creator);
 	worker_watch_lifeline_myself(); /* there is a sandbox to remove, from here on */
 	if (lifecycle_create(&q, &n, e) < 0)
 		return -1;
@@ -268,7 +267,7 @@ static int run_with_files(struct worker *w, char **argv, struct images *image, c
 	named_unlock(&n);
 	if (pid > 0)
 		wait_for_child(pid);
-	(void)!lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, &ignored);
+	(void)!lifecycle_remove(w->ak, name, LIFECYCLE_FORCE, &ignored);
 	return pid < 0 ? err_sys(e, errno, "start a process") : WORKER_ANSWERED;
 }
 

@@ -28,7 +28,7 @@ int workerfile_open(struct worker *w, struct files *f, char **ret_path, struct e
 {
 	const char *name = worker_text(w, "name");
 
-	if (worker_need_running(w, name, e) < 0 || files_open(w->environ_list, name, f, e) < 0)
+	if (worker_need_running(w, name, e) < 0 || files_open(w->ak, name, f, e) < 0)
 		return -1;
 	return worker_resolve_path(w, name, worker_text(w, "path"), ret_path, e);
 }

@@ -18,7 +18,7 @@ int workernetwork_log(struct worker *w, struct json *j, struct err *e)
 	const char *name = worker_text(w, "name");
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    networkview_sum(w->environ_list, name, &sum, e) < 0)
+	    networkview_sum(w->ak, name, &sum, e) < 0)
 		return -1;
 	json_open_array(j, "entries");
 	for (unsigned i = 0; i < sum.count; i++) {
@@ -45,7 +45,7 @@ static int load_policy(struct worker *w, struct policy *ret, struct err *e)
 
 	named_init(&n);
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    named_open(w->environ_list, name, &n, e) < 0)
+	    named_open(w->ak, name, &n, e) < 0)
 		return -1;
 	return named_load_policy(&n, ret, e);
 }
@@ -79,7 +79,7 @@ static int check_allowed(struct worker *w, const char *name, char *const *patter
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (named_open(w->environ_list, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
+	if (named_open(w->ak, name, &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
 		return -1;
 	if (!worker_is_creators(w, n.creator, WORKER_USES_IT))
 		return err_set(
@@ -104,9 +104,9 @@ int workernetwork_change(struct worker *w, struct json *j, struct err *e)
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
 	    (allow && check_allowed(w, name, allow, e) < 0))
 		return -1;
-	if (block && lifecycle_change_network(w->environ_list, name, LIFECYCLE_BLOCK, block, e) < 0)
+	if (block && lifecycle_change_network(w->ak, name, LIFECYCLE_BLOCK, block, e) < 0)
 		return -1;
-	if (allow && lifecycle_change_network(w->environ_list, name, LIFECYCLE_ALLOW, allow, e) < 0)
+	if (allow && lifecycle_change_network(w->ak, name, LIFECYCLE_ALLOW, allow, e) < 0)
 		return -1;
 	json_add_text(j, "name", name);
 	json_add_text(j, "note", "the rules hold from now on");

@@ -22,7 +22,7 @@ static int add_state(const struct worker *w, const char *name, const char *note,
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 
-	if (lifecycle_info(w->environ_list, name, &entry, e) < 0)
+	if (lifecycle_info(w->ak, name, &entry, e) < 0)
 		return -1;
 	json_add_text(j, "name", name);
 	json_add_text(j, "state", named_state_word(entry.state));
@@ -38,8 +38,7 @@ static bool is_running(const struct worker *w, const char *name)
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 	struct err ignored;
 
-	return lifecycle_info(w->environ_list, name, &entry, &ignored) == 0 &&
-	       entry.state == NAMED_RUNNING;
+	return lifecycle_info(w->ak, name, &entry, &ignored) == 0 && entry.state == NAMED_RUNNING;
 }
 
 /* Also where it is paused. */
@@ -48,7 +47,7 @@ static bool is_up(const struct worker *w, const char *name)
 	struct err ignored;
 	bool is_up = false;
 
-	return lifecycle_is_running(w->environ_list, name, &is_up, &ignored) == 0 && is_up;
+	return lifecycle_is_running(w->ak, name, &is_up, &ignored) == 0 && is_up;
 }
 
 static int make(struct worker *w, const char *name, struct err *e)
@@ -57,7 +56,7 @@ static int make(struct worker *w, const char *name, struct err *e)
 	CLEANUP(named_done) struct named n;
 	cleanup_free char **labels = worker_list(w, "labels");
 	struct lifecycle_request q = {
-		.environ_list = w->environ_list,
+		.ak = w->ak,
 		.name = name,
 		.policy = &w->ceiling.policy,
 		.labels = labels,
@@ -73,10 +72,10 @@ static int make(struct worker *w, const char *name, struct err *e)
 	q.image = image.lock_fd >= 0 ? &image : NULL;
 	if (lifecycle_create(&q, &n, e) < 0)
 		return -1;
-	if (lifecycle_start_locked(w->environ_list, &n, e) == 0)
+	if (lifecycle_start_locked(w->ak, &n, e) == 0)
 		return 0;
 	named_unlock(&n);
-	(void)!lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, &ignored);
+	(void)!lifecycle_remove(w->ak, name, LIFECYCLE_FORCE, &ignored);
 	return -1;
 }
 
@@ -98,24 +97,24 @@ int workersandbox_create(struct worker *w, struct json *j, struct err *e)
 }
 
 /* One whose record cannot be read belongs to nobody's key. */
-static bool is_shown(const struct lifecycle_entry *entry)
+static bool is_shown(const struct worker *w, const struct lifecycle_entry *entry)
 {
-	return named_is_visible(entry->trouble[0] ? NULL : entry->named.owner);
+	return named_is_visible(w->ak, entry->trouble[0] ? NULL : entry->named.owner);
 }
 
 int workersandbox_list(struct worker *w, struct json *j, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
 
-	if (lifecycle_list(w->environ_list, &list, e) < 0)
+	if (lifecycle_list(w->ak, &list, e) < 0)
 		return -1;
 	json_open_array(j, "sandboxes");
 	for (size_t i = 0; i < list.count; i++)
-		if (is_shown(&list.entries[i]) &&
+		if (is_shown(w, &list.entries[i]) &&
 		    (!worker_flag(w, "running") || list.entries[i].state == NAMED_RUNNING))
 			sandboxview_add_object(j, &list.entries[i]);
 	json_close_array(j);
-	lifecycle_sweep_expired(w->environ_list, &list);
+	lifecycle_sweep_expired(w->ak, &list);
 	return 0;
 }
 
@@ -131,7 +130,7 @@ int workersandbox_remove(struct worker *w, struct json *j, struct err *e)
 			return -1;
 	}
 	/* one that is not there is fine, and so is one that is not there for this caller */
-	if (is_there && lifecycle_remove(w->environ_list, name, LIFECYCLE_FORCE, e) < 0)
+	if (is_there && lifecycle_remove(w->ak, name, LIFECYCLE_FORCE, e) < 0)
 		return -1;
 	json_add_text(j, "name", name);
 	json_add_text(j, "state", "removed");
@@ -157,7 +156,7 @@ int workersandbox_start(struct worker *w, struct json *j, struct err *e)
 /* What became of the workspace, for the caller's notes. */
 static void tell_notices(const struct worker *w, const char *name)
 {
-	char **notices = lifecycle_take_notices(w->environ_list, name);
+	char **notices = lifecycle_take_notices(w->ak, name);
 
 	ending_tell_notices(notices);
 	keyrows_list_free(&notices);
@@ -171,7 +170,7 @@ int workersandbox_stop(struct worker *w, struct json *j, struct err *e)
 	if (worker_check_sandbox(w, name, WORKER_ENDS_IT, e) < 0)
 		return -1;
 	if (is_up(w, name)) {
-		if (lifecycle_stop(w->environ_list, name, LIFECYCLE_STOP_DEFAULT_MS,
+		if (lifecycle_stop(w->ak, name, LIFECYCLE_STOP_DEFAULT_MS,
 				   worker_flag(w, "force") ? LIFECYCLE_FORCE : 0, e) < 0)
 			return -1;
 		tell_notices(w, name);
@@ -182,18 +181,18 @@ int workersandbox_stop(struct worker *w, struct json *j, struct err *e)
 
 /* Also the other way round: a pause that has been ended already is fine. */
 static int move(const struct worker *w, enum named_state wanted,
-		int (*fn)(char *const *environ_list, const char *name, struct err *e),
-		const char *done, const char *already, struct json *j, struct err *e)
+		int (*fn)(const struct ak *ak, const char *name, struct err *e), const char *done,
+		const char *already, struct json *j, struct err *e)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 	const char *name = worker_text(w, "name");
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    lifecycle_info(w->environ_list, name, &entry, e) < 0)
+	    lifecycle_info(w->ak, name, &entry, e) < 0)
 		return -1;
 	if (entry.state == wanted)
 		return add_state(w, name, already, j, e);
-	if (fn(w->environ_list, name, e) < 0)
+	if (fn(w->ak, name, e) < 0)
 		return -1;
 	return add_state(w, name, done, j, e);
 }
@@ -214,7 +213,7 @@ int workersandbox_stats(struct worker *w, struct json *j, struct err *e)
 	struct control_stats stats;
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    tasks_stats(w->environ_list, name, &stats, e) < 0)
+	    tasks_stats(w->ak, name, &stats, e) < 0)
 		return -1;
 	json_add_text(j, "name", name);
 	sandboxview_add_figures(j, &stats);
@@ -228,8 +227,7 @@ int workersandbox_checkpoint(struct worker *w, struct json *j, struct err *e)
 	const char *name = worker_text(w, "name");
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    checkpoint_create(w->environ_list, name, worker_text(w, "comment"), &made, &timing, e) <
-		    0)
+	    checkpoint_create(w->ak, name, worker_text(w, "comment"), &made, &timing, e) < 0)
 		return -1;
 	json_add_text(j, "id", made.id);
 	json_add_text(j, "name", name);
@@ -242,7 +240,8 @@ int workersandbox_checkpoint(struct worker *w, struct json *j, struct err *e)
  * may comment could choose it. `sandbox` NULL: of any; else of the very one, by its id: what
  * another of the same name had on its disk is not for this one to see. NULL: none, and `e`.
  */
-static const struct checkpoint *pick_checkpoint(const struct checkpoint_list *list,
+static const struct checkpoint *pick_checkpoint(const struct worker *w,
+						const struct checkpoint_list *list,
 						const char *text, const struct named *sandbox,
 						struct err *e)
 {
@@ -253,7 +252,7 @@ static const struct checkpoint *pick_checkpoint(const struct checkpoint_list *li
 		const struct checkpoint *c = &list->entries[i];
 		const char *own = is_by_id ? c->id : c->comment;
 
-		if (!own || strcmp(own, text) != 0 || !named_is_visible(c->owner) ||
+		if (!own || strcmp(own, text) != 0 || !named_is_visible(w->ak, c->owner) ||
 		    (sandbox && (!c->sandbox_id || strcmp(c->sandbox_id, sandbox->id) != 0)))
 			continue;
 		if (found) {
@@ -276,10 +275,10 @@ static int find_checkpoint(const struct worker *w, const char *text, const char 
 	const struct checkpoint *c;
 
 	named_init(&n);
-	if (checkpoint_list(w->environ_list, NULL, &list, e) < 0 ||
-	    (name && named_open(w->environ_list, name, &n, e) < 0))
+	if (checkpoint_list(w->ak, NULL, &list, e) < 0 ||
+	    (name && named_open(w->ak, name, &n, e) < 0))
 		return -1;
-	c = pick_checkpoint(&list, text, name ? &n : NULL, e);
+	c = pick_checkpoint(w, &list, text, name ? &n : NULL, e);
 	/* going back to one of its own raises nothing: the sandbox keeps its policy */
 	if (!c || (!name && worker_check_checkpoint(w, c, e) < 0))
 		return -1;
@@ -297,7 +296,7 @@ int workersandbox_restore(struct worker *w, struct json *j, struct err *e)
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
 	    find_checkpoint(w, worker_text(w, "id"), name, id, e) < 0)
 		return -1;
-	if (checkpoint_restore(w->environ_list, name, id, &was_running, e) < 0)
+	if (checkpoint_restore(w->ak, name, id, &was_running, e) < 0)
 		return -1;
 	return add_state(w, name, "put back to the checkpoint", j, e);
 }
@@ -307,8 +306,7 @@ int workersandbox_fork(struct worker *w, struct json *j, struct err *e)
 	const char *name = worker_text(w, "name"), *new_name = worker_text(w, "new_name");
 
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    named_check_name(new_name, e) < 0 ||
-	    checkpoint_fork(w->environ_list, name, new_name, 0, e) < 0)
+	    named_check_name(new_name, e) < 0 || checkpoint_fork(w->ak, name, new_name, 0, e) < 0)
 		return -1;
 	return add_state(w, new_name, "forked", j, e);
 }
@@ -320,12 +318,12 @@ int workersandbox_info(struct worker *w, struct json *j, struct err *e)
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
 	const char *name = worker_text(w, "name"), *id = worker_text(w, "uuid");
 
-	if (lifecycle_list(w->environ_list, &list, e) < 0)
+	if (lifecycle_list(w->ak, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
 		const struct lifecycle_entry *entry = &list.entries[i];
 
-		if (!is_shown(entry) || (name && strcmp(entry->named.name, name) != 0) ||
+		if (!is_shown(w, entry) || (name && strcmp(entry->named.name, name) != 0) ||
 		    (id && strcmp(entry->named.id, id) != 0))
 			continue;
 		json_open_object(j, "sandbox");
@@ -345,7 +343,7 @@ int workersandbox_extend(struct worker *w, struct json *j, struct err *e)
 	    0)
 		return err_wrap(e, "by");
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    lifecycle_extend(w->environ_list, name, by_ms, &expires_s, e) < 0)
+	    lifecycle_extend(w->ak, name, by_ms, &expires_s, e) < 0)
 		return -1;
 	json_add_number(j, "expires", (int64_t)expires_s);
 	return 0;
@@ -369,16 +367,17 @@ int workersandbox_checkpoint_list(struct worker *w, struct json *j, struct err *
 	const char *text = worker_text(w, "id"), *name = worker_text(w, "name");
 	const struct checkpoint *only = NULL;
 
-	if (checkpoint_list(w->environ_list, name, &list, e) < 0)
+	if (checkpoint_list(w->ak, name, &list, e) < 0)
 		return -1;
 	if (text) {
-		only = pick_checkpoint(&list, text, NULL, e);
+		only = pick_checkpoint(w, &list, text, NULL, e);
 		if (!only)
 			return -1;
 	}
 	json_open_array(j, "entries");
 	for (size_t i = 0; i < list.count; i++)
-		if (named_is_visible(list.entries[i].owner) && (!only || only == &list.entries[i]))
+		if (named_is_visible(w->ak, list.entries[i].owner) &&
+		    (!only || only == &list.entries[i]))
 			add_checkpoint(j, &list.entries[i]);
 	json_close_array(j);
 	return 0;
@@ -389,7 +388,7 @@ int workersandbox_checkpoint_remove(struct worker *w, struct json *j, struct err
 	char id[CHECKPOINT_ID_BYTES + 1];
 
 	if (find_checkpoint(w, worker_text(w, "id"), NULL, id, e) < 0 ||
-	    checkpoint_remove(w->environ_list, id, e) < 0)
+	    checkpoint_remove(w->ak, id, e) < 0)
 		return -1;
 	json_add_text(j, "note", "it is gone");
 	return 0;

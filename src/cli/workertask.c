@@ -47,7 +47,7 @@ static void add_command(const struct worker *w, const char *name, const struct c
 {
 	CLEANUP(tasks_command_done) struct tasks_command c = { 0 };
 	struct err ignored;
-	int r = tasks_describe(w->environ_list, name, t->id, &c, &ignored);
+	int r = tasks_describe(w->ak, name, t->id, &c, &ignored);
 
 	json_add_number(j, "pid", r < 0 ? t->pid : c.pid);
 	json_add_text(j, "command", t->text);
@@ -66,7 +66,7 @@ static int find_task(const struct worker *w, const char *name, uint32_t id,
 {
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
 
-	if (tasks_list(w->environ_list, name, &list, e) < 0)
+	if (tasks_list(w->ak, name, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.entries[i].id == id) {
@@ -86,7 +86,7 @@ int workertask_start(struct worker *w, struct json *j, struct err *e)
 	cleanup_free char *workdir = NULL;
 	struct execute_options o = {
 		.name = name,
-		.caller = &w->ceiling.caller,
+		.ak = w->ak,
 		.argv = argv,
 		.user = worker_text(w, "user"),
 		.env = env,
@@ -107,7 +107,7 @@ int workertask_start(struct worker *w, struct json *j, struct err *e)
 	format_id(id, id_text);
 	json_add_text(j, "id", id_text);
 	json_add_text(j, "name", name);
-	if (tasks_describe(w->environ_list, name, id, &c, &ignored) == 0 && c.pid > 0)
+	if (tasks_describe(w->ak, name, id, &c, &ignored) == 0 && c.pid > 0)
 		json_add_number(j, "pid", c.pid);
 	return 0;
 }
@@ -122,7 +122,7 @@ static bool has_ended(const struct worker *w, const char *name, const char *id_t
 	struct err ignored;
 
 	logs_init(&l);
-	if (logs_open(w->environ_list, name, id_text, &l, &ignored) < 0 ||
+	if (logs_open(w->ak, name, id_text, &l, &ignored) < 0 ||
 	    logs_read(&l, NULL, NULL, &skipped, &ignored) < 0 || !l.has_ended)
 		return false;
 	*ret_code = exit_code_of(l.end.wait_status);
@@ -230,7 +230,7 @@ int workertask_output(struct worker *w, struct json *j, struct err *e)
 			       "name: which sandbox? (an output_id is only good on "
 			       "the server that gave it, and not for ever)");
 	if (tail_check(&range, e) < 0 || worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0 ||
-	    logs_open(w->environ_list, name, worker_text(w, "id"), &l, e) < 0 ||
+	    logs_open(w->ak, name, worker_text(w, "id"), &l, e) < 0 ||
 	    logs_read(&l, on_chunk, &r, &skipped, e) < 0)
 		return -1;
 	add_part(&range, &r.bytes, j);
@@ -264,7 +264,7 @@ int workertask_kill(struct worker *w, struct json *j, struct err *e)
 	for (size_t i = 0; signal_name && i < COUNT_OF(known); i++)
 		if (strcmp(known[i].name, signal_name) == 0)
 			number = known[i].number;
-	if (tasks_kill(w->environ_list, name, id, number, e) < 0)
+	if (tasks_kill(w->ak, name, id, number, e) < 0)
 		return -1;
 	json_add_text(j, "note", "the signal was sent");
 	return 0;
@@ -278,7 +278,7 @@ int workertask_list(struct worker *w, struct json *j, struct err *e)
 	if (worker_check_sandbox(w, name, WORKER_USES_IT, e) < 0)
 		return -1;
 	/* one that does not run has none */
-	if (tasks_list(w->environ_list, name, &list, e) < 0 && e->code != ERR_NOT_FOUND)
+	if (tasks_list(w->ak, name, &list, e) < 0 && e->code != ERR_NOT_FOUND)
 		return -1;
 	json_open_array(j, "entries");
 	for (size_t i = 0; i < list.count; i++) {

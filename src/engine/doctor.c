@@ -312,20 +312,21 @@ static void check_ids(struct doctor_finding *f)
 	else if (map.kind == IDMAP_PRIVATE)
 		set(f, DOCTOR_OK, "a private range of ids for each sandbox", "");
 	else if (map.kind == IDMAP_SUBIDS)
-		set(f, DOCTOR_OK, "your own; for images and named sandboxes also your range in /etc/subuid", "");
+		set(f, DOCTOR_OK,
+		    "your own; for images and named sandboxes also your range in /etc/subuid", "");
 	else
 		explain_one_id(f);
 }
 
 /* Not a wall either: --disk of sandboxes that stay. */
-static void check_disk(struct doctor_finding *f)
+static void check_disk(const struct ak *ak, struct doctor_finding *f)
 {
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;
 	const char *why = NULL;
 	struct err e = { 0 };
 
-	if (statedir_path(environ, ".", &path, &e) == 0)
+	if (statedir_path(ak, ".", &path, &e) == 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) /* nothing is kept yet */
 		fd = open("/var/lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -343,7 +344,7 @@ static void check_disk(struct doctor_finding *f)
 	}
 }
 
-size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
+size_t doctor_examine(const struct ak *ak, struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 {
 	static const struct {
 		const char *wall;
@@ -356,16 +357,17 @@ size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX])
 		{ "network namespace", check_network },
 		{ "network", check_gate },
 		{ "images", check_images },
-		{ "disk limits", check_disk },
 		{ "limits", check_limits },
 		{ "landlock", check_landlock },
 		{ "seccomp", check_seccomp },
 	};
 
-	static_assert(COUNT_OF(checks) <= DOCTOR_FINDINGS_MAX, "no room for a finding");
+	static_assert(COUNT_OF(checks) < DOCTOR_FINDINGS_MAX, "no room for a finding");
 	for (size_t i = 0; i < COUNT_OF(checks); i++) {
 		ret[i] = (struct doctor_finding){ .wall = checks[i].wall };
 		checks[i].check(&ret[i]);
 	}
-	return COUNT_OF(checks);
+	ret[COUNT_OF(checks)] = (struct doctor_finding){ .wall = "disk limits" };
+	check_disk(ak, &ret[COUNT_OF(checks)]);
+	return COUNT_OF(checks) + 1;
 }

@@ -26,5 +26,6 @@ struct doctor_finding {
 
 #define DOCTOR_FINDINGS_MAX 16u
 
+struct ak;
 /* Fills `ret`, returns how many. */
-size_t doctor_examine(struct doctor_finding ret[DOCTOR_FINDINGS_MAX]);
+size_t doctor_examine(const struct ak *ak, struct doctor_finding ret[DOCTOR_FINDINGS_MAX]);

@@ -70,8 +70,8 @@ static int open_log(const struct gatekeeper *k)
 	struct err ignored;
 	struct stat st;
 
-	if (statedir_make_path(k->options.environ_list, NETLOG_FILE, &path, &ignored) < 0 ||
-	    statedir_path(k->options.environ_list, NETLOG_OLD_FILE, &old_path, &ignored) < 0)
+	if (statedir_make_path(k->options.ak, NETLOG_FILE, &path, &ignored) < 0 ||
+	    statedir_path(k->options.ak, NETLOG_OLD_FILE, &old_path, &ignored) < 0)
 		return -1;
 	if (stat(path, &st) == 0 && st.st_size > (off_t)NETLOG_MAX_BYTES)
 		(void)rename(path, old_path);

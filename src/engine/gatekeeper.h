@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct ak;
+
 struct policy;
 
 #define GATEKEEPER_DENIALS_MAX 32u /* told to the caller; the log has all */
@@ -36,9 +38,9 @@ struct gatekeeper_denial {
 
 struct gatekeeper_options {
 	const struct policy *policy;
-	char *const *environ_list; /* says where the log is */
-	uint32_t id;               /* the gate's user and group; 0: the caller's own */
-	const char *sandbox;       /* id for the log; borrowed */
+	const struct ak *ak; /* says where the log is */
+	uint32_t id;         /* the gate's user and group; 0: the caller's own */
+	const char *sandbox; /* id for the log; borrowed */
 };
 
 struct gatekeeper {

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/helper.h"
 #include "engine/images.h"
+#include "state/ak.h"
 #include "state/statedir.h"
 #include "image/tool.h"
 #include "sandbox/idmap.h"
@@ -45,7 +46,8 @@ static int start(const struct imagehelper_request *q, char **argv, int report_fd
 		{ STDERR_FILENO, STDERR_FILENO }, { report_fd, TOOL_REPORT_FD },
 		{ userns_fd, TOOL_USERNS_FD },
 	};
-	const struct helper_options options = { .environ_list = q->environ_list,
+	const struct helper_options options = { .environ_list =
+							q->ak ? q->ak->caller.environ_list : NULL,
 						.is_in_session = true };
 	CLEANUP(helper_done) struct helper program = { .fd = -1 };
 
@@ -64,7 +66,7 @@ int imagehelper_run(const struct imagehelper_request *q, struct err *e)
 	int report[2], status = 0;
 	pid_t pid;
 
-	if (statedir_make_path(q->environ_list, IMAGES_DIR, &path, e) < 0 ||
+	if (statedir_make_path(q->ak, IMAGES_DIR, &path, e) < 0 ||
 	    idmap_format_owners(owners_text, e) < 0 || idmap_open_store_ns(&userns_fd, e) < 0)
 		return -1;
 	if (pipe2(report, O_CLOEXEC) < 0)

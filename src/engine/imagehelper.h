@@ -8,12 +8,14 @@
 
 #include <sys/types.h>
 
+struct ak;
+
 #define IMAGEHELPER_WORDS_MAX (TOOL_REFERENCES_MAX + 8)
 
 struct imagehelper_request {
 	const char *operation;
 	const char *const *words; /* "key=value", NULL-ended; may be NULL */
-	char *const *environ_list;
+	const struct ak *ak;
 };
 
 /* Streams are this process's own. Waits until it is done; its failure is ours. */

@@ -132,7 +132,7 @@ static int pull(const struct images_request *q, const struct reference *ref, str
 	const struct imagehelper_request request = {
 		.operation = "pull",
 		.words = words,
-		.environ_list = q->environ_list,
+		.ak = q->ak,
 	};
 
 	reference_format(ref, full);
@@ -196,7 +196,7 @@ int images_open(const struct images_request *q, struct images *ret, struct err *
 
 	images_init(&i);
 	if (reference_parse(q->reference, &ref, e) < 0 ||
-	    statedir_path(q->environ_list, IMAGES_DIR, &store, e) < 0)
+	    statedir_path(q->ak, IMAGES_DIR, &store, e) < 0)
 		return -1;
 	if (find_or_pull(q, store, &ref, &i, e) < 0)
 		return err_wrap(e, "image '%s'", q->reference);
@@ -209,11 +209,11 @@ int images_open(const struct images_request *q, struct images *ret, struct err *
 
 /* ---- pins ---- */
 
-static int pins_dir(char *const *environ_list, char **ret, struct err *e)
+static int pins_dir(const struct ak *ak, char **ret, struct err *e)
 {
 	int r;
 
-	if (statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, ret, e) < 0)
+	if (statedir_path(ak, IMAGES_DIR "/" IMAGES_PINS_DIR, ret, e) < 0)
 		return -1;
 	r = file_make_dirs(*ret, 0700);
 	if (r < 0)
@@ -221,11 +221,11 @@ static int pins_dir(char *const *environ_list, char **ret, struct err *e)
 	return 0;
 }
 
-int images_pin(char *const *environ_list, const struct images *i, const char *pin, struct err *e)
+int images_pin(const struct ak *ak, const struct images *i, const char *pin, struct err *e)
 {
 	cleanup_free char *dir = NULL, *path = NULL, *target = NULL;
 
-	if (pins_dir(environ_list, &dir, e) < 0)
+	if (pins_dir(ak, &dir, e) < 0)
 		return -1;
 	path = mem_format("%s/%s", dir, pin);
 	target = mem_format("../records/%s", i->record.id);
@@ -243,12 +243,12 @@ static ssize_t read_pin(const char *dir, const char *pin, char out[IMAGES_PIN_TA
 	return n;
 }
 
-int images_copy_pin(char *const *environ_list, const char *from, const char *to, struct err *e)
+int images_copy_pin(const struct ak *ak, const char *from, const char *to, struct err *e)
 {
 	cleanup_free char *dir = NULL, *to_path = NULL;
 	char target[IMAGES_PIN_TARGET_MAX_BYTES];
 
-	if (pins_dir(environ_list, &dir, e) < 0)
+	if (pins_dir(ak, &dir, e) < 0)
 		return -1;
 	if (read_pin(dir, from, target) < 0)
 		return err_sys(e, errno, "find the image that the sandbox was made from");
@@ -258,7 +258,7 @@ int images_copy_pin(char *const *environ_list, const char *from, const char *to,
 	return 0;
 }
 
-bool images_have_same_pin(char *const *environ_list, const char *a, const char *b)
+bool images_have_same_pin(const struct ak *ak, const char *a, const char *b)
 {
 	char a_target[IMAGES_PIN_TARGET_MAX_BYTES], b_target[IMAGES_PIN_TARGET_MAX_BYTES];
 	cleanup_free char *dir = NULL;
@@ -266,30 +266,30 @@ bool images_have_same_pin(char *const *environ_list, const char *a, const char *
 
 	if (!a || !b)
 		return !a && !b;
-	return statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, &dir, &ignored) == 0 &&
+	return statedir_path(ak, IMAGES_DIR "/" IMAGES_PINS_DIR, &dir, &ignored) == 0 &&
 	       read_pin(dir, a, a_target) > 0 && read_pin(dir, b, b_target) > 0 &&
 	       strcmp(a_target, b_target) == 0;
 }
 
-void images_unpin(char *const *environ_list, const char *pin)
+void images_unpin(const struct ak *ak, const char *pin)
 {
 	cleanup_free char *dir = NULL, *path = NULL;
 	struct err ignored;
 
-	if (statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, &dir, &ignored) < 0)
+	if (statedir_path(ak, IMAGES_DIR "/" IMAGES_PINS_DIR, &dir, &ignored) < 0)
 		return;
 	path = mem_format("%s/%s", dir, pin);
 	(void)unlink(path);
 }
 
 /* The same image again, from its blobs, when its layers cannot be used as they are. */
-static int unpack_anew(char *const *environ_list, const char *reference, const char *digest,
+static int unpack_anew(const struct ak *ak, const char *reference, const char *digest,
 		       struct images *ret, struct err *e)
 {
 	const struct images_request q = {
 		.reference = reference,
 		.pull = IMAGES_PULL_MISSING,
-		.environ_list = environ_list,
+		.ak = ak,
 	};
 
 	if (images_open(&q, ret, e) < 0)
@@ -303,21 +303,21 @@ static int unpack_anew(char *const *environ_list, const char *reference, const c
 		       reference);
 }
 
-int images_open_pinned(char *const *environ_list, const char *pin, const char *reference,
+int images_open_pinned(const struct ak *ak, const char *pin, const char *reference,
 		       struct images *ret, struct err *e)
 {
 	CLEANUP(images_done) struct images i;
 	cleanup_free char *store = NULL, *path = NULL, *digest = NULL;
 
 	images_init(&i);
-	if (statedir_path(environ_list, IMAGES_DIR, &store, e) < 0)
+	if (statedir_path(ak, IMAGES_DIR, &store, e) < 0)
 		return -1;
 	path = mem_format("%s/" IMAGES_PINS_DIR "/%s", store, pin);
 	if (find_at(store, path, &i, e) < 0) {
 		if (e->code != ERR_CORRUPT || !i.record.digest)
 			return err_wrap(e, "image '%s'", reference);
 		digest = mem_dup(i.record.digest);
-		return unpack_anew(environ_list, reference, digest, ret, e);
+		return unpack_anew(ak, reference, digest, ret, e);
 	}
 	if (describe_root(store, &i, e) < 0)
 		return -1;
@@ -334,8 +334,7 @@ static bool is_listed(char *const *list, const char *text)
 	return false;
 }
 
-int images_collect_pins(char *const *environ_list, char *const *used, unsigned *ret_count,
-			struct err *e)
+int images_collect_pins(const struct ak *ak, char *const *used, unsigned *ret_count, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	struct dirent *entry;
@@ -343,7 +342,7 @@ int images_collect_pins(char *const *environ_list, char *const *used, unsigned *
 	DIR *dir;
 
 	*ret_count = 0;
-	if (statedir_path(environ_list, IMAGES_DIR "/" IMAGES_PINS_DIR, &path, e) < 0)
+	if (statedir_path(ak, IMAGES_DIR "/" IMAGES_PINS_DIR, &path, e) < 0)
 		return -1;
 	dir = opendir(path);
 	if (!dir)
@@ -452,7 +451,7 @@ static int by_name(const void *a, const void *b)
 		      ((const struct images_entry *)b)->name);
 }
 
-int images_list(char *const *environ_list, struct images_list *ret, struct err *e)
+int images_list(const struct ak *ak, struct images_list *ret, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	struct dirent *entry;
@@ -460,7 +459,7 @@ int images_list(char *const *environ_list, struct images_list *ret, struct err *
 	int sys;
 
 	*ret = (struct images_list){ 0 };
-	if (statedir_path(environ_list, IMAGES_DIR "/names", &path, e) < 0)
+	if (statedir_path(ak, IMAGES_DIR "/names", &path, e) < 0)
 		return -1;
 	dir = opendir(path);
 	if (!dir)
@@ -478,7 +477,7 @@ int images_list(char *const *environ_list, struct images_list *ret, struct err *
 
 /* ---- what could not be had lately ---- */
 
-static char *note_path(const char *reference, char *const *environ_list)
+static char *note_path(const char *reference, const struct ak *ak)
 {
 	char file[REFERENCE_MAX_BYTES + 1];
 	cleanup_free char *store = NULL;
@@ -486,15 +485,15 @@ static char *note_path(const char *reference, char *const *environ_list)
 	struct err ignored;
 
 	if (reference_parse(reference, &ref, &ignored) < 0 ||
-	    statedir_path(environ_list, IMAGES_DIR, &store, &ignored) < 0)
+	    statedir_path(ak, IMAGES_DIR, &store, &ignored) < 0)
 		return NULL;
 	reference_format_file(&ref, file);
 	return mem_format("%s/" UNREACHABLE_DIR "/%s", store, file);
 }
 
-bool images_was_unreachable(const char *reference, char *const *environ_list)
+bool images_was_unreachable(const char *reference, const struct ak *ak)
 {
-	cleanup_free char *path = note_path(reference, environ_list);
+	cleanup_free char *path = note_path(reference, ak);
 	struct stat st;
 
 	return path && stat(path, &st) == 0 &&
@@ -502,9 +501,9 @@ bool images_was_unreachable(const char *reference, char *const *environ_list)
 }
 
 /* Only saves time: where it cannot be written, the next attempt is made anew. */
-void images_note_unreachable(const char *reference, char *const *environ_list)
+void images_note_unreachable(const char *reference, const struct ak *ak)
 {
-	cleanup_free char *path = note_path(reference, environ_list);
+	cleanup_free char *path = note_path(reference, ak);
 	cleanup_fd int fd = -1;
 	char *slash;
 

@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+struct ak;
+
 #define IMAGES_DIR "images"
 #define IMAGES_PINS_DIR "pins"           /* image/storegc.c keeps what these lead to */
 #define IMAGES_PIN_MIN_AGE_S 600         /* a younger one may be of a sandbox that is just made */
@@ -41,7 +43,7 @@ struct images_request {
 	const char *reference; /* as typed */
 	enum images_pull pull;
 	unsigned flags;
-	char *const *environ_list;
+	const struct ak *ak;
 };
 
 /* Finds it or pulls it. */
@@ -51,18 +53,18 @@ ERR_CHECKED int images_open(const struct images_request *q, struct images *ret, 
  * A pin keeps an image in the store for a sandbox or checkpoint, whatever becomes of its name, and
  * finds it again. `reference` is for an image that has to be unpacked anew.
  */
-ERR_CHECKED int images_pin(char *const *environ_list, const struct images *i, const char *pin,
+ERR_CHECKED int images_pin(const struct ak *ak, const struct images *i, const char *pin,
 			   struct err *e);
-ERR_CHECKED int images_open_pinned(char *const *environ_list, const char *pin,
-				   const char *reference, struct images *ret, struct err *e);
-void images_unpin(char *const *environ_list, const char *pin);
+ERR_CHECKED int images_open_pinned(const struct ak *ak, const char *pin, const char *reference,
+				   struct images *ret, struct err *e);
+void images_unpin(const struct ak *ak, const char *pin);
 /* Another pin on the same image. */
-ERR_CHECKED int images_copy_pin(char *const *environ_list, const char *from, const char *to,
+ERR_CHECKED int images_copy_pin(const struct ak *ak, const char *from, const char *to,
 				struct err *e);
-bool images_have_same_pin(char *const *environ_list, const char *a, const char *b);
+bool images_have_same_pin(const struct ak *ak, const char *a, const char *b);
 /* Removes pins that are none of `used` (ended by NULL) and not just being made. */
-ERR_CHECKED int images_collect_pins(char *const *environ_list, char *const *used,
-				    unsigned *ret_count, struct err *e);
+ERR_CHECKED int images_collect_pins(const struct ak *ak, char *const *used, unsigned *ret_count,
+				    struct err *e);
 
 /* For policyimage_apply(). */
 struct policyimage images_config(const struct images *i);
@@ -87,12 +89,12 @@ struct images_list {
 };
 
 /* A store that is not there is empty. */
-ERR_CHECKED int images_list(char *const *environ_list, struct images_list *ret, struct err *e);
+ERR_CHECKED int images_list(const struct ak *ak, struct images_list *ret, struct err *e);
 void images_list_done(struct images_list *l); /* may run twice */
 
 /*
  * A detected image could not be had lately: not worth another wait. `note` remembers that it could
  * not be had now.
  */
-bool images_was_unreachable(const char *reference, char *const *environ_list);
-void images_note_unreachable(const char *reference, char *const *environ_list);
+bool images_was_unreachable(const char *reference, const struct ak *ak);
+void images_note_unreachable(const char *reference, const struct ak *ak);

@@ -8,6 +8,7 @@
 #include "engine/supervise.h"
 #include "policy/environment.h"
 #include "sandbox/init.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -60,7 +61,7 @@ static int prepare(struct run_state *r, const struct run_options *o, struct err 
 	const struct policy *p = o->policy;
 	const struct session_options options = {
 		.policy = p,
-		.environ_list = o->caller->environ_list,
+		.ak = o->ak,
 		.root = o->image ? &o->image->root : NULL,
 	};
 
@@ -84,9 +85,9 @@ static int start(struct run_state *r, const struct run_options *o, struct err *e
 	command_init(&command, o->policy);
 	command.argv = o->argv;
 	command.has_tty = r->streams.has_tty;
-	if (r->streams.has_tty && o->caller->environ_list)
-		term = environment_get(o->caller->environ_list, "TERM");
-	r->environment = environment_build(o->policy, o->caller, term);
+	if (r->streams.has_tty && o->ak)
+		term = environment_get(o->ak->caller.environ_list, "TERM");
+	r->environment = environment_build(o->policy, &o->ak->caller, term);
 	command.envp = r->environment;
 	memcpy(command.stdio_fd, r->streams.command_fd, sizeof(command.stdio_fd));
 	if (session_start(&r->session, &command, has_file_stream(r) ? SESSION_FILE_STREAM : 0, e) <

@@ -15,9 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ak;
+
 struct run_options {
 	const struct policy *policy;
-	const struct policy_caller *caller;
+	const struct ak *ak;
 	struct images *image; /* policy->image, opened; NULL: the host's */
 	char *const *argv;
 	enum streams_tty tty;

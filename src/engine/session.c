@@ -109,7 +109,7 @@ static int prepare_network(struct session *s, struct err *e)
 	uint32_t number = 0;
 	const struct gatekeeper_options options = {
 		.policy = s->options.policy,
-		.environ_list = s->options.environ_list,
+		.ak = s->options.ak,
 		.id = s->idmap.kind == IDMAP_PRIVATE ? idmap_helper_id(&s->idmap) : 0,
 		.sandbox = s->id,
 	};
@@ -208,11 +208,11 @@ static int open_trees(struct session *s, struct err *e)
 /* What of this machine's /etc is hidden. A root caller's sandbox has ids that open nothing. */
 static int prepare_etc(struct session *s, struct err *e)
 {
-	char *const *environ_list = s->options.environ_list;
+	const struct ak *ak = s->options.ak;
 
-	if (s->idmap.kind != IDMAP_PRIVATE && etcprivate_list(environ_list, &s->etc_private, e) < 0)
+	if (s->idmap.kind != IDMAP_PRIVATE && etcprivate_list(ak, &s->etc_private, e) < 0)
 		return -1;
-	if (etclayer_get(environ_list, s->etc_private, &s->etc_layer_path, e) < 0)
+	if (etclayer_get(ak, s->etc_private, &s->etc_layer_path, e) < 0)
 		return -1;
 	if (s->idmap.kind != IDMAP_PRIVATE)
 		return 0;
@@ -232,8 +232,8 @@ int session_prepare(struct session *s, const struct session_options *o, struct e
 		return -1;
 	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(s), e) < 0)
 		return -1;
-	if (hostfiles_open(&s->files, p, o->environ_list, &s->idmap, e) < 0 ||
-	    newnames_open(&s->names, p, &s->files.workspace, o->environ_list, o->name, e) < 0 ||
+	if (hostfiles_open(&s->files, p, o->ak, &s->idmap, e) < 0 ||
+	    newnames_open(&s->names, p, &s->files.workspace, o->ak, o->name, e) < 0 ||
 	    open_trees(s, e) < 0)
 		return -1;
 	if (!has_image(s) && prepare_etc(s, e) < 0)
@@ -291,7 +291,7 @@ static int choose_figures(struct session *s, struct native_plan *plan, struct er
 		return err_sys(e, errno, "set the cpu affinity");
 	if (s->options.is_changeable)
 		return 0;
-	s->limits_path = limitcache_get(s->options.environ_list, f);
+	s->limits_path = limitcache_get(s->options.ak, f);
 	plan->rootfs.limits_path = s->limits_path;
 	if (s->limits_path && s->idmap.kind == IDMAP_PRIVATE &&
 	    mount_open_tree(AT_FDCWD, s->limits_path, 0, &s->limits_tree_fd, e) < 0)

@@ -19,6 +19,8 @@
 #include "sandbox/idmap.h"
 #include "sandbox/native.h"
 
+struct ak;
+
 #define SESSION_ID_MAX_BYTES 72
 #define SESSION_STUCK_WORDS "processes inside were killed and do not end: the kernel holds them"
 
@@ -26,7 +28,7 @@ struct session;
 
 struct session_options {
 	const struct policy *policy;
-	char *const *environ_list;
+	const struct ak *ak;
 	struct imageroot
 		*root;      /* NULL: the host's programs, and nothing stays; its trees are set */
 	bool serves;        /* init waits for orders */

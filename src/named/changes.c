@@ -65,7 +65,7 @@ static void layers_done(struct layers *l)
 		cleanup_closep(&l->base_fds[i]);
 }
 
-static int open_own(char *const *environ_list, struct named *n, struct layers *l, struct err *e)
+static int open_own(const struct ak *ak, struct named *n, struct layers *l, struct err *e)
 {
 	cleanup_fd int store_fd = -1;
 	int upper_fd = -1;
@@ -76,7 +76,7 @@ static int open_own(char *const *environ_list, struct named *n, struct layers *l
 		l->upper_fds[l->upper_count++] = upper_fd;
 	if (!n->layers)
 		return 0;
-	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	for (char **id = n->layers; *id && l->upper_count < TREEDIFF_LAYERS_MAX; id++) {
 		if (layerstore_open_layer(store_fd, *id, &l->upper_fds[l->upper_count], e) < 0)
@@ -86,8 +86,7 @@ static int open_own(char *const *environ_list, struct named *n, struct layers *l
 	return 0;
 }
 
-static int open_image(char *const *environ_list, const struct named *n, struct layers *l,
-		      struct err *e)
+static int open_image(const struct ak *ak, const struct named *n, struct layers *l, struct err *e)
 {
 	CLEANUP(images_done) struct images image;
 	cleanup_fd int dir_fd = -1;
@@ -95,7 +94,7 @@ static int open_image(char *const *environ_list, const struct named *n, struct l
 	images_init(&image);
 	if (!n->image_pin)
 		return 0;
-	if (images_open_pinned(environ_list, n->image_pin, n->image, &image, e) < 0)
+	if (images_open_pinned(ak, n->image_pin, n->image, &image, e) < 0)
 		return -1;
 	dir_fd = open(image.layers_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
@@ -171,8 +170,7 @@ static int read_back(int fd, struct treediff *ret, struct err *e)
 	return 0;
 }
 
-int changes_find(char *const *environ_list, const char *sandbox, struct treediff *ret,
-		 struct err *e)
+int changes_find(const struct ak *ak, const char *sandbox, struct treediff *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(layers_done) struct layers l = { 0 };
@@ -183,8 +181,8 @@ int changes_find(char *const *environ_list, const char *sandbox, struct treediff
 	named_init(&n);
 	if (result_fd < 0)
 		return err_sys(e, errno, "keep the changes");
-	if (named_open(environ_list, sandbox, &n, e) < 0 || open_own(environ_list, &n, &l, e) < 0 ||
-	    open_image(environ_list, &n, &l, e) < 0 || owner_run(find, &f, NULL, 0, e) < 0 ||
+	if (named_open(ak, sandbox, &n, e) < 0 || open_own(ak, &n, &l, e) < 0 ||
+	    open_image(ak, &n, &l, e) < 0 || owner_run(find, &f, NULL, 0, e) < 0 ||
 	    read_back(result_fd, &diff, e) < 0)
 		return -1;
 	*ret = diff;

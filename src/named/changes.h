@@ -3,6 +3,8 @@
 #include "base/err.h"
 #include "tree/treediff.h"
 
+struct ak;
+
 /* Free with treediff_done(). A running sandbox may change on while it is looked at. */
-ERR_CHECKED int changes_find(char *const *environ_list, const char *sandbox, struct treediff *ret,
+ERR_CHECKED int changes_find(const struct ak *ak, const char *sandbox, struct treediff *ret,
 			     struct err *e);

@@ -77,12 +77,12 @@ bool checkpoint_is_id(const char *text)
 	       strspn(text, "0123456789abcdef") == CHECKPOINT_ID_BYTES;
 }
 
-static int open_dir(char *const *environ_list, int *ret_fd, struct err *e)
+static int open_dir(const struct ak *ak, int *ret_fd, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	int r, fd;
 
-	if (statedir_path(environ_list, CHECKPOINT_DIR, &path, e) < 0)
+	if (statedir_path(ak, CHECKPOINT_DIR, &path, e) < 0)
 		return -1;
 	r = file_make_dirs(path, 0700);
 	fd = r < 0 ? r : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -121,25 +121,23 @@ static int read_record(int dir_fd, const char *id, struct checkpoint *ret, struc
 	return 0;
 }
 
-int checkpoint_open(char *const *environ_list, const char *id, struct checkpoint *ret,
-		    struct err *e)
+int checkpoint_open(const struct ak *ak, const char *id, struct checkpoint *ret, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	cleanup_fd int dir_fd = -1;
 
 	if (!checkpoint_is_id(id))
 		return say_missing(id, e);
-	if (open_dir(environ_list, &dir_fd, e) < 0 || read_record(dir_fd, id, &c, e) < 0)
+	if (open_dir(ak, &dir_fd, e) < 0 || read_record(dir_fd, id, &c, e) < 0)
 		return -1;
-	if (!named_is_visible(c.owner))
+	if (!named_is_visible(ak, c.owner))
 		return say_missing(id, e);
 	*ret = c;
 	c = (struct checkpoint){ 0 };
 	return 0;
 }
 
-int checkpoint_load_policy(char *const *environ_list, const char *id, struct policy *ret,
-			   struct err *e)
+int checkpoint_load_policy(const struct ak *ak, const char *id, struct policy *ret, struct err *e)
 {
 	char path[CHECKPOINT_ID_BYTES + sizeof("/" POLICY_FILE)];
 	cleanup_fd int dir_fd = -1;
@@ -147,7 +145,7 @@ int checkpoint_load_policy(char *const *environ_list, const char *id, struct pol
 	size_t len = 0;
 	int r;
 
-	if (open_dir(environ_list, &dir_fd, e) < 0)
+	if (open_dir(ak, &dir_fd, e) < 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), "%s/" POLICY_FILE, id);
 	r = file_read_at(dir_fd, path, POLICYFILE_MAX_BYTES, &bytes, &len);
@@ -191,14 +189,14 @@ static int write_files(int dir_fd, const struct checkpoint *c, const struct poli
 }
 
 /* Appears with its record, or not at all. */
-int checkpoint_keep(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+int checkpoint_keep(const struct ak *ak, const struct checkpoint *c, const struct policy *p,
 		    struct err *e)
 {
 	cleanup_fd int all_fd = -1, dir_fd = -1;
 	char name[CHECKPOINT_ID_BYTES + sizeof(".new-")];
 	struct err ignored;
 
-	if (open_dir(environ_list, &all_fd, e) < 0)
+	if (open_dir(ak, &all_fd, e) < 0)
 		return -1;
 	(void)snprintf(name, sizeof(name), ".new-%s", c->id);
 	if (mkdirat(all_fd, name, 0700) < 0)
@@ -251,11 +249,11 @@ static void add_entry(struct checkpoint_list *l, int dir_fd, const char *id, con
 	l->entries[l->count++] = c;
 }
 
-static int open_listing(char *const *environ_list, DIR **ret, struct err *e)
+static int open_listing(const struct ak *ak, DIR **ret, struct err *e)
 {
 	int dir_fd = -1;
 
-	if (open_dir(environ_list, &dir_fd, e) < 0)
+	if (open_dir(ak, &dir_fd, e) < 0)
 		return -1;
 	*ret = fdopendir(dir_fd);
 	if (*ret)
@@ -265,7 +263,7 @@ static int open_listing(char *const *environ_list, DIR **ret, struct err *e)
 	return -1;
 }
 
-int checkpoint_list(char *const *environ_list, const char *sandbox, struct checkpoint_list *ret,
+int checkpoint_list(const struct ak *ak, const char *sandbox, struct checkpoint_list *ret,
 		    struct err *e)
 {
 	struct dirent *entry;
@@ -273,7 +271,7 @@ int checkpoint_list(char *const *environ_list, const char *sandbox, struct check
 	int sys;
 
 	*ret = (struct checkpoint_list){ 0 };
-	if (open_listing(environ_list, &dir, e) < 0)
+	if (open_listing(ak, &dir, e) < 0)
 		return -1;
 	while ((errno = 0, entry = readdir(dir)))
 		if (checkpoint_is_id(entry->d_name))
@@ -296,7 +294,7 @@ static bool is_unfinished(const char *name)
 	return strncmp(name, ".new-", 5) == 0 || strncmp(name, ".old-", 5) == 0;
 }
 
-int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e)
+int checkpoint_sweep(const struct ak *ak, unsigned *count, struct err *e)
 {
 	cleanup_fd int store_fd = -1;
 	struct dirent *entry;
@@ -304,11 +302,11 @@ int checkpoint_sweep(char *const *environ_list, unsigned *count, struct err *e)
 	int r = 0;
 
 	/* whoever makes one holds the lock of the layers until its record is there */
-	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	if (flock(store_fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
-	if (open_listing(environ_list, &dir, e) < 0)
+	if (open_listing(ak, &dir, e) < 0)
 		return -1;
 	while (r == 0 && (entry = readdir(dir)))
 		if (is_unfinished(entry->d_name)) {
@@ -463,16 +461,15 @@ static void describe(struct checkpoint *c, const struct named *n, const struct t
 		(void)keyrows_list_add(&c->layers, *layer);
 }
 
-static int pin_image(char *const *environ_list, const char *from, struct checkpoint *c,
-		     struct err *e)
+static int pin_image(const struct ak *ak, const char *from, struct checkpoint *c, struct err *e)
 {
 	if (!from)
 		return 0;
 	c->image_pin = mem_format("checkpoint-%s", c->id);
-	return images_copy_pin(environ_list, from, c->image_pin, e);
+	return images_copy_pin(ak, from, c->image_pin, e);
 }
 
-static int create(char *const *environ_list, const char *sandbox, const char *comment,
+static int create(const struct ak *ak, const char *sandbox, const char *comment,
 		  struct checkpoint *c, struct checkpoint_timing *t, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -484,8 +481,8 @@ static int create(char *const *environ_list, const char *sandbox, const char *co
 	if (comment && strlen(comment) > CHECKPOINT_COMMENT_MAX_BYTES)
 		return err_set(e, ERR_LIMIT, "a comment has at most %u bytes",
 			       CHECKPOINT_COMMENT_MAX_BYTES);
-	if (named_open(environ_list, sandbox, &n, e) < 0 ||
-	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (named_open(ak, sandbox, &n, e) < 0 ||
+	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	if (take_layer(&n, store_fd, &taken, e) < 0) {
 		layerstore_abort(store_fd, &taken.layer);
@@ -494,25 +491,24 @@ static int create(char *const *environ_list, const char *sandbox, const char *co
 	t->frozen_us = taken.frozen_us;
 	describe(c, &n, &taken, comment);
 	if (layerdigest_write(store_fd, taken.layer.id, e) < 0 ||
-	    pin_image(environ_list, n.image_pin, c, e) < 0)
+	    pin_image(ak, n.image_pin, c, e) < 0)
 		return -1;
-	if (checkpoint_keep(environ_list, c, &taken.policy, e) < 0) {
+	if (checkpoint_keep(ak, c, &taken.policy, e) < 0) {
 		if (c->image_pin)
-			images_unpin(environ_list, c->image_pin);
+			images_unpin(ak, c->image_pin);
 		return -1;
 	}
 	t->total_us = clock_now_us() - begin_us;
 	return 0;
 }
 
-int checkpoint_create(char *const *environ_list, const char *sandbox, const char *comment,
+int checkpoint_create(const struct ak *ak, const char *sandbox, const char *comment,
 		      struct checkpoint *ret, struct checkpoint_timing *ret_timing, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	int r = create(environ_list, sandbox, comment, &c, ret_timing, e);
+	int r = create(ak, sandbox, comment, &c, ret_timing, e);
 
-	lifecycle_audit(environ_list, AUDITLINE_CHECKPOINT, sandbox, c.id[0] ? c.id : NULL,
-			r < 0 ? e : NULL);
+	lifecycle_audit(ak, AUDITLINE_CHECKPOINT, sandbox, c.id[0] ? c.id : NULL, r < 0 ? e : NULL);
 	if (r < 0)
 		return -1;
 	*ret = c;
@@ -530,20 +526,20 @@ static int check_layers(int store_fd, const struct checkpoint *c, struct err *e)
 	return 0;
 }
 
-static int restore(char *const *environ_list, const char *sandbox, const char *id, struct err *e)
+static int restore(const struct ak *ak, const char *sandbox, const char *id, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	cleanup_fd int store_fd = -1;
 
 	named_init(&n);
-	if (named_open(environ_list, sandbox, &n, e) < 0 ||
-	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
-	    checkpoint_open(environ_list, id, &c, e) < 0)
+	if (named_open(ak, sandbox, &n, e) < 0 ||
+	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
+	    checkpoint_open(ak, id, &c, e) < 0)
 		return -1;
 	if (named_lock(&n, e) < 0)
 		return err_wrap(e, "stop it first: restore");
-	if (!images_have_same_pin(environ_list, n.image_pin, c.image_pin))
+	if (!images_have_same_pin(ak, n.image_pin, c.image_pin))
 		return err_set(e, ERR_INVALID,
 			       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a "
 			       "new one with --from %s)",
@@ -554,7 +550,7 @@ static int restore(char *const *environ_list, const char *sandbox, const char *i
 }
 
 /* One that runs is stopped for it, and started again, whatever became of the restore. */
-static int restore_running(char *const *environ_list, const char *sandbox, const char *id,
+static int restore_running(const struct ak *ak, const char *sandbox, const char *id,
 			   bool *ret_was_running, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
@@ -563,33 +559,32 @@ static int restore_running(char *const *environ_list, const char *sandbox, const
 
 	*ret_was_running = false;
 	/* a wrong id is no reason to stop anything */
-	if (checkpoint_open(environ_list, id, &c, e) < 0 ||
-	    lifecycle_is_running(environ_list, sandbox, ret_was_running, e) < 0)
+	if (checkpoint_open(ak, id, &c, e) < 0 ||
+	    lifecycle_is_running(ak, sandbox, ret_was_running, e) < 0)
 		return -1;
-	if (*ret_was_running && lifecycle_stop(environ_list, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0,
-					       e) < 0)
+	if (*ret_was_running && lifecycle_stop(ak, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
 		return -1;
-	r = restore(environ_list, sandbox, id, e);
-	if (*ret_was_running && lifecycle_start(environ_list, sandbox, &failure) < 0 && r == 0) {
+	r = restore(ak, sandbox, id, e);
+	if (*ret_was_running && lifecycle_start(ak, sandbox, &failure) < 0 && r == 0) {
 		*e = failure;
 		return err_wrap(e, "it was restored, but");
 	}
 	return r;
 }
 
-int checkpoint_restore(char *const *environ_list, const char *sandbox, const char *id,
+int checkpoint_restore(const struct ak *ak, const char *sandbox, const char *id,
 		       bool *ret_was_running, struct err *e)
 {
-	int r = restore_running(environ_list, sandbox, id, ret_was_running, e);
+	int r = restore_running(ak, sandbox, id, ret_was_running, e);
 	struct err ignored;
 
-	lifecycle_audit(environ_list, AUDITLINE_RESTORE, sandbox, id, r < 0 ? e : NULL);
+	lifecycle_audit(ak, AUDITLINE_RESTORE, sandbox, id, r < 0 ? e : NULL);
 	if (r == 0)
-		(void)!layerstore_collect(environ_list, NULL, &ignored);
+		(void)!layerstore_collect(ak, NULL, &ignored);
 	return r;
 }
 
-int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
+int checkpoint_remove(const struct ak *ak, const char *id, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	char gone[CHECKPOINT_ID_BYTES + sizeof(".old-")];
@@ -598,13 +593,13 @@ int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
 
 	if (!checkpoint_is_id(id))
 		return say_missing(id, e);
-	if (open_dir(environ_list, &dir_fd, e) < 0)
+	if (open_dir(ak, &dir_fd, e) < 0)
 		return -1;
 	/* a damaged one is removed all the same; its pin is collected as garbage */
 	if (read_record(dir_fd, id, &c, e) < 0 && e->code != ERR_CORRUPT &&
 	    e->code != ERR_UNSUPPORTED)
 		return -1;
-	if (!named_is_visible(c.owner))
+	if (!named_is_visible(ak, c.owner))
 		return say_missing(id, e);
 	(void)snprintf(gone, sizeof(gone), ".old-%s", id);
 	if (renameat(dir_fd, id, dir_fd, gone) < 0 && errno != ENOENT)
@@ -612,19 +607,19 @@ int checkpoint_remove(char *const *environ_list, const char *id, struct err *e)
 	if (sweep_tree(dir_fd, gone, e) < 0)
 		return -1;
 	if (c.image_pin)
-		images_unpin(environ_list, c.image_pin);
+		images_unpin(ak, c.image_pin);
 	audit_set_identity(&who, c.sandbox_id, c.owner);
-	lifecycle_audit_of(environ_list, &who, AUDITLINE_CHECKPOINT, c.sandbox, "removed", NULL);
-	return layerstore_collect(environ_list, NULL, e);
+	lifecycle_audit_of(ak, &who, AUDITLINE_CHECKPOINT, c.sandbox, "removed", NULL);
+	return layerstore_collect(ak, NULL, e);
 }
 
 /* A sandbox like `from` says, on its layers. Its image comes with the pin. */
-static int make_on(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+static int make_on(const struct ak *ak, const struct checkpoint *c, const struct policy *p,
 		   const struct checkpoint_use *use, struct named *ret, struct err *e)
 {
 	CLEANUP(images_done) struct images image;
 	struct lifecycle_request q = {
-		.environ_list = environ_list,
+		.ak = ak,
 		.name = use->name,
 		.policy = p,
 		.labels = use->labels,
@@ -636,14 +631,14 @@ static int make_on(char *const *environ_list, const struct checkpoint *c, const 
 
 	images_init(&image);
 	if (c->image_pin) {
-		if (images_open_pinned(environ_list, c->image_pin, p->image, &image, e) < 0)
+		if (images_open_pinned(ak, c->image_pin, p->image, &image, e) < 0)
 			return -1;
 		q.image = &image;
 	}
 	return lifecycle_create(&q, ret, e);
 }
 
-int checkpoint_make(char *const *environ_list, const char *id, const struct policy *policy,
+int checkpoint_make(const struct ak *ak, const char *id, const struct policy *policy,
 		    const struct checkpoint_use *use, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
@@ -651,23 +646,23 @@ int checkpoint_make(char *const *environ_list, const char *id, const struct poli
 	cleanup_fd int store_fd = -1;
 
 	named_init(&n);
-	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
-	    checkpoint_open(environ_list, id, &c, e) < 0)
+	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
+	    checkpoint_open(ak, id, &c, e) < 0)
 		return -1;
-	return make_on(environ_list, &c, policy, use, &n, e);
+	return make_on(ak, &c, policy, use, &n, e);
 }
 
 /* ---- forks ---- */
 
-static int fork_one(char *const *environ_list, const struct checkpoint *c, const struct policy *p,
+static int fork_one(const struct ak *ak, const struct checkpoint *c, const struct policy *p,
 		    const struct checkpoint_use *use, bool is_to_run, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (make_on(environ_list, c, p, use, &n, e) < 0)
+	if (make_on(ak, c, p, use, &n, e) < 0)
 		return -1;
-	return is_to_run ? lifecycle_start_locked(environ_list, &n, e) : 0;
+	return is_to_run ? lifecycle_start_locked(ak, &n, e) : 0;
 }
 
 /* Until it expires; 0: never. One that is about to has a second. */
@@ -680,15 +675,15 @@ static uint64_t time_left_ms(const struct named *n)
 	return n->expires_s > now_s ? (n->expires_s - now_s) * 1000 : 1000;
 }
 
-static int fork_all(char *const *environ_list, struct named *n, const char *new_name,
-		    unsigned count, struct err *e)
+static int fork_all(const struct ak *ak, struct named *n, const char *new_name, unsigned count,
+		    struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
 	cleanup_free char *origin = mem_format("fork of %s", n->name);
 	cleanup_fd int store_fd = -1;
 
-	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	if (take_layer(n, store_fd, &taken, e) < 0) {
 		layerstore_abort(store_fd, &taken.layer);
@@ -705,14 +700,14 @@ static int fork_all(char *const *environ_list, struct named *n, const char *new_
 						    .origin = origin,
 						    .owner = n->owner };
 
-		if (fork_one(environ_list, &c, &taken.policy, &use, taken.is_running, e) < 0)
+		if (fork_one(ak, &c, &taken.policy, &use, taken.is_running, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int checkpoint_fork(char *const *environ_list, const char *sandbox, const char *new_name,
-		    unsigned count, struct err *e)
+int checkpoint_fork(const struct ak *ak, const char *sandbox, const char *new_name, unsigned count,
+		    struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	int r;
@@ -722,9 +717,9 @@ int checkpoint_fork(char *const *environ_list, const char *sandbox, const char *
 		return err_set(e, ERR_LIMIT, "--count takes at most %u", CHECKPOINT_FORKS_MAX);
 	r = named_check_name(new_name, e);
 	if (r == 0)
-		r = named_open(environ_list, sandbox, &n, e);
+		r = named_open(ak, sandbox, &n, e);
 	if (r == 0)
-		r = fork_all(environ_list, &n, new_name, count, e);
-	lifecycle_audit(environ_list, AUDITLINE_FORK, sandbox, new_name, r < 0 ? e : NULL);
+		r = fork_all(ak, &n, new_name, count, e);
+	lifecycle_audit(ak, AUDITLINE_FORK, sandbox, new_name, r < 0 ? e : NULL);
 	return r;
 }

@@ -68,7 +68,7 @@ static void header_done(struct header *h)
 
 /* ---- out ---- */
 
-static int describe_image(char *const *environ_list, const struct checkpoint *c, struct header *h,
+static int describe_image(const struct ak *ak, const struct checkpoint *c, struct header *h,
 			  struct err *e)
 {
 	CLEANUP(images_done) struct images image;
@@ -76,7 +76,7 @@ static int describe_image(char *const *environ_list, const struct checkpoint *c,
 	images_init(&image);
 	if (!c->image_pin)
 		return 0;
-	if (images_open_pinned(environ_list, c->image_pin, c->image, &image, e) < 0)
+	if (images_open_pinned(ak, c->image_pin, c->image, &image, e) < 0)
 		return -1;
 	h->image_digest = mem_dup(image.record.digest);
 	return 0;
@@ -119,8 +119,7 @@ static int write_header(int out_fd, const struct header *h, struct err *e)
 	return 0;
 }
 
-static int write_all(char *const *environ_list, const struct checkpoint *c, int out_fd,
-		     struct err *e)
+static int write_all(const struct ak *ak, const struct checkpoint *c, int out_fd, struct err *e)
 {
 	struct header h = { .sandbox = c->sandbox,
 			    .comment = c->comment,
@@ -132,8 +131,8 @@ static int write_all(char *const *environ_list, const struct checkpoint *c, int 
 	cleanup_fd int store_fd = -1;
 	int r = -1;
 
-	if (layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
-	    describe_image(environ_list, c, &h, e) < 0)
+	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
+	    describe_image(ak, c, &h, e) < 0)
 		return -1;
 	if (ftruncate(out_fd, HEADER_BYTES) < 0)
 		return err_sys(e, errno, "write the file");
@@ -175,16 +174,14 @@ static int open_target(const char *file, int *ret_dir_fd, const char **ret_name,
  * that what others may have put into the directory is never written to. The rename takes the place
  * of a file or link of the name; it does not follow one.
  */
-int checkpointfile_export(char *const *environ_list, const char *id, const char *file,
-			  struct err *e)
+int checkpointfile_export(const struct ak *ak, const char *id, const char *file, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	char temporary[sizeof(TEMPORARY_PREFIX) + NAMED_ID_BYTES], random[NAMED_ID_BYTES + 1];
 	cleanup_fd int out_fd = -1, dir_fd = -1;
 	const char *name = NULL;
 
-	if (checkpoint_open(environ_list, id, &c, e) < 0 ||
-	    open_target(file, &dir_fd, &name, e) < 0)
+	if (checkpoint_open(ak, id, &c, e) < 0 || open_target(file, &dir_fd, &name, e) < 0)
 		return -1;
 	named_random_id(random);
 	(void)snprintf(temporary, sizeof(temporary), TEMPORARY_PREFIX "%s", random);
@@ -192,7 +189,7 @@ int checkpointfile_export(char *const *environ_list, const char *id, const char 
 		openat(dir_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out_fd < 0)
 		return err_sys(e, errno, "write '%s'", file);
-	if (write_all(environ_list, &c, out_fd, e) == 0) {
+	if (write_all(ak, &c, out_fd, e) == 0) {
 		if (renameat(dir_fd, temporary, dir_fd, name) == 0)
 			return 0;
 		(void)err_sys(e, errno, "write '%s'", file);
@@ -228,8 +225,7 @@ static int read_header(int in_fd, struct header *ret, struct err *e)
 
 	if (pread(in_fd, padded, HEADER_BYTES, 0) != (ssize_t)HEADER_BYTES || padded[15] != '\0' ||
 	    !keyrows_read_number(padded, HEADER_BYTES - 16, &len))
-		return err_set(e, ERR_CORRUPT,
-			       "not a checkpoint file, or a truncated one");
+		return err_set(e, ERR_CORRUPT, "not a checkpoint file, or a truncated one");
 	if (keyrows_parse(&format, padded + 16, (size_t)len, ret, e) < 0)
 		return -1;
 	if (!ret->is_whole || !ret->sandbox || !ret->image || !ret->parts ||
@@ -325,13 +321,13 @@ static int import_layer(int in_fd, off_t *at, const char *part, int store_fd, st
  * The same image, by its digest, or there is nothing to lay the layers on. It has to be here: what
  * a stranger's file names is not fetched.
  */
-static int find_image(char *const *environ_list, const struct header *h, struct checkpoint *c,
+static int find_image(const struct ak *ak, const struct header *h, struct checkpoint *c,
 		      struct err *e)
 {
 	CLEANUP(images_done) struct images image;
 	const struct images_request q = { .reference = h->image,
 					  .pull = IMAGES_PULL_NEVER,
-					  .environ_list = environ_list };
+					  .ak = ak };
 
 	images_init(&image);
 	if (strcmp(h->image, POLICY_HOST_IMAGE) == 0)
@@ -354,10 +350,10 @@ static int find_image(char *const *environ_list, const struct header *h, struct 
 			"%s",
 			h->image, h->image_digest, image.record.digest);
 	c->image_pin = mem_format("checkpoint-%s", c->id);
-	return images_pin(environ_list, &image, c->image_pin, e);
+	return images_pin(ak, &image, c->image_pin, e);
 }
 
-static int import_all(char *const *environ_list, int in_fd, struct checkpoint *c, struct err *e)
+static int import_all(const struct ak *ak, int in_fd, struct checkpoint *c, struct err *e)
 {
 	CLEANUP(header_done) struct header h = { 0 };
 	cleanup_fd int store_fd = -1;
@@ -366,8 +362,8 @@ static int import_all(char *const *environ_list, int in_fd, struct checkpoint *c
 
 	named_random_id(id);
 	(void)snprintf(c->id, sizeof(c->id), "%.*s", (int)CHECKPOINT_ID_BYTES, id);
-	if (read_header(in_fd, &h, e) < 0 || find_image(environ_list, &h, c, e) < 0 ||
-	    layerstore_open(environ_list, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (read_header(in_fd, &h, e) < 0 || find_image(ak, &h, c, e) < 0 ||
+	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	c->sandbox = mem_dup(h.sandbox);
 	c->comment = h.comment ? mem_dup(h.comment) : NULL;
@@ -378,10 +374,10 @@ static int import_all(char *const *environ_list, int in_fd, struct checkpoint *c
 	for (char **part = h.parts; *part; part++)
 		if (import_layer(in_fd, &at, *part, store_fd, c, e) < 0)
 			return -1;
-	return checkpoint_keep(environ_list, c, NULL, e);
+	return checkpoint_keep(ak, c, NULL, e);
 }
 
-int checkpointfile_import(char *const *environ_list, const char *file, struct checkpoint *ret,
+int checkpointfile_import(const struct ak *ak, const char *file, struct checkpoint *ret,
 			  struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
@@ -391,14 +387,14 @@ int checkpointfile_import(char *const *environ_list, const char *file, struct ch
 
 	if (in_fd < 0)
 		return err_sys(e, errno, "open '%s'", file);
-	if (import_all(environ_list, in_fd, &c, e) < 0) {
+	if (import_all(ak, in_fd, &c, e) < 0) {
 		if (c.image_pin)
-			images_unpin(environ_list, c.image_pin);
-		(void)!layerstore_collect(environ_list, NULL, &ignored);
+			images_unpin(ak, c.image_pin);
+		(void)!layerstore_collect(ak, NULL, &ignored);
 		return err_wrap(e, "'%s'", file);
 	}
 	/* a name that a file brings means no sandbox of ours */
-	lifecycle_audit_of(environ_list, &none, AUDITLINE_CHECKPOINT, c.sandbox, "imported", NULL);
+	lifecycle_audit_of(ak, &none, AUDITLINE_CHECKPOINT, c.sandbox, "imported", NULL);
 	*ret = c;
 	c = (struct checkpoint){ 0 };
 	return 0;

@@ -8,7 +8,9 @@
 #include "base/err.h"
 #include "named/checkpoint.h"
 
-ERR_CHECKED int checkpointfile_export(char *const *environ_list, const char *id, const char *file,
+struct ak;
+
+ERR_CHECKED int checkpointfile_export(const struct ak *ak, const char *id, const char *file,
 				      struct err *e);
-ERR_CHECKED int checkpointfile_import(char *const *environ_list, const char *file,
-				      struct checkpoint *ret, struct err *e);
+ERR_CHECKED int checkpointfile_import(const struct ak *ak, const char *file, struct checkpoint *ret,
+				      struct err *e);

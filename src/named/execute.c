@@ -1,9 +1,9 @@
 /*
  * execute - a command in a named sandbox that runs; see execute.h.
  *
- * Theory of operation. The steps are named/execution's; here is what a named sandbox has more: its record and supervisor,
- * other users and variables than its policy's, limits and notices to ask for at the end, commands that nobody waits for,
- * and the audit log.
+ * Theory of operation. The steps are named/execution's; here is what a named sandbox has more: its
+ * record and supervisor, other users and variables than its policy's, limits and notices to ask for
+ * at the end, commands that nobody waits for, and the audit log.
  */
 #include "named/execute.h"
 
@@ -13,6 +13,7 @@
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "state/ak.h"
 #include "state/audit.h"
 #include "named/control.h"
 #include "named/lifecycle.h"
@@ -50,13 +51,12 @@ static int open_sandbox(struct named_execution *x, struct err *e)
 {
 	const struct execute_options *o = x->base.options;
 
-	if (named_open(o->caller->environ_list, o->name, &x->named, e) < 0)
+	if (named_open(o->ak, o->name, &x->named, e) < 0)
 		return -1;
 	if (control_connect(x->named.dir_fd, o->name, &x->base.control_fd, e) < 0) {
 		struct err why = *e;
 
-		if (e->code == ERR_NOT_FOUND &&
-		    lifecycle_check_expiry(o->caller->environ_list, &x->named, e) == 0)
+		if (e->code == ERR_NOT_FOUND && lifecycle_check_expiry(o->ak, &x->named, e) == 0)
 			*e = why;
 		return -1;
 	}
@@ -143,7 +143,7 @@ static int add_variables(struct named_execution *x, struct err *e)
 			return err_set(e, ERR_INVALID, "--env: '%s' does not start with a name",
 				       *entry);
 		if (!strchr(*entry, '=')) {
-			value = environment_get(x->base.options->caller->environ_list, *entry);
+			value = environment_get(x->base.options->ak->caller.environ_list, *entry);
 			if (!value)
 				continue;
 			own = mem_format("%s=%s", *entry, value);
@@ -306,7 +306,7 @@ static void note(const struct named_execution *x, enum auditline_type type, cons
 	};
 
 	audit_set_identity(&who, x->named.id, x->named.owner);
-	(void)audit_write(o->caller->environ_list, &event);
+	(void)audit_write(o->ak, &event);
 }
 
 /*

@@ -15,6 +15,7 @@
 #include "named/control.h"
 #include "policy/environment.h"
 #include "sandbox/report.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -129,13 +130,13 @@ int execution_send(struct execution *x, const struct order_command *c, int fd, u
 		      x->streams.command_fd[2] };
 	char *const *argv = o->argv ? o->argv : login_shell;
 	const char *term =
-		c->flags & ORDER_TTY ? environment_get(o->caller->environ_list, "TERM") : NULL;
+		c->flags & ORDER_TTY ? environment_get(o->ak->caller.environ_list, "TERM") : NULL;
 	cleanup_buf struct buf body;
 	char **environment;
 	int r;
 
 	buf_init(&body, FRAME_BODY_MAX_BYTES);
-	environment = environment_build(&x->policy, o->caller, term);
+	environment = environment_build(&x->policy, &o->ak->caller, term);
 	order_format_command(c, o->workdir ? o->workdir : x->policy.workdir, argv, environment,
 			     &body);
 	environment_free(environment);

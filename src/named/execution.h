@@ -16,9 +16,11 @@
 
 #include <stdint.h>
 
+struct ak;
+
 struct execute_options {
 	const char *name;
-	const struct policy_caller *caller;
+	const struct ak *ak;
 	char *const *argv;   /* NULL: a login shell */
 	const char *workdir; /* NULL: the sandbox's own, as the next */
 	const char *user;

@@ -215,7 +215,7 @@ static int noted(const struct files *f, int r, const char *act, const char *path
 {
 	cleanup_free char *what = mem_format("%s %s", act, path);
 
-	lifecycle_audit(f->environ_list, AUDITLINE_FILE, f->sandbox, what, r < 0 ? e : NULL);
+	lifecycle_audit(f->ak, AUDITLINE_FILE, f->sandbox, what, r < 0 ? e : NULL);
 	return r;
 }
 
@@ -231,7 +231,8 @@ int filecopy_in(struct files *f, const char *host_path, const char *path, unsign
 	if (cwd_fd < 0)
 		return err_sys(e, errno, "open the working directory");
 	if (lstat(host_path, &st) < 0)
-		return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "no such file or directory: '%s'", host_path)
+		return errno == ENOENT ? err_set(e, ERR_NOT_FOUND,
+						 "no such file or directory: '%s'", host_path)
 				       : err_sys(e, errno, "'%s'", host_path);
 	choose_place(host_path, path, is_dir_inside(f, path), &place);
 	outside.dir_fd = cwd_fd;

@@ -405,7 +405,7 @@ static int start_agent(struct files *f, struct err *e)
 	return 0;
 }
 
-int files_open(char *const *environ_list, const char *sandbox, struct files *ret, struct err *e)
+int files_open(const struct ak *ak, const char *sandbox, struct files *ret, struct err *e)
 {
 	CLEANUP(files_close) struct files f;
 	CLEANUP(named_done) struct named n;
@@ -415,7 +415,7 @@ int files_open(char *const *environ_list, const char *sandbox, struct files *ret
 
 	files_init(&f);
 	named_init(&n);
-	if (named_open(environ_list, sandbox, &n, e) < 0 ||
+	if (named_open(ak, sandbox, &n, e) < 0 ||
 	    control_connect(n.dir_fd, sandbox, &control_fd, e) < 0 ||
 	    named_load_policy(&n, &policy, e) < 0 ||
 	    control_ask(control_fd, CONTROL_FILES, NULL, 0, &answer, e) < 0)
@@ -430,7 +430,7 @@ int files_open(char *const *environ_list, const char *sandbox, struct files *ret
 	f.mntns_fd = take_fd(&answer.fds[2]);
 	f.uid = policy.uid;
 	f.gid = policy.gid;
-	f.environ_list = environ_list;
+	f.ak = ak;
 	f.sandbox = mem_dup(sandbox);
 	if (start_agent(&f, e) < 0)
 		return -1;
@@ -481,7 +481,7 @@ static int noted(const struct files *f, int r, const char *act, const char *path
 {
 	cleanup_free char *what = mem_format("%s %s", act, path);
 
-	lifecycle_audit(f->environ_list, AUDITLINE_FILE, f->sandbox, what, r < 0 ? e : NULL);
+	lifecycle_audit(f->ak, AUDITLINE_FILE, f->sandbox, what, r < 0 ? e : NULL);
 	return r;
 }
 

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct ak;
+
 #define FILES_PATH_MAX_BYTES 4096u
 #define FILES_LIST_MAX 65536u
 
@@ -26,12 +28,12 @@ struct files {
 	uint32_t uid, gid;
 	int agent_fd; /* our end */
 	pid_t agent_pid;
-	char *const *environ_list;
+	const struct ak *ak;
 	char *sandbox;
 };
 
 void files_init(struct files *f);
-ERR_CHECKED int files_open(char *const *environ_list, const char *sandbox, struct files *ret,
+ERR_CHECKED int files_open(const struct ak *ak, const char *sandbox, struct files *ret,
 			   struct err *e);
 void files_close(struct files *f); /* may run twice */
 

@@ -22,12 +22,12 @@
 #define NEW_PREFIX ".new-"
 #define NEW_NAME_MAX_BYTES (sizeof(NEW_PREFIX) + LAYERSTORE_ID_BYTES)
 
-static int open_store(char *const *environ_list, int *ret_fd, struct err *e)
+static int open_store(const struct ak *ak, int *ret_fd, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	int r, fd;
 
-	if (statedir_path(environ_list, LAYERSTORE_DIR, &path, e) < 0)
+	if (statedir_path(ak, LAYERSTORE_DIR, &path, e) < 0)
 		return -1;
 	r = file_make_dirs(path, 0700);
 	if (r < 0)
@@ -39,12 +39,11 @@ static int open_store(char *const *environ_list, int *ret_fd, struct err *e)
 	return 0;
 }
 
-int layerstore_open(char *const *environ_list, enum layerstore_lock lock, int *ret_fd,
-		    struct err *e)
+int layerstore_open(const struct ak *ak, enum layerstore_lock lock, int *ret_fd, struct err *e)
 {
 	cleanup_fd int fd = -1;
 
-	if (open_store(environ_list, &fd, e) < 0)
+	if (open_store(ak, &fd, e) < 0)
 		return -1;
 	while (flock(fd, lock == LAYERSTORE_ALONE ? LOCK_EX : LOCK_SH) < 0)
 		if (errno != EINTR)
@@ -121,14 +120,13 @@ static void note(char *const *layers, char ***used)
 }
 
 /* False: a record cannot be read, so nobody knows what it names. */
-static bool find_used(char *const *environ_list, char ***used, struct err *e)
+static bool find_used(const struct ak *ak, char ***used, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
 	bool is_whole = true;
 
-	if (lifecycle_list(environ_list, &sandboxes, e) < 0 ||
-	    checkpoint_list(environ_list, NULL, &checkpoints, e) < 0)
+	if (lifecycle_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
 		return false;
 	for (size_t i = 0; i < sandboxes.count; i++) {
 		note(sandboxes.entries[i].named.layers, used);
@@ -170,7 +168,7 @@ static int sweep_unused(int store_fd, char *const *used, unsigned *count, struct
 	return r;
 }
 
-int layerstore_collect(char *const *environ_list, unsigned *ret_count, struct err *e)
+int layerstore_collect(const struct ak *ak, unsigned *ret_count, struct err *e)
 {
 	cleanup_fd int store_fd = -1;
 	struct err why = { 0 };
@@ -178,9 +176,9 @@ int layerstore_collect(char *const *environ_list, unsigned *ret_count, struct er
 	unsigned count = 0;
 	int r = 0;
 
-	if (open_store(environ_list, &store_fd, e) < 0)
+	if (open_store(ak, &store_fd, e) < 0)
 		return -1;
-	if (flock(store_fd, LOCK_EX | LOCK_NB) == 0 && find_used(environ_list, &used, &why))
+	if (flock(store_fd, LOCK_EX | LOCK_NB) == 0 && find_used(ak, &used, &why))
 		r = sweep_unused(store_fd, used, &count, e);
 	keyrows_list_free(&used);
 	if (ret_count)

@@ -11,13 +11,15 @@
 
 #include <stdint.h>
 
+struct ak;
+
 #define LAYERSTORE_DIR "layers"
 #define LAYERSTORE_ID_BYTES 24u
 
 enum layerstore_lock { LAYERSTORE_SHARED, LAYERSTORE_ALONE };
 
 /* The store, made where it is missing; closing the descriptor lets go. */
-ERR_CHECKED int layerstore_open(char *const *environ_list, enum layerstore_lock lock, int *ret_fd,
+ERR_CHECKED int layerstore_open(const struct ak *ak, enum layerstore_lock lock, int *ret_fd,
 				struct err *e);
 
 /* A new, empty layer; it does not count until it is committed. */
@@ -33,4 +35,4 @@ void layerstore_abort(int store_fd, struct layerstore_layer *layer); /* may run 
 ERR_CHECKED int layerstore_open_layer(int store_fd, const char *id, int *ret_fd, struct err *e);
 
 /* Removes what no record names. Skipped in silence while another works on the store. */
-ERR_CHECKED int layerstore_collect(char *const *environ_list, unsigned *ret_count, struct err *e);
+ERR_CHECKED int layerstore_collect(const struct ak *ak, unsigned *ret_count, struct err *e);

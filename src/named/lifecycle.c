@@ -67,13 +67,13 @@ static const char *const hint[] = {
 
 /* ---- audit ---- */
 
-void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
+void lifecycle_audit(const struct ak *ak, enum auditline_type type, const char *name,
 		     const char *what, const struct err *why)
 {
-	lifecycle_audit_of(environ_list, NULL, type, name, what, why);
+	lifecycle_audit_of(ak, NULL, type, name, what, why);
 }
 
-void lifecycle_audit_of(char *const *environ_list, const struct audit_identity *who,
+void lifecycle_audit_of(const struct ak *ak, const struct audit_identity *who,
 			enum auditline_type type, const char *name, const char *what,
 			const struct err *why)
 {
@@ -85,16 +85,16 @@ void lifecycle_audit_of(char *const *environ_list, const struct audit_identity *
 		.result = why ? why->msg : NULL,
 	};
 
-	(void)audit_write(environ_list, &event);
+	(void)audit_write(ak, &event);
 }
 
-void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit)
+void lifecycle_audit_limit(const struct ak *ak, const char *name, const char *limit)
 {
-	lifecycle_audit(environ_list, AUDITLINE_LIMIT, name, limit, NULL);
+	lifecycle_audit(ak, AUDITLINE_LIMIT, name, limit, NULL);
 }
 
-void lifecycle_audit_denials(char *const *environ_list, const char *name,
-			     const struct gatekeeper *k, unsigned *seen)
+void lifecycle_audit_denials(const struct ak *ak, const char *name, const struct gatekeeper *k,
+			     unsigned *seen)
 {
 	for (; *seen < k->denial_count; (*seen)++) {
 		const struct gatekeeper_denial *d = &k->denials[*seen];
@@ -108,15 +108,15 @@ void lifecycle_audit_denials(char *const *environ_list, const char *name,
 			.detail = d->reason,
 		};
 
-		(void)audit_write(environ_list, &event);
+		(void)audit_write(ak, &event);
 	}
 }
 
 /* Notes how an act went, and passes the result on. */
-static int noted(int r, char *const *environ_list, enum auditline_type type, const char *name,
+static int noted(int r, const struct ak *ak, enum auditline_type type, const char *name,
 		 const struct err *e)
 {
-	lifecycle_audit(environ_list, type, name, NULL, r < 0 ? e : NULL);
+	lifecycle_audit(ak, type, name, NULL, r < 0 ? e : NULL);
 	return r;
 }
 
@@ -155,7 +155,7 @@ static int check_move(const struct named *n, enum act act, struct err *e)
  * What a supervisor that was killed has left. The caller has the lock: nobody runs it. False:
  * processes of its last run are still there, and the kernel does not end them.
  */
-static bool clean_up(char *const *environ_list, const struct named *n)
+static bool clean_up(const struct ak *ak, const struct named *n)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	struct err ignored;
@@ -168,7 +168,7 @@ static bool clean_up(char *const *environ_list, const struct named *n)
 		struct err died = { 0 };
 
 		(void)err_set(&died, ERR_SYSTEM, "supervisor died");
-		lifecycle_audit(environ_list, AUDITLINE_END, n->name, "sandbox", &died);
+		lifecycle_audit(ak, AUDITLINE_END, n->name, "sandbox", &died);
 	}
 	/* a frozen init has not heard that its supervisor died */
 	for (char **path = run.cgroups; path && *path; path++)
@@ -210,7 +210,7 @@ static int create_noted(const struct lifecycle_request *q, struct named *n, stru
 	copy_list(q->policy->places, &policy.places);
 	r = hostfiles_note(&policy, &policy.places, e);
 	if (r == 0)
-		r = named_create(q->environ_list, n, &policy, e);
+		r = named_create(q->ak, n, &policy, e);
 	keyrows_list_free(&policy.places);
 	return r;
 }
@@ -230,7 +230,7 @@ static char *compose_init(const struct lifecycle_request *q)
 
 static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
 {
-	const char *owner = q->owner ? q->owner : named_owner();
+	const char *owner = q->owner ? q->owner : named_owner(q->ak);
 
 	if (check_request(q, e) < 0)
 		return -1;
@@ -240,7 +240,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	copy_list(q->layers, &n->layers);
 	n->origin = q->origin ? mem_dup(q->origin) : NULL;
 	n->owner = owner ? mem_dup(owner) : NULL;
-	n->creator = named_creator() ? mem_dup(named_creator()) : NULL;
+	n->creator = named_creator(q->ak) ? mem_dup(named_creator(q->ak)) : NULL;
 	n->init = compose_init(q);
 	n->image = mem_dup(q->policy->image);
 	n->has_disk_limit = policy_is_asked(q->policy, POLICY_DISK);
@@ -252,13 +252,13 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 		n->expires_s = (uint64_t)time(NULL) + (q->ttl_ms + 999) / 1000;
 	if (q->image) {
 		n->image_pin = mem_dup(n->id);
-		if (images_pin(q->environ_list, q->image, n->image_pin, e) < 0)
+		if (images_pin(q->ak, q->image, n->image_pin, e) < 0)
 			return -1;
 	}
 	if (create_noted(q, n, e) == 0)
 		return 0;
 	if (q->image)
-		images_unpin(q->environ_list, n->image_pin);
+		images_unpin(q->ak, n->image_pin);
 	return -1;
 }
 
@@ -267,20 +267,20 @@ int lifecycle_create(const struct lifecycle_request *q, struct named *ret, struc
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (noted(make(q, &n, e), q->environ_list, AUDITLINE_CREATE, q->name, e) < 0)
+	if (noted(make(q, &n, e), q->ak, AUDITLINE_CREATE, q->name, e) < 0)
 		return -1;
 	*ret = n;
 	named_init(&n);
 	return 0;
 }
 
-static int start_locked(char *const *environ_list, struct named *n, struct err *e)
+static int start_locked(const struct ak *ak, struct named *n, struct err *e)
 {
 	CLEANUP(images_done) struct images image;
 	struct policy *policy = mem_alloc(sizeof(*policy));
 	struct audit_caller starter;
 	const struct supervisor_options options = {
-		.environ_list = environ_list,
+		.ak = ak,
 		.named = n,
 		.policy = policy,
 		/* cppcheck-suppress uninitvar ; its address alone */
@@ -292,11 +292,11 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 	audit_find_caller(&starter);
 	audit_work_for(&starter); /* also in the supervisor, which is forked from here */
 	named_sweep_disks(n);
-	if (!clean_up(environ_list, n)) /* two roots on one disk would ruin it */
+	if (!clean_up(ak, n)) /* two roots on one disk would ruin it */
 		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
 	else if (named_load_policy(n, policy, e) == 0 &&
 		 (!n->image_pin ||
-		  images_open_pinned(environ_list, n->image_pin, policy->image, &image, e) == 0))
+		  images_open_pinned(ak, n->image_pin, policy->image, &image, e) == 0))
 		r = supervisor_start(&options, e);
 	policy_done(policy);
 	free(policy);
@@ -304,15 +304,14 @@ static int start_locked(char *const *environ_list, struct named *n, struct err *
 }
 
 /* What the configuration wants first in a new sandbox. It stays to be done until it succeeds. */
-static int run_init(char *const *environ_list, struct named *n, struct err *e)
+static int run_init(const struct ak *ak, struct named *n, struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	cleanup_free char *text = mem_format("(\n%s\n) </dev/null 2>&1", n->init);
 	char *argv[] = { (char *)"/bin/sh", (char *)"-c", text, NULL };
-	const struct policy_caller caller = { .environ_list = environ_list };
 	const struct execute_options o = {
 		.name = n->name,
-		.caller = &caller,
+		.ak = ak,
 		.argv = argv,
 		.tty = STREAMS_TTY_OFF,
 		.is_captured = true,
@@ -341,21 +340,21 @@ static int run_init(char *const *environ_list, struct named *n, struct err *e)
 	return r;
 }
 
-static int start_and_init(char *const *environ_list, struct named *n, struct err *e)
+static int start_and_init(const struct ak *ak, struct named *n, struct err *e)
 {
 	struct err ignored;
 
-	if (start_locked(environ_list, n, e) < 0)
+	if (start_locked(ak, n, e) < 0)
 		return -1;
-	if (!n->init || run_init(environ_list, n, e) == 0)
+	if (!n->init || run_init(ak, n, e) == 0)
 		return 0;
-	(void)!lifecycle_stop(environ_list, n->name, 0, 0, &ignored);
+	(void)!lifecycle_stop(ak, n->name, 0, 0, &ignored);
 	return err_wrap(e, "start sandbox '%s'", n->name);
 }
 
-int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e)
+int lifecycle_start_locked(const struct ak *ak, struct named *n, struct err *e)
 {
-	return noted(start_and_init(environ_list, n, e), environ_list, AUDITLINE_START, n->name, e);
+	return noted(start_and_init(ak, n, e), ak, AUDITLINE_START, n->name, e);
 }
 
 static bool is_expired(const struct named *n)
@@ -365,14 +364,14 @@ static bool is_expired(const struct named *n)
 
 /* Its supervisor, and whoever has the lock, removes it; a lock that another has says who that is.
  */
-int lifecycle_check_expiry(char *const *environ_list, struct named *n, struct err *e)
+int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e)
 {
 	struct err ignored;
 
 	if (!is_expired(n))
 		return 0;
 	if (n->has_lock || named_lock(n, &ignored) == 0)
-		lifecycle_remove_expired(environ_list, n);
+		lifecycle_remove_expired(ak, n);
 	return err_set(e, ERR_NOT_FOUND, "sandbox '%s' has expired (--ttl) and is removed",
 		       n->name);
 }
@@ -392,49 +391,46 @@ static int lock_to_start(struct named *n, struct err *e)
 	}
 }
 
-static int start(char *const *environ_list, const char *name, struct err *e)
+static int start(const struct ak *ak, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
+	if (named_open(ak, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
 		return -1;
 	/* with the lock, what was true before may not be any more */
-	if (lifecycle_check_expiry(environ_list, &n, e) < 0 || check_move(&n, ACT_START, e) < 0)
+	if (lifecycle_check_expiry(ak, &n, e) < 0 || check_move(&n, ACT_START, e) < 0)
 		return -1;
-	return start_and_init(environ_list, &n, e);
+	return start_and_init(ak, &n, e);
 }
 
-int lifecycle_start(char *const *environ_list, const char *name, struct err *e)
+int lifecycle_start(const struct ak *ak, const char *name, struct err *e)
 {
-	return noted(start(environ_list, name, e), environ_list, AUDITLINE_START, name, e);
+	return noted(start(ak, name, e), ak, AUDITLINE_START, name, e);
 }
 
 /* ---- asking the supervisor ---- */
 
-static int ask(char *const *environ_list, const char *name, enum act act, uint32_t kind,
-	       struct err *e)
+static int ask(const struct ak *ak, const char *name, enum act act, uint32_t kind, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_fd int fd = -1;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || check_move(&n, act, e) < 0 ||
+	if (named_open(ak, name, &n, e) < 0 || check_move(&n, act, e) < 0 ||
 	    control_connect(n.dir_fd, name, &fd, e) < 0)
 		return -1;
 	return control_do(fd, kind, NULL, 0, e);
 }
 
-int lifecycle_pause(char *const *environ_list, const char *name, struct err *e)
+int lifecycle_pause(const struct ak *ak, const char *name, struct err *e)
 {
-	return noted(ask(environ_list, name, ACT_PAUSE, CONTROL_PAUSE, e), environ_list,
-		     AUDITLINE_PAUSE, name, e);
+	return noted(ask(ak, name, ACT_PAUSE, CONTROL_PAUSE, e), ak, AUDITLINE_PAUSE, name, e);
 }
 
-int lifecycle_resume(char *const *environ_list, const char *name, struct err *e)
+int lifecycle_resume(const struct ak *ak, const char *name, struct err *e)
 {
-	return noted(ask(environ_list, name, ACT_RESUME, CONTROL_RESUME, e), environ_list,
-		     AUDITLINE_RESUME, name, e);
+	return noted(ask(ak, name, ACT_RESUME, CONTROL_RESUME, e), ak, AUDITLINE_RESUME, name, e);
 }
 
 static bool wait_until(int fd, uint64_t end_ms)
@@ -528,13 +524,12 @@ static int stop_hard(struct named *n, struct err *e)
 }
 
 /* The caller has the lock. Says in the sandbox's file how it came to its end. */
-static void note_killed(char *const *environ_list, const struct named *n)
+static void note_killed(const struct ak *ak, const struct named *n)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	struct err ignored;
 
-	if (!clean_up(environ_list, n) || named_load_run(n, &run, &ignored) < 0 ||
-	    run.state == NAMED_STOPPED)
+	if (!clean_up(ak, n) || named_load_run(n, &run, &ignored) < 0 || run.state == NAMED_STOPPED)
 		return;
 	run.state = NAMED_STOPPED;
 	run.ended_s = (uint64_t)time(NULL);
@@ -545,37 +540,35 @@ static void note_killed(char *const *environ_list, const struct named *n)
 	(void)!named_save_run(n, &run, &ignored);
 }
 
-static int stop_forced(char *const *environ_list, struct named *n, struct err *e)
+static int stop_forced(const struct ak *ak, struct named *n, struct err *e)
 {
 	if (stop_hard(n, e) < 0)
 		return -1;
 	if (!n->has_lock && named_lock_within(n, STOP_SLACK_MS, e) < 0)
 		return -1;
-	note_killed(environ_list, n);
+	note_killed(ak, n);
 	return 0;
 }
 
-static int stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+static int stop(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
 		struct named *n, struct err *e)
 {
-	if (named_open(environ_list, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
+	if (named_open(ak, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
 		return -1;
-	return flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e)
-				       : stop_open(n, timeout_ms, e);
+	return flags & LIFECYCLE_FORCE ? stop_forced(ak, n, e) : stop_open(n, timeout_ms, e);
 }
 
-int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+int lifecycle_stop(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
 		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	return noted(stop(environ_list, name, timeout_ms, flags, &n, e), environ_list,
-		     AUDITLINE_STOP, name, e);
+	return noted(stop(ak, name, timeout_ms, flags, &n, e), ak, AUDITLINE_STOP, name, e);
 }
 
 /* 1: stopped, and the lock is ours. 0: it does not run, or not any more. */
-static int try_stop(char *const *environ_list, struct named *n, uint64_t timeout_ms, unsigned flags,
+static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, unsigned flags,
 		    struct err *e)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
@@ -585,20 +578,19 @@ static int try_stop(char *const *environ_list, struct named *n, uint64_t timeout
 		return -1;
 	if (!(moves[ACT_STOP].from & 1u << state))
 		return 0;
-	if ((flags & LIFECYCLE_FORCE ? stop_forced(environ_list, n, e)
-				     : stop_open(n, timeout_ms, e)) == 0)
+	if ((flags & LIFECYCLE_FORCE ? stop_forced(ak, n, e) : stop_open(n, timeout_ms, e)) == 0)
 		return 1;
 	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
 }
 
 /* Whoever has the lock may be starting it: then that one is stopped. */
-static int lock_to_restart(char *const *environ_list, struct named *n, uint64_t timeout_ms,
+static int lock_to_restart(const struct ak *ak, struct named *n, uint64_t timeout_ms,
 			   unsigned flags, struct err *e)
 {
 	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
 
 	for (;;) {
-		int r = try_stop(environ_list, n, timeout_ms, flags, e);
+		int r = try_stop(ak, n, timeout_ms, flags, e);
 
 		if (r != 0)
 			return r < 0 ? -1 : 0;
@@ -609,61 +601,59 @@ static int lock_to_restart(char *const *environ_list, struct named *n, uint64_t 
 	}
 }
 
-static int restart(char *const *environ_list, const char *name, uint64_t timeout_ms, unsigned flags,
+static int restart(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
 		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 ||
-	    lock_to_restart(environ_list, &n, timeout_ms, flags, e) < 0 ||
-	    lifecycle_check_expiry(environ_list, &n, e) < 0)
+	if (named_open(ak, name, &n, e) < 0 || lock_to_restart(ak, &n, timeout_ms, flags, e) < 0 ||
+	    lifecycle_check_expiry(ak, &n, e) < 0)
 		return -1;
-	return start_and_init(environ_list, &n, e);
+	return start_and_init(ak, &n, e);
 }
 
-char **lifecycle_take_notices(char *const *environ_list, const char *name)
+char **lifecycle_take_notices(const struct ak *ak, const char *name)
 {
 	CLEANUP(named_done) struct named n;
 	struct err ignored;
 	char **notices = NULL;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, &ignored) == 0)
+	if (named_open(ak, name, &n, &ignored) == 0)
 		named_take_notices(&n, &notices);
 	return notices;
 }
 
-int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
-		      unsigned flags, struct err *e)
+int lifecycle_restart(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
+		      struct err *e)
 {
-	return noted(restart(environ_list, name, timeout_ms, flags, e), environ_list,
-		     AUDITLINE_RESTART, name, e);
+	return noted(restart(ak, name, timeout_ms, flags, e), ak, AUDITLINE_RESTART, name, e);
 }
 
 /* ---- removing ---- */
 
 /* The caller has the lock; whoever changes the record has done so or finds it gone. */
-static int remove_locked(char *const *environ_list, struct named *n, struct err *e)
+static int remove_locked(const struct ak *ak, struct named *n, struct err *e)
 {
 	int r;
 
-	(void)clean_up(environ_list, n);
+	(void)clean_up(ak, n);
 	if (n->change_fd < 0) /* a record that cannot be read is no reason to stay */
 		(void)!named_begin_change(n, e);
-	r = named_trash(environ_list, n, e);
+	r = named_trash(ak, n, e);
 	named_end_change(n);
 	if (r < 0)
 		return -1;
 	if (n->image_pin)
-		images_unpin(environ_list, n->image_pin);
-	return n->layers ? layerstore_collect(environ_list, NULL, e) : 0;
+		images_unpin(ak, n->image_pin);
+	return n->layers ? layerstore_collect(ak, NULL, e) : 0;
 }
 
 /* A sandbox whose record cannot be read has at least a name and a directory. */
-static int open_damaged(char *const *environ_list, const char *name, struct named *n, struct err *e)
+static int open_damaged(const struct ak *ak, const char *name, struct named *n, struct err *e)
 {
-	if (named_open_damaged(environ_list, name, n, e) < 0)
+	if (named_open_damaged(ak, name, n, e) < 0)
 		return -1;
 	named_random_id(n->id);
 	return 0;
@@ -702,37 +692,37 @@ static int lock_to_remove(struct named *n, bool is_forced, struct err *e)
 	}
 }
 
-static int remove_it(char *const *environ_list, const char *name, unsigned flags, struct err *e)
+static int remove_it(const struct ak *ak, const char *name, unsigned flags, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	bool is_forced = flags & LIFECYCLE_FORCE;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0) {
+	if (named_open(ak, name, &n, e) < 0) {
 		if (!is_forced || e->code == ERR_INVALID)
 			return -1;
 		if (e->code == ERR_NOT_FOUND)
 			return 0;
-		if (open_damaged(environ_list, name, &n, e) < 0)
+		if (open_damaged(ak, name, &n, e) < 0)
 			return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
 	if (lock_to_remove(&n, is_forced, e) < 0)
 		return e->code == ERR_NOT_FOUND ? 0 : -1; /* another has removed it meanwhile */
-	return remove_locked(environ_list, &n, e);
+	return remove_locked(ak, &n, e);
 }
 
-int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags, struct err *e)
+int lifecycle_remove(const struct ak *ak, const char *name, unsigned flags, struct err *e)
 {
 	struct audit_identity who = { 0 };
 	int r;
 
-	named_identify(environ_list, name, &who);
-	r = remove_it(environ_list, name, flags, e);
-	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, name, NULL, r < 0 ? e : NULL);
+	named_identify(ak, name, &who);
+	r = remove_it(ak, name, flags, e);
+	lifecycle_audit_of(ak, &who, AUDITLINE_REMOVE, name, NULL, r < 0 ? e : NULL);
 	return r;
 }
 
-void lifecycle_remove_expired(char *const *environ_list, struct named *n)
+void lifecycle_remove_expired(const struct ak *ak, struct named *n)
 {
 	struct audit_identity who = { 0 };
 	struct err e = { 0 };
@@ -744,9 +734,8 @@ void lifecycle_remove_expired(char *const *environ_list, struct named *n)
 		return;
 	}
 	audit_set_identity(&who, n->id, n->owner);
-	r = remove_locked(environ_list, n, &e);
-	lifecycle_audit_of(environ_list, &who, AUDITLINE_REMOVE, n->name, "expired",
-			   r < 0 ? &e : NULL);
+	r = remove_locked(ak, n, &e);
+	lifecycle_audit_of(ak, &who, AUDITLINE_REMOVE, n->name, "expired", r < 0 ? &e : NULL);
 }
 
 /* ---- changing ---- */
@@ -792,16 +781,16 @@ static int save_change(struct named *n, const struct policy *p, struct err *e)
 }
 
 /* One change after the other: its supervisor has the lock, but does not write the policy. */
-static int open_for_change(char *const *environ_list, const char *name, struct named *n,
+static int open_for_change(const struct ak *ak, const char *name, struct named *n,
 			   struct policy *policy, struct err *e)
 {
-	if (named_open(environ_list, name, n, e) < 0 || named_begin_change(n, e) < 0)
+	if (named_open(ak, name, n, e) < 0 || named_begin_change(n, e) < 0)
 		return -1;
 	return named_load_policy(n, policy, e);
 }
 
 /* Another size of its disk: a quota changes at once, a file system in a file at the next start. */
-static int update_disk(char *const *environ_list, const struct named *n, uint64_t limit_bytes,
+static int update_disk(const struct ak *ak, const struct named *n, uint64_t limit_bytes,
 		       bool *ret_is_later, struct err *e)
 {
 	int r;
@@ -812,32 +801,31 @@ static int update_disk(char *const *environ_list, const struct named *n, uint64_
 			"--disk: sandbox '%s' was created without it, so that its disk has no "
 			"limit to change",
 			n->name);
-	r = rootplan_change_disk(environ_list, n, limit_bytes, e);
+	r = rootplan_change_disk(ak, n, limit_bytes, e);
 	if (r < 0)
 		return err_wrap(e, "--disk");
 	*ret_is_later = r == ROOTPLAN_AT_NEXT_START && named_is_locked(n);
 	return 0;
 }
 
-static int update(char *const *environ_list, const char *name,
-		  const struct policy_setting *settings, size_t count, bool *ret_is_later,
-		  struct err *e)
+static int update(const struct ak *ak, const char *name, const struct policy_setting *settings,
+		  size_t count, bool *ret_is_later, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (open_for_change(environ_list, name, &n, &policy, e) < 0 ||
+	if (open_for_change(ak, name, &n, &policy, e) < 0 ||
 	    policy_change(&policy, settings, count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (settings[i].field == POLICY_DISK &&
-		    update_disk(environ_list, &n, policy.disk_bytes, ret_is_later, e) < 0)
+		    update_disk(ak, &n, policy.disk_bytes, ret_is_later, e) < 0)
 			return -1;
 	return save_change(&n, &policy, e);
 }
 
-static int change_network(char *const *environ_list, const char *name, enum lifecycle_network what,
+static int change_network(const struct ak *ak, const char *name, enum lifecycle_network what,
 			  char *const *patterns, struct err *e)
 {
 	static const char *const origin[] = { "network allow", "network block" };
@@ -845,7 +833,7 @@ static int change_network(char *const *environ_list, const char *name, enum life
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
+	if (open_for_change(ak, name, &n, &policy, e) < 0)
 		return -1;
 	if (!policy.has_network)
 		return err_set(e, ERR_INVALID,
@@ -865,37 +853,36 @@ static int change_network(char *const *environ_list, const char *name, enum life
 	return save_change(&n, &policy, e);
 }
 
-int lifecycle_change_network(char *const *environ_list, const char *name,
-			     enum lifecycle_network what, char *const *patterns, struct err *e)
+int lifecycle_change_network(const struct ak *ak, const char *name, enum lifecycle_network what,
+			     char *const *patterns, struct err *e)
 {
 	static const char *const word[] = { "allow", "block", "reset" };
-	int r = change_network(environ_list, name, what, patterns, e);
+	int r = change_network(ak, name, what, patterns, e);
 	cleanup_buf struct buf text;
 
 	buf_init(&text, BUF_TEXT_MAX_BYTES);
 	buf_add_text(&text, word[what]);
 	for (; patterns && *patterns; patterns++)
 		buf_addf(&text, " %s", *patterns);
-	lifecycle_audit(environ_list, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
+	lifecycle_audit(ak, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
 	return r;
 }
 
-int lifecycle_update(char *const *environ_list, const char *name,
-		     const struct policy_setting *settings, size_t count, bool *ret_is_later,
-		     struct err *e)
+int lifecycle_update(const struct ak *ak, const char *name, const struct policy_setting *settings,
+		     size_t count, bool *ret_is_later, struct err *e)
 {
-	return noted(update(environ_list, name, settings, count, ret_is_later, e), environ_list,
-		     AUDITLINE_UPDATE, name, e);
+	return noted(update(ak, name, settings, count, ret_is_later, e), ak, AUDITLINE_UPDATE, name,
+		     e);
 }
 
-static int extend(char *const *environ_list, const char *name, uint64_t by_ms,
-		  uint64_t *ret_expires_s, struct err *e)
+static int extend(const struct ak *ak, const char *name, uint64_t by_ms, uint64_t *ret_expires_s,
+		  struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(policy_done) struct policy policy = { 0 };
 
 	named_init(&n);
-	if (open_for_change(environ_list, name, &n, &policy, e) < 0)
+	if (open_for_change(ak, name, &n, &policy, e) < 0)
 		return -1;
 	n.expires_s = (n.expires_s ? n.expires_s : (uint64_t)time(NULL)) + (by_ms + 999) / 1000;
 	if (named_save(&n, e) < 0 || tell_supervisor(&n, e) < 0)
@@ -904,24 +891,23 @@ static int extend(char *const *environ_list, const char *name, uint64_t by_ms,
 	return 0;
 }
 
-int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
-		     uint64_t *ret_expires_s, struct err *e)
+int lifecycle_extend(const struct ak *ak, const char *name, uint64_t by_ms, uint64_t *ret_expires_s,
+		     struct err *e)
 {
-	return noted(extend(environ_list, name, by_ms, ret_expires_s, e), environ_list,
-		     AUDITLINE_UPDATE, name, e);
+	return noted(extend(ak, name, by_ms, ret_expires_s, e), ak, AUDITLINE_UPDATE, name, e);
 }
 
 /* ---- looking ---- */
 
 /* False: it has gone since its name was read. */
-static bool look(char *const *environ_list, const char *name, struct lifecycle_entry *entry)
+static bool look(const struct ak *ak, const char *name, struct lifecycle_entry *entry)
 {
 	struct err e = { 0 };
 
 	*entry = (struct lifecycle_entry){ 0 };
 	named_init(&entry->named);
 	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
-	if (named_open_any(environ_list, name, &entry->named, &e) < 0) {
+	if (named_open_any(ak, name, &entry->named, &e) < 0) {
 		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
 		entry->state = NAMED_STOPPED;
 		return e.code != ERR_NOT_FOUND;
@@ -953,28 +939,28 @@ void lifecycle_list_done(struct lifecycle_list *l)
 	*l = (struct lifecycle_list){ 0 };
 }
 
-int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret, struct err *e)
+int lifecycle_list(const struct ak *ak, struct lifecycle_list *ret, struct err *e)
 {
 	char **names = NULL;
 	size_t count;
 
 	*ret = (struct lifecycle_list){ 0 };
-	if (named_list(environ_list, &names, e) < 0)
+	if (named_list(ak, &names, e) < 0)
 		return -1;
 	count = keyrows_list_count(names);
 	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));
 	for (size_t i = 0; i < count; i++)
-		ret->count += look(environ_list, names[i], &ret->entries[ret->count]);
+		ret->count += look(ak, names[i], &ret->entries[ret->count]);
 	keyrows_list_free(&names);
 	return 0;
 }
 
-int lifecycle_is_running(char *const *environ_list, const char *name, bool *ret, struct err *e)
+int lifecycle_is_running(const struct ak *ak, const char *name, bool *ret, struct err *e)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 
 	named_init(&entry.named);
-	if (lifecycle_info(environ_list, name, &entry, e) < 0)
+	if (lifecycle_info(ak, name, &entry, e) < 0)
 		return -1;
 	*ret = entry.state == NAMED_RUNNING || entry.state == NAMED_PAUSED;
 	return 0;
@@ -986,15 +972,15 @@ bool lifecycle_is_outdated(const struct lifecycle_entry *entry)
 	       strcmp(entry->build, buildid_get()) != 0;
 }
 
-int lifecycle_info(char *const *environ_list, const char *name, struct lifecycle_entry *ret,
+int lifecycle_info(const struct ak *ak, const char *name, struct lifecycle_entry *ret,
 		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0)
+	if (named_open(ak, name, &n, e) < 0)
 		return -1;
-	(void)look(environ_list, name, ret);
+	(void)look(ak, name, ret);
 	return 0;
 }
 
@@ -1007,18 +993,18 @@ static bool is_dead(const struct lifecycle_entry *entry)
 }
 
 /* What its supervisor would have done, had it not been killed. */
-static int bury(char *const *environ_list, const char *name, struct err *e)
+static int bury(const struct ak *ak, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
+	if (named_open(ak, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
 	    named_load_run(&n, &run, e) < 0)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
 	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
 		return 0; /* another has started and stopped it since */
-	if (clean_up(environ_list, &n))
+	if (clean_up(ak, &n))
 		keyrows_list_free(&run.cgroups);
 	run.state = NAMED_STOPPED;
 	free(run.reason);
@@ -1028,28 +1014,27 @@ static int bury(char *const *environ_list, const char *name, struct err *e)
 }
 
 /* One that runs is its supervisor's to end; that takes a moment. */
-static int remove_expired(char *const *environ_list, const char *name, unsigned wait_ms,
-			  struct err *e)
+static int remove_expired(const struct ak *ak, const char *name, unsigned wait_ms, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open(environ_list, name, &n, e) < 0 || named_lock_within(&n, wait_ms, e) < 0)
+	if (named_open(ak, name, &n, e) < 0 || named_lock_within(&n, wait_ms, e) < 0)
 		return e->code == ERR_NOT_FOUND ? 0 : -1;
-	lifecycle_remove_expired(environ_list, &n);
+	lifecycle_remove_expired(ak, &n);
 	return 0;
 }
 
-void lifecycle_sweep_expired(char *const *environ_list, const struct lifecycle_list *l)
+void lifecycle_sweep_expired(const struct ak *ak, const struct lifecycle_list *l)
 {
 	struct err ignored;
 
 	for (size_t i = 0; i < l->count; i++)
 		if (l->entries[i].is_expired && !l->entries[i].trouble[0])
-			(void)!remove_expired(environ_list, l->entries[i].named.name, 0, &ignored);
+			(void)!remove_expired(ak, l->entries[i].named.name, 0, &ignored);
 }
 
-static int collect(char *const *environ_list, const struct lifecycle_entry *entry, unsigned flags,
+static int collect(const struct ak *ak, const struct lifecycle_entry *entry, unsigned flags,
 		   struct lifecycle_garbage *g, struct err *e)
 {
 	if (entry->trouble[0])
@@ -1058,16 +1043,16 @@ static int collect(char *const *environ_list, const struct lifecycle_entry *entr
 		g->expired++;
 		return flags & LIFECYCLE_DRY
 			       ? 0
-			       : remove_expired(environ_list, entry->named.name, LOCK_WAIT_MS, e);
+			       : remove_expired(ak, entry->named.name, LOCK_WAIT_MS, e);
 	}
 	if (!is_dead(entry))
 		return 0;
 	g->dead++;
-	return flags & LIFECYCLE_DRY ? 0 : bury(environ_list, entry->named.name, e);
+	return flags & LIFECYCLE_DRY ? 0 : bury(ak, entry->named.name, e);
 }
 
 /* Only where every record can be read: nobody knows what the others keep. */
-static int collect_pins(char *const *environ_list, unsigned *ret_count, struct err *e)
+static int collect_pins(const struct ak *ak, unsigned *ret_count, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
@@ -1075,8 +1060,7 @@ static int collect_pins(char *const *environ_list, unsigned *ret_count, struct e
 	char **used = NULL;
 	int r = 0;
 
-	if (lifecycle_list(environ_list, &sandboxes, e) < 0 ||
-	    checkpoint_list(environ_list, NULL, &checkpoints, e) < 0)
+	if (lifecycle_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sandboxes.count; i++) {
 		is_whole = is_whole && !sandboxes.entries[i].trouble[0];
@@ -1087,31 +1071,30 @@ static int collect_pins(char *const *environ_list, unsigned *ret_count, struct e
 		if (checkpoints.entries[i].image_pin)
 			(void)keyrows_list_add(&used, checkpoints.entries[i].image_pin);
 	if (is_whole && !checkpoints.has_damaged)
-		r = images_collect_pins(environ_list, used, ret_count, e);
+		r = images_collect_pins(ak, used, ret_count, e);
 	keyrows_list_free(&used);
 	return r;
 }
 
-int lifecycle_gc(char *const *environ_list, unsigned flags, struct lifecycle_garbage *ret,
-		 struct err *e)
+int lifecycle_gc(const struct ak *ak, unsigned flags, struct lifecycle_garbage *ret, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
 
 	*ret = (struct lifecycle_garbage){ 0 };
-	if (lifecycle_list(environ_list, &list, e) < 0)
+	if (lifecycle_list(ak, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
-		if (collect(environ_list, &list.entries[i], flags, ret, e) < 0)
+		if (collect(ak, &list.entries[i], flags, ret, e) < 0)
 			return -1;
-	if (quarantine_prune(environ_list, flags & LIFECYCLE_DRY ? QUARANTINE_DRY : 0,
-			     &ret->quarantined, e) < 0)
+	if (quarantine_prune(ak, flags & LIFECYCLE_DRY ? QUARANTINE_DRY : 0, &ret->quarantined, e) <
+	    0)
 		return -1;
 	if (flags & LIFECYCLE_DRY)
 		return 0;
 	cgroup_sweep();
-	if (named_sweep_trash(environ_list, &ret->leftovers, e) < 0 ||
-	    checkpoint_sweep(environ_list, &ret->leftovers, e) < 0 ||
-	    layerstore_collect(environ_list, &ret->layers, e) < 0)
+	if (named_sweep_trash(ak, &ret->leftovers, e) < 0 ||
+	    checkpoint_sweep(ak, &ret->leftovers, e) < 0 ||
+	    layerstore_collect(ak, &ret->layers, e) < 0)
 		return -1;
-	return collect_pins(environ_list, &ret->pins, e);
+	return collect_pins(ak, &ret->pins, e);
 }

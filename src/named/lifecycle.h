@@ -13,12 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ak;
+
 struct gatekeeper;
 struct images;
 struct policy_setting;
 
 struct lifecycle_request {
-	char *const *environ_list;
+	const struct ak *ak;
 	const char *name;
 	const struct policy *policy;
 	struct images *image; /* open; NULL: the host's */
@@ -34,9 +36,9 @@ struct lifecycle_request {
 ERR_CHECKED int lifecycle_create(const struct lifecycle_request *q, struct named *ret,
 				 struct err *e);
 
-ERR_CHECKED int lifecycle_start(char *const *environ_list, const char *name, struct err *e);
+ERR_CHECKED int lifecycle_start(const struct ak *ak, const char *name, struct err *e);
 /* One that is open and locked already: it is started, and the lock is its supervisor's then. */
-ERR_CHECKED int lifecycle_start_locked(char *const *environ_list, struct named *n, struct err *e);
+ERR_CHECKED int lifecycle_start_locked(const struct ak *ak, struct named *n, struct err *e);
 
 enum lifecycle_flags {
 	/*
@@ -48,39 +50,39 @@ enum lifecycle_flags {
 };
 
 #define LIFECYCLE_STOP_DEFAULT_MS UINT64_MAX
-ERR_CHECKED int lifecycle_stop(char *const *environ_list, const char *name, uint64_t timeout_ms,
+ERR_CHECKED int lifecycle_stop(const struct ak *ak, const char *name, uint64_t timeout_ms,
 			       unsigned flags, struct err *e);
 /* What the last run of a sandbox has left to be told about its workspace, once; or NULL. */
-char **lifecycle_take_notices(char *const *environ_list, const char *name);
-ERR_CHECKED int lifecycle_restart(char *const *environ_list, const char *name, uint64_t timeout_ms,
+char **lifecycle_take_notices(const struct ak *ak, const char *name);
+ERR_CHECKED int lifecycle_restart(const struct ak *ak, const char *name, uint64_t timeout_ms,
 				  unsigned flags, struct err *e);
-ERR_CHECKED int lifecycle_pause(char *const *environ_list, const char *name, struct err *e);
-ERR_CHECKED int lifecycle_resume(char *const *environ_list, const char *name, struct err *e);
+ERR_CHECKED int lifecycle_pause(const struct ak *ak, const char *name, struct err *e);
+ERR_CHECKED int lifecycle_resume(const struct ak *ak, const char *name, struct err *e);
 
-ERR_CHECKED int lifecycle_remove(char *const *environ_list, const char *name, unsigned flags,
+ERR_CHECKED int lifecycle_remove(const struct ak *ak, const char *name, unsigned flags,
 				 struct err *e);
 
 /* By its own supervisor, when its time is over: it is open and locked. */
-void lifecycle_remove_expired(char *const *environ_list, struct named *n);
+void lifecycle_remove_expired(const struct ak *ak, struct named *n);
 /*
  * For who finds that it does not run: ERR_NOT_FOUND in words where its time is over, and it is
  * removed. 0 otherwise.
  */
-ERR_CHECKED int lifecycle_check_expiry(char *const *environ_list, struct named *n, struct err *e);
+ERR_CHECKED int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e);
 
 /* It is removed so much later than it would be, or so long from now if it would never be. */
-ERR_CHECKED int lifecycle_extend(char *const *environ_list, const char *name, uint64_t by_ms,
+ERR_CHECKED int lifecycle_extend(const struct ak *ak, const char *name, uint64_t by_ms,
 				 uint64_t *ret_expires_s, struct err *e);
 
 /* New values for some fields of its policy, at once where it runs. */
 /* *ret_is_later: it runs, and its disk has the new size from its next start on. */
-ERR_CHECKED int lifecycle_update(char *const *environ_list, const char *name,
+ERR_CHECKED int lifecycle_update(const struct ak *ak, const char *name,
 				 const struct policy_setting *settings, size_t count,
 				 bool *ret_is_later, struct err *e);
 
 /* New rules for where it may connect to, at once where it runs. */
 enum lifecycle_network { LIFECYCLE_ALLOW, LIFECYCLE_BLOCK, LIFECYCLE_RESET };
-ERR_CHECKED int lifecycle_change_network(char *const *environ_list, const char *name,
+ERR_CHECKED int lifecycle_change_network(const struct ak *ak, const char *name,
 					 enum lifecycle_network what, char *const *patterns,
 					 struct err *e);
 
@@ -99,14 +101,13 @@ struct lifecycle_list {
 	struct lifecycle_entry *entries; /* sorted by name */
 	size_t count;
 };
-ERR_CHECKED int lifecycle_list(char *const *environ_list, struct lifecycle_list *ret,
-			       struct err *e);
+ERR_CHECKED int lifecycle_list(const struct ak *ak, struct lifecycle_list *ret, struct err *e);
 /* Those of the list whose time is over and that nobody runs; what cannot be removed now stays. */
-void lifecycle_sweep_expired(char *const *environ_list, const struct lifecycle_list *l);
-ERR_CHECKED int lifecycle_info(char *const *environ_list, const char *name,
-			       struct lifecycle_entry *ret, struct err *e);
+void lifecycle_sweep_expired(const struct ak *ak, const struct lifecycle_list *l);
+ERR_CHECKED int lifecycle_info(const struct ak *ak, const char *name, struct lifecycle_entry *ret,
+			       struct err *e);
 /* True also for one that is paused. */
-ERR_CHECKED int lifecycle_is_running(char *const *environ_list, const char *name, bool *ret,
+ERR_CHECKED int lifecycle_is_running(const struct ak *ak, const char *name, bool *ret,
 				     struct err *e);
 /* It runs, and another build than this one supervises it. */
 bool lifecycle_is_outdated(const struct lifecycle_entry *entry);
@@ -117,17 +118,17 @@ void lifecycle_entry_done(struct lifecycle_entry *entry);
 struct lifecycle_garbage {
 	unsigned expired, dead, leftovers, layers, pins, quarantined;
 };
-ERR_CHECKED int lifecycle_gc(char *const *environ_list, unsigned flags,
-			     struct lifecycle_garbage *ret, struct err *e);
+ERR_CHECKED int lifecycle_gc(const struct ak *ak, unsigned flags, struct lifecycle_garbage *ret,
+			     struct err *e);
 
 /* A line in the audit log about one sandbox; `why` is NULL when it went well. */
-void lifecycle_audit(char *const *environ_list, enum auditline_type type, const char *name,
+void lifecycle_audit(const struct ak *ak, enum auditline_type type, const char *name,
 		     const char *what, const struct err *why);
 /* About one that its name does not mean any more. */
-void lifecycle_audit_of(char *const *environ_list, const struct audit_identity *who,
+void lifecycle_audit_of(const struct ak *ak, const struct audit_identity *who,
 			enum auditline_type type, const char *name, const char *what,
 			const struct err *why);
-void lifecycle_audit_limit(char *const *environ_list, const char *name, const char *limit);
+void lifecycle_audit_limit(const struct ak *ak, const char *name, const char *limit);
 /* The denials that came since the last time; *seen counts them. */
-void lifecycle_audit_denials(char *const *environ_list, const char *name,
-			     const struct gatekeeper *k, unsigned *seen);
+void lifecycle_audit_denials(const struct ak *ak, const char *name, const struct gatekeeper *k,
+			     unsigned *seen);

@@ -69,7 +69,7 @@ static int find_latest(int log_fd, uint32_t *ret_id, struct err *e)
 	return 0;
 }
 
-int logs_open(char *const *environ_list, const char *sandbox, const char *id, struct logs *ret,
+int logs_open(const struct ak *ak, const char *sandbox, const char *id, struct logs *ret,
 	      struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -79,7 +79,7 @@ int logs_open(char *const *environ_list, const char *sandbox, const char *id, st
 
 	named_init(&n);
 	logs_init(&l);
-	if (named_open(environ_list, sandbox, &n, e) < 0)
+	if (named_open(ak, sandbox, &n, e) < 0)
 		return -1;
 	log_fd = openat(n.dir_fd, "log", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (log_fd < 0)

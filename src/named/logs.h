@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ak;
+
 struct logs {
 	int fds[2];
 	uint32_t id;
@@ -23,7 +25,7 @@ void logs_init(struct logs *l);
 void logs_done(struct logs *l);
 
 /* `id` NULL: the latest. ERR_NOT_FOUND when there is none. */
-ERR_CHECKED int logs_open(char *const *environ_list, const char *sandbox, const char *id,
+ERR_CHECKED int logs_open(const struct ak *ak, const char *sandbox, const char *id,
 			  struct logs *ret, struct err *e);
 
 /* What is there from l->offset on, in order; a skip is told first. `fn` NULL: only its end. */

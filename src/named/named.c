@@ -134,63 +134,57 @@ void named_run_done(struct named_run *r)
 
 /* ---- for whom we work ---- */
 
-static struct {
-	bool is_for_face;
-	char owner[NAMED_OWNER_MAX_BYTES + 1];      /* "": the administrator */
-	char creator[NAMED_CREATOR_BYTES + 1];      /* "": the user */
-	char pinned_name[NAMED_NAME_MAX_BYTES + 1]; /* "": none */
-	char pinned_id[NAMED_ID_BYTES + 1];
-} view;
-
-void named_work_for(const char *owner, const char *creator)
+void named_work_for(struct ak *ak, const char *owner, const char *creator)
 {
-	assert(!owner || strlen(owner) < sizeof(view.owner));
-	view.is_for_face = true;
-	(void)snprintf(view.owner, sizeof(view.owner), "%s", owner ? owner : "");
-	(void)snprintf(view.creator, sizeof(view.creator), "%s", creator);
+	struct ak_view *view = &ak->view;
+
+	assert(!owner || strlen(owner) < sizeof(view->owner));
+	view->is_for_face = true;
+	(void)snprintf(view->owner, sizeof(view->owner), "%s", owner ? owner : "");
+	(void)snprintf(view->creator, sizeof(view->creator), "%s", creator);
 }
 
-const char *named_creator(void)
+const char *named_creator(const struct ak *ak)
 {
-	return view.creator[0] ? view.creator : NULL;
+	return ak->view.creator[0] ? ak->view.creator : NULL;
 }
 
-const char *named_owner(void)
+const char *named_owner(const struct ak *ak)
 {
-	return view.owner[0] ? view.owner : NULL;
+	return ak->view.owner[0] ? ak->view.owner : NULL;
 }
 
-bool named_is_visible(const char *owner)
+bool named_is_visible(const struct ak *ak, const char *owner)
 {
-	if (!view.is_for_face)
+	if (!ak->view.is_for_face)
 		return true;
-	if (view.owner[0])
-		return owner && strcmp(owner, view.owner) == 0;
+	if (ak->view.owner[0])
+		return owner && strcmp(owner, ak->view.owner) == 0;
 	return !owner || strncmp(owner, NAMED_CALL_OWNER, strlen(NAMED_CALL_OWNER)) != 0;
 }
 
-void named_pin(const struct named *n)
+void named_pin(struct ak *ak, const struct named *n)
 {
-	memcpy(view.pinned_name, n->name, sizeof(view.pinned_name));
-	memcpy(view.pinned_id, n->id, sizeof(view.pinned_id));
+	memcpy(ak->view.pinned_name, n->name, sizeof(ak->view.pinned_name));
+	memcpy(ak->view.pinned_id, n->id, sizeof(ak->view.pinned_id));
 }
 
-static bool is_another(const struct named *n)
+static bool is_another(const struct ak *ak, const struct named *n)
 {
-	return strcmp(n->name, view.pinned_name) == 0 && strcmp(n->id, view.pinned_id) != 0;
+	return strcmp(n->name, ak->view.pinned_name) == 0 && strcmp(n->id, ak->view.pinned_id) != 0;
 }
 
-void named_identify(char *const *environ_list, const char *name, struct audit_identity *ret)
+void named_identify(const struct ak *ak, const char *name, struct audit_identity *ret)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_free char *all = NULL;
 	struct err ignored;
 
 	named_init(&n);
-	audit_set_identity(ret, NULL, named_owner());
+	audit_set_identity(ret, NULL, named_owner(ak));
 	/* whoever only asks makes no directories */
-	if (name && statedir_path(environ_list, NAMED_DIR, &all, &ignored) == 0 &&
-	    access(all, F_OK) == 0 && named_open(environ_list, name, &n, &ignored) == 0)
+	if (name && statedir_path(ak, NAMED_DIR, &all, &ignored) == 0 && access(all, F_OK) == 0 &&
+	    named_open(ak, name, &n, &ignored) == 0)
 		audit_set_identity(ret, n.id, n.owner);
 }
 
@@ -210,10 +204,11 @@ int named_check_name(const char *name, struct err *e)
 	for (size_t i = 0; is_right && i < len; i++)
 		is_right = is_edge(name[i]) || strchr("_.-", name[i]);
 	if (!is_right)
-		return err_set(e, ERR_INVALID,
-			       "invalid sandbox name '%s' (use a-z, 0-9, '_', '.' and '-', up to %u "
-			       "characters, with a letter or digit at both ends)",
-			       name, NAMED_NAME_MAX_BYTES);
+		return err_set(
+			e, ERR_INVALID,
+			"invalid sandbox name '%s' (use a-z, 0-9, '_', '.' and '-', up to %u "
+			"characters, with a letter or digit at both ends)",
+			name, NAMED_NAME_MAX_BYTES);
 	return 0;
 }
 
@@ -349,9 +344,12 @@ static int add_start(const struct named *n, const struct named_run *r, struct er
 		const char *key;
 		uint64_t value;
 	} numbers[] = {
-		{ "state", r->state },       { "supervisor", r->supervisor_pid },
-		{ "init", r->init_pid },     { "started", r->started_s },
-		{ "ended", r->ended_s },     { "host-gid", r->host_gid },
+		{ "state", r->state },
+		{ "supervisor", r->supervisor_pid },
+		{ "init", r->init_pid },
+		{ "started", r->started_s },
+		{ "ended", r->ended_s },
+		{ "host-gid", r->host_gid },
 		{ "switches-ids", r->switches_ids },
 	};
 
@@ -538,21 +536,21 @@ static int find_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
 	return 0;
 }
 
-static int find_all(char *const *environ_list, int *ret_fd, struct err *e)
+static int find_all(const struct ak *ak, int *ret_fd, struct err *e)
 {
 	cleanup_free char *path = NULL;
 
-	if (statedir_path(environ_list, NAMED_DIR, &path, e) < 0)
+	if (statedir_path(ak, NAMED_DIR, &path, e) < 0)
 		return -1;
 	return find_subdir(AT_FDCWD, path, ret_fd, e);
 }
 
-int named_open_all(char *const *environ_list, int *ret_fd, struct err *e)
+int named_open_all(const struct ak *ak, int *ret_fd, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	int r;
 
-	if (statedir_path(environ_list, NAMED_DIR, &path, e) < 0 ||
+	if (statedir_path(ak, NAMED_DIR, &path, e) < 0 ||
 	    find_subdir(AT_FDCWD, path, ret_fd, e) < 0)
 		return -1;
 	if (*ret_fd >= 0)
@@ -590,18 +588,17 @@ static int check_own(int dir_fd, const char *name, struct err *e)
 
 static int say_missing(const char *name, struct err *e)
 {
-	return err_set(e, ERR_NOT_FOUND,
-		       "no sandbox named '%s' (see agentkernel list --all)", name);
+	return err_set(e, ERR_NOT_FOUND, "no sandbox named '%s' (see agentkernel list --all)",
+		       name);
 }
 
-int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,
-		       struct err *e)
+int named_open_damaged(const struct ak *ak, const char *name, struct named *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_fd int all_fd = -1;
 
 	named_init(&n);
-	if (named_check_name(name, e) < 0 || find_all(environ_list, &all_fd, e) < 0)
+	if (named_check_name(name, e) < 0 || find_all(ak, &all_fd, e) < 0)
 		return -1;
 	if (all_fd >= 0)
 		n.dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -640,32 +637,32 @@ static int say_gone(const struct named *n, struct err *e)
 }
 
 /* Its record cannot be read: then nobody can tell which key it belongs to. */
-static bool is_owner_lost(const struct err *e)
+static bool is_owner_lost(const struct ak *ak, const struct err *e)
 {
-	return named_owner() && (e->code == ERR_CORRUPT || e->code == ERR_UNSUPPORTED ||
-				 e->code == ERR_DENIED || e->sys == ENOENT || e->sys == EFBIG);
+	return named_owner(ak) && (e->code == ERR_CORRUPT || e->code == ERR_UNSUPPORTED ||
+				   e->code == ERR_DENIED || e->sys == ENOENT || e->sys == EFBIG);
 }
 
-int named_open(char *const *environ_list, const char *name, struct named *ret, struct err *e)
+int named_open(const struct ak *ak, const char *name, struct named *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open_any(environ_list, name, &n, e) < 0)
-		return is_owner_lost(e) ? say_missing(name, e) : -1;
-	if (!named_is_visible(n.owner) || is_another(&n))
+	if (named_open_any(ak, name, &n, e) < 0)
+		return is_owner_lost(ak, e) ? say_missing(name, e) : -1;
+	if (!named_is_visible(ak, n.owner) || is_another(ak, &n))
 		return say_missing(name, e);
 	*ret = n;
 	named_init(&n);
 	return 0;
 }
 
-int named_open_any(char *const *environ_list, const char *name, struct named *ret, struct err *e)
+int named_open_any(const struct ak *ak, const char *name, struct named *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open_damaged(environ_list, name, &n, e) < 0)
+	if (named_open_damaged(ak, name, &n, e) < 0)
 		return -1;
 	if (read_record(n.dir_fd, name, &n, e) < 0) {
 		size_t len = strlen(e->msg);
@@ -732,7 +729,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int named_list(char *const *environ_list, char ***ret, struct err *e)
+int named_list(const struct ak *ak, char ***ret, struct err *e)
 {
 	cleanup_fd int all_fd = -1;
 	struct dirent *entry;
@@ -742,7 +739,7 @@ int named_list(char *const *environ_list, char ***ret, struct err *e)
 	int sys;
 
 	*ret = NULL;
-	if (find_all(environ_list, &all_fd, e) < 0)
+	if (find_all(ak, &all_fd, e) < 0)
 		return -1;
 	if (all_fd < 0)
 		return 0;
@@ -979,11 +976,12 @@ static int make_files(struct named *n, const struct policy *p, struct err *e)
 	return 0;
 }
 
-static int appear(int making_fd, int all_fd, const struct named *n, struct err *e)
+static int appear(const struct ak *ak, int making_fd, int all_fd, const struct named *n,
+		  struct err *e)
 {
 	if (syscall(SYS_renameat2, making_fd, n->id, all_fd, n->name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (errno == EEXIST && named_owner()) /* by whom is not for a key to know */
+	if (errno == EEXIST && named_owner(ak)) /* by whom is not for a key to know */
 		return err_set(e, ERR_EXISTS, "the name '%s' is taken", n->name);
 	if (errno == EEXIST)
 		return err_set(e, ERR_EXISTS,
@@ -993,12 +991,12 @@ static int appear(int making_fd, int all_fd, const struct named *n, struct err *
 	return err_sys(e, errno, "name sandbox '%s'", n->name);
 }
 
-int named_create(char *const *environ_list, struct named *n, const struct policy *p, struct err *e)
+int named_create(const struct ak *ak, struct named *n, const struct policy *p, struct err *e)
 {
 	cleanup_fd int all_fd = -1, making_fd = -1;
 	struct err ignored;
 
-	if (named_check_name(n->name, e) < 0 || named_open_all(environ_list, &all_fd, e) < 0 ||
+	if (named_check_name(n->name, e) < 0 || named_open_all(ak, &all_fd, e) < 0 ||
 	    open_subdir(all_fd, MAKING_DIR, &making_fd, e) < 0)
 		return -1;
 	/* whoever sweeps takes it exclusively: nothing is swept between its mkdir and its lock */
@@ -1012,18 +1010,18 @@ int named_create(char *const *environ_list, struct named *n, const struct policy
 	n->dir_fd = openat(making_fd, n->id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (n->dir_fd < 0) {
 		(void)err_sys(e, errno, "open sandbox '%s'", n->name);
-	} else if (make_files(n, p, e) == 0 && appear(making_fd, all_fd, n, e) == 0) {
+	} else if (make_files(n, p, e) == 0 && appear(ak, making_fd, all_fd, n, e) == 0) {
 		return 0;
 	}
 	(void)!owner_sweep(making_fd, n->id, &ignored);
 	return -1;
 }
 
-int named_trash(char *const *environ_list, const struct named *n, struct err *e)
+int named_trash(const struct ak *ak, const struct named *n, struct err *e)
 {
 	cleanup_fd int all_fd = -1, trash_fd = -1;
 
-	if (find_all(environ_list, &all_fd, e) < 0)
+	if (find_all(ak, &all_fd, e) < 0)
 		return -1;
 	if (all_fd < 0)
 		return 0;
@@ -1077,13 +1075,13 @@ static int sweep_all(int all_fd, const char *name, unsigned *count, struct err *
 	return r;
 }
 
-int named_sweep_trash(char *const *environ_list, unsigned *ret_count, struct err *e)
+int named_sweep_trash(const struct ak *ak, unsigned *ret_count, struct err *e)
 {
 	cleanup_fd int all_fd = -1;
 	unsigned count = 0;
 
 	*ret_count = 0;
-	if (find_all(environ_list, &all_fd, e) < 0)
+	if (find_all(ak, &all_fd, e) < 0)
 		return -1;
 	if (all_fd < 0)
 		return 0;

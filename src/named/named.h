@@ -25,8 +25,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ak;
+
 #define NAMED_DIR "sandboxes"
-#define NAMED_NAME_MAX_BYTES 63u
+#define NAMED_NAME_MAX_BYTES AK_NAME_MAX_BYTES
 #define NAMED_ID_BYTES AUDIT_ID_BYTES /* hexadecimal digits */
 #define NAMED_OWNER_MAX_BYTES AUDIT_OWNER_MAX_BYTES
 #define NAMED_LABELS_MAX 64u
@@ -94,30 +96,29 @@ ERR_CHECKED int named_check_label(const char *label, struct err *e);
  * it does not see is not there: ERR_NOT_FOUND, with the same words. What it makes has that owner.
  */
 #define NAMED_CALL_OWNER "call:" /* of one call; nobody else sees it */
-#define NAMED_CREATOR_BYTES 16u
+#define NAMED_CREATOR_BYTES AK_CREATOR_BYTES
 /* `creator` stands for the options of that server: what was judged by them once is not judged
  * again. */
-void named_work_for(const char *owner, const char *creator);
-const char *named_owner(void);   /* NULL: none */
-const char *named_creator(void); /* NULL: none */
-bool named_is_visible(const char *owner);
+void named_work_for(struct ak *ak, const char *owner, const char *creator);
+const char *named_owner(const struct ak *ak);   /* NULL: none */
+const char *named_creator(const struct ak *ak); /* NULL: none */
+bool named_is_visible(const struct ak *ak, const char *owner);
 /* From now on its name means this one: another that takes its place is not there. */
-void named_pin(const struct named *n);
+void named_pin(struct ak *ak, const struct named *n);
 
 /*
  * Its directory and record. ERR_NOT_FOUND when there is none, or none that is visible;
  * named_open_any() is for those who have to know of all: what they do not see they would remove.
  */
-ERR_CHECKED int named_open_any(char *const *environ_list, const char *name, struct named *ret,
+ERR_CHECKED int named_open_any(const struct ak *ak, const char *name, struct named *ret,
 			       struct err *e);
-ERR_CHECKED int named_open(char *const *environ_list, const char *name, struct named *ret,
-			   struct err *e);
+ERR_CHECKED int named_open(const struct ak *ak, const char *name, struct named *ret, struct err *e);
 
 /* Which sandbox a name means now, for the audit log. */
-void named_identify(char *const *environ_list, const char *name, struct audit_identity *ret);
+void named_identify(const struct ak *ak, const char *name, struct audit_identity *ret);
 
 /* Its directory alone, for removing one whose record cannot be read. */
-ERR_CHECKED int named_open_damaged(char *const *environ_list, const char *name, struct named *ret,
+ERR_CHECKED int named_open_damaged(const struct ak *ak, const char *name, struct named *ret,
 				   struct err *e);
 ERR_CHECKED int named_load_policy(const struct named *n, struct policy *ret, struct err *e);
 
@@ -147,7 +148,7 @@ ERR_CHECKED int named_restore_rules(const struct named *n, struct egress *rules,
  * A new one: *n has what it is to be, its id and time are chosen here. Afterwards it is open and
  * locked. ERR_EXISTS when the name is taken.
  */
-ERR_CHECKED int named_create(char *const *environ_list, struct named *n, const struct policy *p,
+ERR_CHECKED int named_create(const struct ak *ak, struct named *n, const struct policy *p,
 			     struct err *e);
 
 #define NAMED_DISK_NAME_MAX_BYTES 32
@@ -220,18 +221,18 @@ const char *named_state_word(enum named_state state);
  * named_sweep_trash() removes it. On a full disk, where there is no room to move it, it is removed
  * where it lies; a crash on the way leaves a damaged sandbox, which can be removed again.
  */
-ERR_CHECKED int named_trash(char *const *environ_list, const struct named *n, struct err *e);
+ERR_CHECKED int named_trash(const struct ak *ak, const struct named *n, struct err *e);
 
 /*
  * Removes what lies in the trash, and what creations that died have left. Ids that others still
  * work on stay.
  */
-ERR_CHECKED int named_sweep_trash(char *const *environ_list, unsigned *ret_count, struct err *e);
+ERR_CHECKED int named_sweep_trash(const struct ak *ak, unsigned *ret_count, struct err *e);
 
 /* Names of all, sorted; free with keyrows_list_free(). */
-ERR_CHECKED int named_list(char *const *environ_list, char ***ret, struct err *e);
+ERR_CHECKED int named_list(const struct ak *ak, char ***ret, struct err *e);
 
 /* sandboxes/, made where it is missing; the caller's to close. */
-ERR_CHECKED int named_open_all(char *const *environ_list, int *ret_fd, struct err *e);
+ERR_CHECKED int named_open_all(const struct ak *ak, int *ret_fd, struct err *e);
 
 void named_random_id(char out[NAMED_ID_BYTES + 1]);

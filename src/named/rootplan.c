@@ -91,21 +91,21 @@ static int limit_disk(struct rootplan *p, const struct named *n, uint64_t limit_
 		       why);
 }
 
-static char *find_disk(char *const *environ_list, const struct named *n, struct err *e)
+static char *find_disk(const struct ak *ak, const struct named *n, struct err *e)
 {
 	char disk[NAMED_DISK_NAME_MAX_BYTES];
 	cleanup_free char *all = NULL;
 
 	named_format_disk(n->disk_number, disk);
-	if (statedir_path(environ_list, NAMED_DIR, &all, e) < 0)
+	if (statedir_path(ak, NAMED_DIR, &all, e) < 0)
 		return NULL;
 	return mem_format("%s/%s/%s", all, n->name, disk);
 }
 
-int rootplan_change_disk(char *const *environ_list, const struct named *n, uint64_t limit_bytes,
+int rootplan_change_disk(const struct ak *ak, const struct named *n, uint64_t limit_bytes,
 			 struct err *e)
 {
-	cleanup_free char *path = find_disk(environ_list, n, e);
+	cleanup_free char *path = find_disk(ak, n, e);
 	cleanup_fd int dir_fd = -1;
 	uint64_t bytes = 0;
 
@@ -144,11 +144,11 @@ static void name_checkpoints(struct rootplan *p, char *const *layers)
 	p->root.checkpoints = p->checkpoints;
 }
 
-int rootplan_open(struct rootplan *p, char *const *environ_list, const struct named *n,
+int rootplan_open(struct rootplan *p, const struct ak *ak, const struct named *n,
 		  const struct policy *policy, const struct images *image, struct err *e)
 {
-	p->disk_path = find_disk(environ_list, n, e);
-	if (!p->disk_path || statedir_path(environ_list, LAYERSTORE_DIR, &p->layers_path, e) < 0)
+	p->disk_path = find_disk(ak, n, e);
+	if (!p->disk_path || statedir_path(ak, LAYERSTORE_DIR, &p->layers_path, e) < 0)
 		return -1;
 	if (describe(&p->root.dirs[IMAGEROOT_DISK], p->disk_path, e) < 0)
 		return -1;

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+struct ak;
+
 struct images;
 struct named;
 struct policy;
@@ -27,9 +29,9 @@ void rootplan_done(struct rootplan *p); /* may run twice */
  * rootplan_open() will make it hold.
  */
 #define ROOTPLAN_AT_NEXT_START 1
-ERR_CHECKED int rootplan_change_disk(char *const *environ_list, const struct named *n,
+ERR_CHECKED int rootplan_change_disk(const struct ak *ak, const struct named *n,
 				     uint64_t limit_bytes, struct err *e);
 
-ERR_CHECKED int rootplan_open(struct rootplan *p, char *const *environ_list, const struct named *n,
+ERR_CHECKED int rootplan_open(struct rootplan *p, const struct ak *ak, const struct named *n,
 			      const struct policy *policy, const struct images *image,
 			      struct err *e);

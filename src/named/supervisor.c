@@ -184,8 +184,7 @@ static void check_memory(struct supervisorstate *k, int status)
 		return;
 	cgroup_get_usage(&k->session.cgroup, &usage);
 	if (usage.oom_kill_count > k->oom_kill_count)
-		lifecycle_audit_limit(k->options.environ_list, k->options.named->name,
-				      "memory limit");
+		lifecycle_audit_limit(k->options.ak, k->options.named->name, "memory limit");
 	k->oom_kill_count = usage.oom_kill_count;
 }
 
@@ -206,7 +205,7 @@ static void audit_detached(const struct supervisorstate *k, const struct task *t
 						 : audit_format_end(t->shown.wait_status, words),
 	};
 
-	(void)audit_write(k->options.environ_list, &event);
+	(void)audit_write(k->options.ak, &event);
 }
 
 static void on_task_event(struct supervisorstate *k, const struct frame *f)
@@ -302,7 +301,7 @@ static void on_report(struct supervisorstate *k)
 	int r = report_read(k->session.sandbox.report_fd, &report, &e);
 
 	if (r == 1 && report.kind == REPORT_LIMIT)
-		lifecycle_audit_limit(k->options.environ_list, k->options.named->name,
+		lifecycle_audit_limit(k->options.ak, k->options.named->name,
 				      limit_words(report.limit));
 	supervisorstate_end(k, r == 1 && report.kind == REPORT_LIMIT ? limit_words(report.limit)
 								     : "init died");
@@ -353,7 +352,7 @@ static void check_cpu(struct supervisorstate *k)
 		return;
 	if (cgroup_get_cpu_us(&k->session.cgroup, &used_us) && used_us / 1000 <= limit_ms)
 		return;
-	lifecycle_audit_limit(k->options.environ_list, k->options.named->name, "cpu-time limit");
+	lifecycle_audit_limit(k->options.ak, k->options.named->name, "cpu-time limit");
 	supervisorstate_end(k, "cpu-time limit");
 }
 
@@ -478,8 +477,8 @@ static void turn(struct supervisorstate *k, struct pollfd *polled)
 	if (polled[SLOT_LISTEN].revents)
 		on_connection(k);
 	check_time(k);
-	lifecycle_audit_denials(k->options.environ_list, k->options.named->name,
-				&k->session.gatekeeper, &k->audited_denials);
+	lifecycle_audit_denials(k->options.ak, k->options.named->name, &k->session.gatekeeper,
+				&k->audited_denials);
 }
 
 static void serve(struct supervisorstate *k)
@@ -538,7 +537,7 @@ static int build(struct supervisorstate *k, struct err *e)
 	struct named *n = k->options.named;
 	struct session_options options = {
 		.policy = k->options.policy,
-		.environ_list = k->options.environ_list,
+		.ak = k->options.ak,
 		.root = &k->root.root,
 		.serves = true,
 		.is_changeable = true,
@@ -554,8 +553,8 @@ static int build(struct supervisorstate *k, struct err *e)
 		.supervisor_pid = (uint64_t)getpid(),
 		.started_s = (uint64_t)time(NULL),
 	};
-	if (hold_signals(k, e) < 0 || rootplan_open(&k->root, k->options.environ_list, n,
-						    k->options.policy, k->options.image, e) < 0)
+	if (hold_signals(k, e) < 0 ||
+	    rootplan_open(&k->root, k->options.ak, n, k->options.policy, k->options.image, e) < 0)
 		return -1;
 	options.disk_path = k->root.disk_path;
 	if (session_prepare(&k->session, &options, e) < 0)
@@ -596,7 +595,7 @@ static void audit_end(const struct supervisorstate *k)
 		.result = k->reason,
 	};
 
-	(void)audit_write(k->options.environ_list, &event);
+	(void)audit_write(k->options.ak, &event);
 }
 
 /*
@@ -701,7 +700,7 @@ static _Noreturn void child_main(const struct supervisor_options *o, int ready_f
 	serve(&k);
 	take_back(&k);
 	if (k.is_expired)
-		lifecycle_remove_expired(o->environ_list, o->named);
+		lifecycle_remove_expired(o->ak, o->named);
 	let_go(&k);
 	_exit(0);
 }

@@ -10,12 +10,14 @@
  */
 #include "base/err.h"
 
+struct ak;
+
 struct images;
 struct named;
 struct policy;
 
 struct supervisor_options {
-	char *const *environ_list;
+	const struct ak *ak;
 	struct named *named;   /* open and locked; the lock becomes the supervisor's */
 	struct policy *policy; /* may be replaced when it changes on disk */
 	struct images *image;  /* NULL: the host's */

@@ -397,7 +397,7 @@ static void reload_expiry(struct supervisorstate *k)
 	struct err ignored;
 
 	named_init(&fresh);
-	if (named_open(k->options.environ_list, k->options.named->name, &fresh, &ignored) == 0)
+	if (named_open(k->options.ak, k->options.named->name, &fresh, &ignored) == 0)
 		k->options.named->expires_s = fresh.expires_s;
 }
 

@@ -13,15 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ask(char *const *environ_list, const char *sandbox, uint32_t kind, const void *body,
+static int ask(const struct ak *ak, const char *sandbox, uint32_t kind, const void *body,
 	       size_t len, struct frame *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_fd int fd = -1;
 
 	named_init(&n);
-	if (named_open(environ_list, sandbox, &n, e) < 0 ||
-	    control_connect(n.dir_fd, sandbox, &fd, e) < 0)
+	if (named_open(ak, sandbox, &n, e) < 0 || control_connect(n.dir_fd, sandbox, &fd, e) < 0)
 		return -1;
 	return control_ask(fd, kind, body, len, ret, e);
 }
@@ -32,13 +31,12 @@ void tasks_list_done(struct tasks_list *l)
 	*l = (struct tasks_list){ 0 };
 }
 
-int tasks_list(char *const *environ_list, const char *sandbox, struct tasks_list *ret,
-	       struct err *e)
+int tasks_list(const struct ak *ak, const char *sandbox, struct tasks_list *ret, struct err *e)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
 
 	*ret = (struct tasks_list){ 0 };
-	if (ask(environ_list, sandbox, CONTROL_PS, NULL, 0, &answer, e) < 0)
+	if (ask(ak, sandbox, CONTROL_PS, NULL, 0, &answer, e) < 0)
 		return -1;
 	ret->count = answer.len / sizeof(*ret->entries);
 	ret->entries = mem_alloc((ret->count + 1) * sizeof(*ret->entries));
@@ -54,14 +52,14 @@ void tasks_command_done(struct tasks_command *c)
 	*c = (struct tasks_command){ 0 };
 }
 
-int tasks_describe(char *const *environ_list, const char *sandbox, uint32_t id,
-		   struct tasks_command *ret, struct err *e)
+int tasks_describe(const struct ak *ak, const char *sandbox, uint32_t id, struct tasks_command *ret,
+		   struct err *e)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
 	struct control_command head;
 	size_t count = 0;
 
-	if (ask(environ_list, sandbox, CONTROL_COMMAND, &id, sizeof(id), &answer, e) < 0)
+	if (ask(ak, sandbox, CONTROL_COMMAND, &id, sizeof(id), &answer, e) < 0)
 		return -1;
 	if (answer.len < sizeof(head))
 		return err_set(e, ERR_REMOTE, "the supervisor gave half an answer");
@@ -90,25 +88,23 @@ int tasks_parse_id(const char *text, uint32_t *ret, struct err *e)
 	return 0;
 }
 
-int tasks_kill(char *const *environ_list, const char *sandbox, uint32_t id, int number,
-	       struct err *e)
+int tasks_kill(const struct ak *ak, const char *sandbox, uint32_t id, int number, struct err *e)
 {
 	const struct order_signal body = { .id = id, .number = number, .is_for_group = 1 };
 	CLEANUP(frame_done) struct frame answer = { 0 };
 	char what[64];
-	int r = ask(environ_list, sandbox, CONTROL_SIGNAL, &body, sizeof(body), &answer, e);
+	int r = ask(ak, sandbox, CONTROL_SIGNAL, &body, sizeof(body), &answer, e);
 
 	(void)snprintf(what, sizeof(what), "%08" PRIx32 " signal %d", id, number);
-	lifecycle_audit(environ_list, AUDITLINE_KILL, sandbox, what, r < 0 ? e : NULL);
+	lifecycle_audit(ak, AUDITLINE_KILL, sandbox, what, r < 0 ? e : NULL);
 	return r;
 }
 
-int tasks_stats(char *const *environ_list, const char *sandbox, struct control_stats *ret,
-		struct err *e)
+int tasks_stats(const struct ak *ak, const char *sandbox, struct control_stats *ret, struct err *e)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
 
-	if (ask(environ_list, sandbox, CONTROL_STATS, NULL, 0, &answer, e) < 0)
+	if (ask(ak, sandbox, CONTROL_STATS, NULL, 0, &answer, e) < 0)
 		return -1;
 	if (answer.len != sizeof(*ret))
 		return err_set(e, ERR_REMOTE, "the supervisor gave strange figures");

@@ -6,13 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ak;
+
 #define TASKS_ID_MAX_BYTES 9 /* eight hexadecimal digits */
 
 struct tasks_list {
 	struct control_task *entries; /* as they were started */
 	size_t count;
 };
-ERR_CHECKED int tasks_list(char *const *environ_list, const char *sandbox, struct tasks_list *ret,
+ERR_CHECKED int tasks_list(const struct ak *ak, const char *sandbox, struct tasks_list *ret,
 			   struct err *e);
 void tasks_list_done(struct tasks_list *l);
 
@@ -22,13 +24,13 @@ struct tasks_command {
 	bool is_cut; /* its last words are missing: CONTROL_WORDS_MAX_BYTES */
 	int pid;     /* 0: not started yet */
 };
-ERR_CHECKED int tasks_describe(char *const *environ_list, const char *sandbox, uint32_t id,
+ERR_CHECKED int tasks_describe(const struct ak *ak, const char *sandbox, uint32_t id,
 			       struct tasks_command *ret, struct err *e);
 void tasks_command_done(struct tasks_command *c); /* may run twice, and on a zeroed struct */
 
 ERR_CHECKED int tasks_parse_id(const char *text, uint32_t *ret, struct err *e);
-ERR_CHECKED int tasks_kill(char *const *environ_list, const char *sandbox, uint32_t id, int number,
+ERR_CHECKED int tasks_kill(const struct ak *ak, const char *sandbox, uint32_t id, int number,
 			   struct err *e);
 /* Figures of the whole sandbox. */
-ERR_CHECKED int tasks_stats(char *const *environ_list, const char *sandbox,
-			    struct control_stats *ret, struct err *e);
+ERR_CHECKED int tasks_stats(const struct ak *ak, const char *sandbox, struct control_stats *ret,
+			    struct err *e);

@@ -130,7 +130,7 @@ int claim_parse_key(const char *key, size_t len, struct policy *ret, struct clai
 }
 
 /* A state directory's path may be longer than a socket's: it is named through a descriptor. */
-int claim_connect(char *const *environ_list, int *ret_fd, struct err *e)
+int claim_connect(const struct ak *ak, int *ret_fd, struct err *e)
 {
 	const struct timeval patience = { .tv_usec = CLAIM_ANSWER_MS * 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -138,7 +138,7 @@ int claim_connect(char *const *environ_list, int *ret_fd, struct err *e)
 	cleanup_fd int dir_fd = -1;
 	cleanup_fd int fd = -1;
 
-	if (statedir_path(environ_list, CLAIM_SOCKET, &path, e) < 0)
+	if (statedir_path(ak, CLAIM_SOCKET, &path, e) < 0)
 		return -1;
 	if (strlen(path) < sizeof(address.sun_path)) {
 		(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
@@ -170,7 +170,7 @@ void claim_done(struct claim *c)
 	cleanup_closep(&c->owner_ns_fd);
 }
 
-bool claim_take(char *const *environ_list, const struct policy *p, const struct images *image,
+bool claim_take(const struct ak *ak, const struct policy *p, const struct images *image,
 		struct claim *ret)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
@@ -179,7 +179,7 @@ bool claim_take(char *const *environ_list, const struct policy *p, const struct 
 	struct err ignored = { 0 };
 
 	buf_init(&key, CLAIM_KEY_MAX_BYTES);
-	if (claim_find_obstacle(p) || claim_connect(environ_list, &fd, &ignored) < 0)
+	if (claim_find_obstacle(p) || claim_connect(ak, &fd, &ignored) < 0)
 		return false;
 	surroundings_format_cgroups(&key);
 	buf_add(&key, "", 1);

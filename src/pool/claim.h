@@ -22,6 +22,8 @@
 
 #include <stdbool.h>
 
+struct ak;
+
 struct images;
 
 #define CLAIM_STATUS_TABLE "table"
@@ -90,8 +92,8 @@ ERR_CHECKED int claim_parse_key(const char *key, size_t len, struct policy *ret,
 				struct claim_key *ret_key, struct err *e);
 
 /* To the daemon of this user; ERR_NOT_FOUND when there is none. */
-ERR_CHECKED int claim_connect(char *const *environ_list, int *ret_fd, struct err *e);
+ERR_CHECKED int claim_connect(const struct ak *ak, int *ret_fd, struct err *e);
 
 /* A sandbox for that policy; false when there is none to be had. */
-bool claim_take(char *const *environ_list, const struct policy *p, const struct images *image,
+bool claim_take(const struct ak *ak, const struct policy *p, const struct images *image,
 		struct claim *ret);

@@ -143,7 +143,7 @@ static void take_notices(struct claimed *x, struct run_result *ret)
 /* The host's directories, checked as at any start. */
 static int open_places(struct claimed *x, struct err *e)
 {
-	char *const *environ_list = x->base.options->caller->environ_list;
+	const struct ak *ak = x->base.options->ak;
 	const struct claim_answer *answer = &x->claim->answer;
 	const struct idmap map = { .kind = answer->idmap_kind,
 				   .uid = x->base.policy.uid,
@@ -156,14 +156,14 @@ static int open_places(struct claimed *x, struct err *e)
 				   .owner_uid = geteuid(),
 				   .owner_gid = getegid() };
 
-	return hostfiles_open(&x->files, &x->base.policy, environ_list, &map, e);
+	return hostfiles_open(&x->files, &x->base.policy, ak, &map, e);
 }
 
 /* Before anything runs inside. */
 static int watch_places(struct claimed *x, struct err *e)
 {
 	return newnames_open(&x->base.names, &x->base.policy, &x->files.workspace,
-			     x->base.options->caller->environ_list, NULL, e);
+			     x->base.options->ak, NULL, e);
 }
 
 /* Returns -errno. The command may follow at once: init takes it when its walls stand. */
@@ -265,7 +265,7 @@ static int run_claimed(struct claimed *x, struct run_result *ret, struct err *e)
 static int try(const struct run_options *o, struct run_result *ret, struct err *e)
 {
 	const struct execute_options command = {
-		.caller = o->caller,
+		.ak = o->ak,
 		.argv = o->argv,
 		.tty = o->tty,
 		.is_captured = o->is_captured,
@@ -278,7 +278,7 @@ static int try(const struct run_options *o, struct run_result *ret, struct err *
 
 	execution_init(&x.base, &command);
 	hostfiles_init(&x.files);
-	if (!claim_take(o->caller->environ_list, o->policy, o->image, &claim)) {
+	if (!claim_take(o->ak, o->policy, o->image, &claim)) {
 		ret->has_outdated_daemon = claim.is_other_build;
 		return 0;
 	}

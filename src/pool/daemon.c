@@ -203,7 +203,7 @@ static unsigned count_waiting(const struct pool_daemon *k, bool is_building_only
 /* Everything of the daemon's stays the daemon's. */
 static _Noreturn void be_warm(struct pool_daemon *k, const struct pool *p, int channel_fd)
 {
-	const struct warm_options o = { .environ_list = k->options->environ_list,
+	const struct warm_options o = { .ak = k->options->ak,
 					.policy = &p->policy,
 					.layers = p->parts.layers,
 					.awaits_places = strcmp(p->parts.places, "yes") == 0,
@@ -737,8 +737,8 @@ static void sweep(struct pool_daemon *k)
 		return;
 	cleanup_closep(&k->listen_fd);
 	cgroup_sweep();
-	if (lifecycle_list(k->options->environ_list, &list, &ignored) == 0)
-		lifecycle_sweep_expired(k->options->environ_list, &list);
+	if (lifecycle_list(k->options->ak, &list, &ignored) == 0)
+		lifecycle_sweep_expired(k->options->ak, &list);
 	_exit(0);
 }
 
@@ -770,7 +770,7 @@ static int take_lock(struct pool_daemon *k, struct err *e)
 {
 	cleanup_free char *path = NULL;
 
-	if (statedir_make_path(k->options->environ_list, LOCK_FILE, &path, e) < 0)
+	if (statedir_make_path(k->options->ak, LOCK_FILE, &path, e) < 0)
 		return -1;
 	k->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (k->lock_fd < 0)
@@ -790,7 +790,7 @@ static int open_socket(struct pool_daemon *k, struct err *e)
 		k->listen_fd = k->options->listen_fd;
 		return 0;
 	}
-	if (statedir_make_path(k->options->environ_list, CLAIM_SOCKET, &path, e) < 0)
+	if (statedir_make_path(k->options->ak, CLAIM_SOCKET, &path, e) < 0)
 		return -1;
 	(void)unlink(path); /* of a daemon that was killed: we have the lock */
 	*strrchr(path, '/') = '\0';
@@ -826,7 +826,7 @@ static void unlink_socket(const struct pool_daemon *k)
 	struct err ignored;
 
 	if (k->options->listen_fd < 0 &&
-	    statedir_path(k->options->environ_list, CLAIM_SOCKET, &path, &ignored) == 0)
+	    statedir_path(k->options->ak, CLAIM_SOCKET, &path, &ignored) == 0)
 		(void)unlink(path);
 }
 
@@ -835,7 +835,7 @@ static void open_log(struct pool_daemon *k)
 	cleanup_free char *dir = NULL;
 	struct err ignored;
 
-	if (statedir_path(k->options->environ_list, ".", &dir, &ignored) == 0)
+	if (statedir_path(k->options->ak, ".", &dir, &ignored) == 0)
 		k->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	logfile_init(&k->log, k->dir_fd, DAEMON_LOG);
 }
@@ -909,13 +909,13 @@ static int explain(struct err *e)
 	return -1;
 }
 
-int daemon_ask_status(char *const *environ_list, bool is_json, char **ret_text, struct err *e)
+int daemon_ask_status(const struct ak *ak, bool is_json, char **ret_text, struct err *e)
 {
 	const char *form = is_json ? "" : CLAIM_STATUS_TABLE;
 	CLEANUP(frame_done) struct frame answer = { 0 };
 	cleanup_fd int fd = -1;
 
-	if (claim_connect(environ_list, &fd, e) < 0 ||
+	if (claim_connect(ak, &fd, e) < 0 ||
 	    control_ask(fd, CLAIM_STATUS, form, strlen(form), &answer, e) < 0)
 		return explain(e);
 	*ret_text = mem_dup_bytes(answer.bytes, answer.len);
@@ -923,14 +923,14 @@ int daemon_ask_status(char *const *environ_list, bool is_json, char **ret_text, 
 }
 
 /* It has the lock until it has gone. */
-static int await_end(char *const *environ_list, unsigned max_ms, struct err *e)
+static int await_end(const struct ak *ak, unsigned max_ms, struct err *e)
 {
 	const struct timespec pause = { .tv_nsec = END_LOOK_MS * 1000000l };
 	uint64_t end_ms = clock_now_ms() + max_ms;
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;
 
-	if (statedir_path(environ_list, LOCK_FILE, &path, e) < 0)
+	if (statedir_path(ak, LOCK_FILE, &path, e) < 0)
 		return -1;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -941,27 +941,27 @@ static int await_end(char *const *environ_list, unsigned max_ms, struct err *e)
 	return 0;
 }
 
-int daemon_ask_stop(char *const *environ_list, struct err *e)
+int daemon_ask_stop(const struct ak *ak, struct err *e)
 {
 	cleanup_fd int fd = -1;
 	struct frame ignored;
 	int r;
 
-	if (claim_connect(environ_list, &fd, e) < 0)
+	if (claim_connect(ak, &fd, e) < 0)
 		return -1;
 	r = frame_send(fd, CLAIM_STOP, NULL, 0, NULL, 0);
 	if (r < 0)
 		return err_sys(e, -r, "ask the daemon");
 	while (frame_receive(fd, FRAME_WAIT, &ignored) == 1)
 		frame_done(&ignored);
-	if (await_end(environ_list, END_SOON_MS, e) == 0)
+	if (await_end(ak, END_SOON_MS, e) == 0)
 		return 0;
 	/* it has not understood: one of another build, which knows what SIGTERM means */
-	return control_terminate(fd, e) < 0 ? -1 : await_end(environ_list, END_MAX_MS, e);
+	return control_terminate(fd, e) < 0 ? -1 : await_end(ak, END_MAX_MS, e);
 }
 
-int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
-		       const struct images *image, unsigned count, struct err *e)
+int daemon_ask_prewarm(const struct ak *ak, const struct policy *p, const struct images *image,
+		       unsigned count, struct err *e)
 {
 	const struct claim_count body = { count };
 	cleanup_fd int fd = -1;
@@ -976,7 +976,7 @@ int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
 		return err_set(e, ERR_UNSUPPORTED,
 			       "the daemon cannot know whether its sandboxes are as this process's "
 			       "would be: a filter of system calls restricts this process");
-	if (claim_connect(environ_list, &fd, e) < 0)
+	if (claim_connect(ak, &fd, e) < 0)
 		return -1;
 	return control_do(fd, CLAIM_PREWARM, request.bytes, request.len, e) < 0 ? explain(e) : 0;
 }

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ak;
+
 #define DAEMON_LOG "daemon.log" /* base/logfile, in the state directory */
 #define DAEMON_POOLS_MAX 16u
 #define DAEMON_WARM_DEFAULT 3u /* in each pool */
@@ -30,7 +32,7 @@ struct daemon_pool {
 };
 
 struct daemon_options {
-	char *const *environ_list;
+	const struct ak *ak;
 	const struct daemon_pool *pools; /* kept for ever */
 	unsigned pool_count;
 	unsigned min_warm; /* of pools that claims make; 0: they make none */
@@ -44,12 +46,12 @@ ERR_CHECKED int daemon_serve(const struct daemon_options *o, struct err *e);
 
 /* ---- asking it ---- */
 
-ERR_CHECKED int daemon_ask_status(char *const *environ_list, bool is_json, char **ret_text,
+ERR_CHECKED int daemon_ask_status(const struct ak *ak, bool is_json, char **ret_text,
 				  struct err *e);
 /* Waits until it has gone. */
-ERR_CHECKED int daemon_ask_stop(char *const *environ_list, struct err *e);
+ERR_CHECKED int daemon_ask_stop(const struct ak *ak, struct err *e);
 
 struct images;
 struct policy;
-ERR_CHECKED int daemon_ask_prewarm(char *const *environ_list, const struct policy *p,
+ERR_CHECKED int daemon_ask_prewarm(const struct ak *ak, const struct policy *p,
 				   const struct images *image, unsigned count, struct err *e);

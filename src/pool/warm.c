@@ -211,7 +211,7 @@ static int open_image(struct warm *w, struct err *e)
 		.reference = w->options->policy->image,
 		.pull = IMAGES_PULL_NEVER,
 		.flags = IMAGES_QUIET,
-		.environ_list = w->options->environ_list,
+		.ak = w->options->ak,
 	};
 
 	if (!w->options->layers[0])
@@ -237,7 +237,7 @@ static int build(struct warm *w, struct err *e)
 {
 	struct session_options options = {
 		.policy = w->options->policy,
-		.environ_list = w->options->environ_list,
+		.ak = w->options->ak,
 		.serves = true,
 		.awaits_places = w->options->awaits_places,
 	};

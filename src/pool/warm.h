@@ -9,10 +9,12 @@
 
 #include <stdbool.h>
 
+struct ak;
+
 struct policy;
 
 struct warm_options {
-	char *const *environ_list;
+	const struct ak *ak;
 	const struct policy *policy;
 	const char *layers; /* that the image must have; "": the host's programs */
 	bool awaits_places; /* of the host: sandbox/placement.h */

@@ -138,7 +138,7 @@ static int open_file(const char *path, const char *old_path, size_t len)
 	return take_fd(&fd);
 }
 
-static int append(char *const *environ_list, const struct buf *line)
+static int append(const struct ak *ak, const struct buf *line)
 {
 	cleanup_free char *path = NULL;
 	cleanup_free char *old_path = NULL;
@@ -146,14 +146,14 @@ static int append(char *const *environ_list, const struct buf *line)
 	struct err e = { 0 };
 	ssize_t n;
 
-	if (statedir_path(environ_list, AUDIT_FILE, &path, &e) < 0 ||
-	    statedir_path(environ_list, AUDIT_OLD_FILE, &old_path, &e) < 0)
+	if (statedir_path(ak, AUDIT_FILE, &path, &e) < 0 ||
+	    statedir_path(ak, AUDIT_OLD_FILE, &old_path, &e) < 0)
 		return -ENOENT;
 	fd = open_file(path, old_path, line->len);
 	if (fd == -ENOENT) {
 		cleanup_freep(&path);
 		path = NULL;
-		if (statedir_make_path(environ_list, AUDIT_FILE, &path, &e) < 0)
+		if (statedir_make_path(ak, AUDIT_FILE, &path, &e) < 0)
 			return e.sys ? -e.sys : -ENOENT;
 		fd = open_file(path, old_path, line->len);
 	}
@@ -165,10 +165,9 @@ static int append(char *const *environ_list, const struct buf *line)
 	return (size_t)n == line->len ? 0 : -ENOSPC;
 }
 
-static void identify_nothing(char *const *environ_list, const char *name,
-			     struct audit_identity *ret)
+static void identify_nothing(const struct ak *ak, const char *name, struct audit_identity *ret)
 {
-	(void)environ_list;
+	(void)ak;
 	(void)name;
 	*ret = (struct audit_identity){ 0 };
 }
@@ -186,7 +185,7 @@ void audit_set_identity(struct audit_identity *ret, const char *id, const char *
 	(void)snprintf(ret->owner, sizeof(ret->owner), "%s", owner ? owner : "");
 }
 
-int audit_write(char *const *environ_list, const struct audit_event *event)
+int audit_write(const struct ak *ak, const struct audit_event *event)
 {
 	const struct audit_actor *actor = event->actor;
 	struct audit_caller caller;
@@ -203,7 +202,7 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 	if (event->who)
 		who = *event->who;
 	else
-		identify(environ_list, event->sandbox, &who);
+		identify(ak, event->sandbox, &who);
 	buf_init(&line, AUDITLINE_MAX_BYTES);
 	auditline_format(
 		&(struct auditline){ .time_ms = timestamp_now_ms(),
@@ -219,7 +218,7 @@ int audit_write(char *const *environ_list, const struct audit_event *event)
 				     .result = event->result ? event->result : AUDITLINE_RESULT_OK,
 				     .detail = event->detail },
 		&line);
-	r = append(environ_list, &line);
+	r = append(ak, &line);
 	if (r < 0)
 		lost_error = -r;
 	return r;

@@ -7,6 +7,7 @@
  * makes sure that this happens once and that no line goes into a file that has been moved away.
  * docs/design/audit.md has the format.
  */
+#include "state/ak.h"
 #include "state/auditline.h"
 
 #define AUDIT_FILE "audit.jsonl"
@@ -41,8 +42,8 @@ void audit_work_for(const struct audit_caller *caller);
 const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES]);
 
 /* Which sandbox an event is about: its name may mean another one later. */
-#define AUDIT_ID_BYTES 32u
-#define AUDIT_OWNER_MAX_BYTES 80u
+#define AUDIT_ID_BYTES AK_ID_BYTES
+#define AUDIT_OWNER_MAX_BYTES AK_OWNER_MAX_BYTES
 struct audit_identity {
 	char id[AUDIT_ID_BYTES + 1];           /* "": none that is visible */
 	char owner[AUDIT_OWNER_MAX_BYTES + 1]; /* "": the user */
@@ -50,8 +51,7 @@ struct audit_identity {
 void audit_set_identity(struct audit_identity *ret, const char *id, const char *owner);
 
 /* Who knows which sandbox a name means (named/named): called for events that do not say so. */
-typedef void audit_identify_fn(char *const *environ_list, const char *name,
-			       struct audit_identity *ret);
+typedef void audit_identify_fn(const struct ak *ak, const char *name, struct audit_identity *ret);
 void audit_identify_by(audit_identify_fn *identify);
 
 struct audit_event {
@@ -69,6 +69,6 @@ struct audit_event {
  * Some ten system calls. -errno when the line could not be written: the act that it is about goes
  * on, but somebody should be told once.
  */
-int audit_write(char *const *environ_list, const struct audit_event *event);
+int audit_write(const struct ak *ak, const struct audit_event *event);
 /* errno of the last line that this process could not write; 0: none was lost. */
 int audit_lost_error(void);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "state/ak.h"
 #include "state/statedir.h"
 #include "policy/environment.h"
 
@@ -38,8 +39,8 @@ void configfile_done(struct configfile *c)
 /* ---- finding ---- */
 
 /*
- * A directory is none: that is how a workspace keeps the name free (workspace/workspace). What cannot
- * be looked at may forbid something: only what is not there, or not for us, is left out.
+ * A directory is none: that is how a workspace keeps the name free (workspace/workspace). What
+ * cannot be looked at may forbid something: only what is not there, or not for us, is left out.
  */
 static int find_file(const char *path, bool *ret, struct err *e)
 {
@@ -105,16 +106,16 @@ int configfile_find(const char *cwd, char **ret, struct err *e)
 	return 0;
 }
 
-static int find_users(const struct policy_caller *caller, char **ret, struct err *e)
+static int find_users(const struct ak *ak, char **ret, struct err *e)
 {
-	const char *config = environment_get(caller->environ_list, "XDG_CONFIG_HOME");
+	const char *config = environment_get(ak->caller.environ_list, "XDG_CONFIG_HOME");
 	cleanup_free char *path = NULL;
 
 	*ret = NULL;
 	if (config && config[0] == '/')
 		path = mem_format("%s/agentkernel/config.toml", config);
-	else if (caller->home)
-		path = mem_format("%s/.config/agentkernel/config.toml", caller->home);
+	else if (ak->caller.home)
+		path = mem_format("%s/.config/agentkernel/config.toml", ak->caller.home);
 	else
 		return 0;
 	if (access(path, F_OK) == 0)
@@ -148,23 +149,23 @@ static int read_bytes(const char *path, int flags, char **ret, size_t *ret_len, 
 }
 
 /* As people would name it: from the working directory if it lies below, from ~ if below that. */
-static char *shown_name(const struct policy_caller *caller, const char *path)
+static char *shown_name(const struct ak *ak, const char *path)
 {
-	size_t cwd_len = caller->cwd ? strlen(caller->cwd) : 0;
-	size_t home_len = caller->home ? strlen(caller->home) : 0;
+	size_t cwd_len = ak->caller.cwd ? strlen(ak->caller.cwd) : 0;
+	size_t home_len = ak->caller.home ? strlen(ak->caller.home) : 0;
 
-	if (cwd_len > 1 && path_is_within(path, caller->cwd))
+	if (cwd_len > 1 && path_is_within(path, ak->caller.cwd))
 		return mem_dup(path + cwd_len + 1);
-	if (home_len > 1 && path_is_within(path, caller->home))
+	if (home_len > 1 && path_is_within(path, ak->caller.home))
 		return mem_format("~%s", path + home_len);
 	return mem_dup(path);
 }
 
-static int parse(const struct policy_caller *caller, const char *path, const char *bytes,
-		 size_t len, enum configuration_owner owner, enum policy_layer layer,
-		 struct configuration *ret, struct err *e)
+static int parse(const struct ak *ak, const char *path, const char *bytes, size_t len,
+		 enum configuration_owner owner, enum policy_layer layer, struct configuration *ret,
+		 struct err *e)
 {
-	cleanup_free char *name = shown_name(caller, path);
+	cleanup_free char *name = shown_name(ak, path);
 	cleanup_free char *dir = mem_dup_bytes(path, (size_t)(path_base_name(path) - path));
 
 	if (strlen(dir) > 1)
@@ -175,12 +176,12 @@ static int parse(const struct policy_caller *caller, const char *path, const cha
 /* ---- trust ---- */
 
 /* The copy's name says little; the path it is for is its first line. */
-static int trust_path(char *const *environ_list, const char *path, char **ret, struct err *e)
+static int trust_path(const struct ak *ak, const char *path, char **ret, struct err *e)
 {
 	cleanup_free char *name = mem_format(TRUST_DIR "/%08" PRIx32 "%08" PRIx32,
 					     hash_text(0, path), hash_text(1, path));
 
-	return statedir_path(environ_list, name, ret, e);
+	return statedir_path(ak, name, ret, e);
 }
 
 static void format_copy(const char *path, const char *bytes, size_t len, struct buf *out)
@@ -189,7 +190,7 @@ static void format_copy(const char *path, const char *bytes, size_t len, struct 
 	buf_add(out, bytes, len);
 }
 
-static bool is_trusted(char *const *environ_list, const char *path, const char *bytes, size_t len)
+static bool is_trusted(const struct ak *ak, const char *path, const char *bytes, size_t len)
 {
 	cleanup_free char *copy_path = NULL;
 	cleanup_free char *copy = NULL;
@@ -198,7 +199,7 @@ static bool is_trusted(char *const *environ_list, const char *path, const char *
 	struct err ignored;
 
 	buf_init(&expected, CONFIGFILE_MAX_BYTES + PATH_MAX + 1);
-	if (trust_path(environ_list, path, &copy_path, &ignored) < 0)
+	if (trust_path(ak, path, &copy_path, &ignored) < 0)
 		return false;
 	if (file_read_at(AT_FDCWD, copy_path, CONFIGFILE_MAX_BYTES + PATH_MAX + 1, &copy,
 			 &copy_len) < 0)
@@ -224,31 +225,30 @@ static int write_copy(const char *copy_path, const struct buf *bytes, struct err
 	return 0;
 }
 
-int configfile_trust(char *const *environ_list, const char *path, struct err *e)
+int configfile_trust(const struct ak *ak, const char *path, struct err *e)
 {
 	cleanup_free char *bytes = NULL;
 	size_t len = 0;
 
 	return read_bytes(path, O_NOFOLLOW, &bytes, &len, e) < 0
 		       ? -1
-		       : configfile_trust_bytes(environ_list, path, bytes, len, e);
+		       : configfile_trust_bytes(ak, path, bytes, len, e);
 }
 
-int configfile_trust_bytes(char *const *environ_list, const char *path, const char *bytes,
-			   size_t len, struct err *e)
+int configfile_trust_bytes(const struct ak *ak, const char *path, const char *bytes, size_t len,
+			   struct err *e)
 {
-	const struct policy_caller caller = { .environ_list = environ_list };
 	CLEANUP(configuration_done) struct configuration checked = { 0 };
 	cleanup_free char *dir = NULL;
 	cleanup_free char *copy_path = NULL;
 	cleanup_buf struct buf copy;
 
 	buf_init(&copy, CONFIGFILE_MAX_BYTES + PATH_MAX + 1);
-	if (parse(&caller, path, bytes, len, CONFIGURATION_PROJECTS, POLICY_BY_PROJECT_FILE,
-		  &checked, e) < 0)
+	if (parse(ak, path, bytes, len, CONFIGURATION_PROJECTS, POLICY_BY_PROJECT_FILE, &checked,
+		  e) < 0)
 		return -1;
-	if (statedir_make_path(environ_list, TRUST_DIR, &dir, e) < 0 ||
-	    trust_path(environ_list, path, &copy_path, e) < 0)
+	if (statedir_make_path(ak, TRUST_DIR, &dir, e) < 0 ||
+	    trust_path(ak, path, &copy_path, e) < 0)
 		return -1;
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "create '%s'", dir);
@@ -256,11 +256,11 @@ int configfile_trust_bytes(char *const *environ_list, const char *path, const ch
 	return write_copy(copy_path, &copy, e);
 }
 
-int configfile_distrust(char *const *environ_list, const char *path, struct err *e)
+int configfile_distrust(const struct ak *ak, const char *path, struct err *e)
 {
 	cleanup_free char *copy_path = NULL;
 
-	if (trust_path(environ_list, path, &copy_path, e) < 0)
+	if (trust_path(ak, path, &copy_path, e) < 0)
 		return -1;
 	if (unlink(copy_path) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
@@ -272,30 +272,30 @@ int configfile_distrust(char *const *environ_list, const char *path, struct err 
 
 /* ---- both ---- */
 
-static int load_users(const struct policy_caller *caller, struct configfile *c, struct err *e)
+static int load_users(const struct ak *ak, struct configfile *c, struct err *e)
 {
 	cleanup_free char *bytes = NULL;
 	size_t len = 0;
 
-	if (find_users(caller, &c->user_path, e) < 0)
+	if (find_users(ak, &c->user_path, e) < 0)
 		return -1;
 	if (!c->user_path)
 		return 0;
 	if (read_bytes(c->user_path, 0, &bytes, &len, e) < 0)
 		return -1;
-	return parse(caller, c->user_path, bytes, len, CONFIGURATION_USERS, POLICY_BY_USER_FILE,
+	return parse(ak, c->user_path, bytes, len, CONFIGURATION_USERS, POLICY_BY_USER_FILE,
 		     &c->user, e);
 }
 
-static int load_projects(const struct policy_caller *caller, const char *named,
-			 struct configfile *c, struct err *e)
+static int load_projects(const struct ak *ak, const char *named, struct configfile *c,
+			 struct err *e)
 {
 	cleanup_free char *bytes = NULL;
 	size_t len = 0;
 
 	if (named)
-		c->project_path = path_absolute(caller->cwd ? caller->cwd : "/", named);
-	else if (configfile_find(caller->cwd, &c->project_path, e) < 0)
+		c->project_path = path_absolute(ak->caller.cwd ? ak->caller.cwd : "/", named);
+	else if (configfile_find(ak->caller.cwd, &c->project_path, e) < 0)
 		return -1;
 	if (named && !c->project_path)
 		return err_set(e, ERR_INVALID, "'%s' climbs above '/'", named);
@@ -303,19 +303,18 @@ static int load_projects(const struct policy_caller *caller, const char *named,
 		return 0;
 	if (read_bytes(c->project_path, named ? 0 : O_NOFOLLOW, &bytes, &len, e) < 0)
 		return -1;
-	c->is_trusted = named || is_trusted(caller->environ_list, c->project_path, bytes, len);
-	return parse(caller, c->project_path, bytes, len, CONFIGURATION_PROJECTS,
+	c->is_trusted = named || is_trusted(ak, c->project_path, bytes, len);
+	return parse(ak, c->project_path, bytes, len, CONFIGURATION_PROJECTS,
 		     POLICY_BY_PROJECT_FILE, &c->project, e);
 }
 
-int configfile_load(const struct policy_caller *caller, const char *path, struct configfile *ret,
-		    struct err *e)
+int configfile_load(const struct ak *ak, const char *path, struct configfile *ret, struct err *e)
 {
 	CLEANUP(configfile_done) struct configfile c = { 0 };
 
-	if (load_users(caller, &c, e) < 0)
+	if (load_users(ak, &c, e) < 0)
 		return -1;
-	if (load_projects(caller, path, &c, e) < 0)
+	if (load_projects(ak, path, &c, e) < 0)
 		return path ? err_wrap(e, "--config") : -1;
 	*ret = c;
 	c = (struct configfile){ 0 };

@@ -15,6 +15,8 @@
 
 #include <stdbool.h>
 
+struct ak;
+
 #define CONFIGFILE_NAME "agentkernel.toml"
 #define CONFIGFILE_MAX_BYTES (1u << 20)
 #define CONFIGFILE_LEVELS_MAX 64u /* directories that are looked into, upward */
@@ -30,17 +32,17 @@ struct configfile {
  * What counts in the directory `cwd` (may be NULL). `path` is the file that --config names, or
  * NULL. Nothing is wrong with there being none.
  */
-ERR_CHECKED int configfile_load(const struct policy_caller *caller, const char *path,
-				struct configfile *ret, struct err *e);
+ERR_CHECKED int configfile_load(const struct ak *ak, const char *path, struct configfile *ret,
+				struct err *e);
 void configfile_done(struct configfile *c); /* may run twice, and on a zeroed struct */
 
 /* The project's file alone: where it is, or NULL. The caller frees. */
 ERR_CHECKED int configfile_find(const char *cwd, char **ret, struct err *e);
 
 /* Keeps a copy: from now on a file of this name with these bytes is trusted. */
-ERR_CHECKED int configfile_trust(char *const *environ_list, const char *path, struct err *e);
+ERR_CHECKED int configfile_trust(const struct ak *ak, const char *path, struct err *e);
 /* The same for bytes that the caller has made itself, whatever the file holds by now. */
-ERR_CHECKED int configfile_trust_bytes(char *const *environ_list, const char *path,
-				       const char *bytes, size_t len, struct err *e);
+ERR_CHECKED int configfile_trust_bytes(const struct ak *ak, const char *path, const char *bytes,
+				       size_t len, struct err *e);
 /* ERR_NOT_FOUND when it was not trusted. */
-ERR_CHECKED int configfile_distrust(char *const *environ_list, const char *path, struct err *e);
+ERR_CHECKED int configfile_distrust(const struct ak *ak, const char *path, struct err *e);

@@ -17,7 +17,7 @@ static int fill(int dir_fd, const void *context, struct err *e)
 	return hostetc_make_layer(dir_fd, context, e);
 }
 
-int etclayer_get(char *const *environ_list, char *const *etc_private, char **ret, struct err *e)
+int etclayer_get(const struct ak *ak, char *const *etc_private, char **ret, struct err *e)
 {
 	char name[128];
 	const struct runtimecache_dir d = { .kind = "etc",
@@ -39,6 +39,6 @@ int etclayer_get(char *const *environ_list, char *const *etc_private, char **ret
 	(void)snprintf(name, sizeof(name), "%s-%" PRIx64 "-%" PRIx64 ".%lx-%08" PRIx32 "%08" PRIx32,
 		       buildid_get(), (uint64_t)st.st_ino, (uint64_t)st.st_ctim.tv_sec,
 		       (unsigned long)st.st_ctim.tv_nsec, hash[0], hash[1]);
-	*ret = runtimecache_get(environ_list, &d);
+	*ret = runtimecache_get(ak, &d);
 	return 0;
 }

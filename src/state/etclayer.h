@@ -3,13 +3,15 @@
  * etclayer - the layer that hides names of this machine's /etc from a sandbox of the host image.
  *
  * sandbox/hostetc mounts it above /etc. Making one takes half a millisecond, so state/runtimecache
- * keeps it: named after /etc itself, whose time changes when something is made or removed in it, and
- * after the names that are not for all (state/etcprivate).
+ * keeps it: named after /etc itself, whose time changes when something is made or removed in it,
+ * and after the names that are not for all (state/etcprivate).
  */
 #include "base/err.h"
+
+struct ak;
 
 #define ETCLAYER_MAX 16u /* of one user: then they are made anew */
 
 /* Its path, the caller's to free; *ret NULL: the sandbox has to make its own. */
-ERR_CHECKED int etclayer_get(char *const *environ_list, char *const *etc_private, char **ret,
+ERR_CHECKED int etclayer_get(const struct ak *ak, char *const *etc_private, char **ret,
 			     struct err *e);

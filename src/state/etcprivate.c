@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "state/ak.h"
 #include "state/statedir.h"
 
 #include <dirent.h>
@@ -107,15 +108,15 @@ static int look_through(struct look *l, int dir_fd, const char *path, unsigned d
 /* ---- the file that keeps it ---- */
 
 /* Beside other things that need not outlive the machine's uptime, or that are kept anyway. */
-static char *find_file(char *const *environ_list)
+static char *find_file(const struct ak *ak)
 {
-	cleanup_free char *runtime = statedir_runtime(environ_list);
+	const char *runtime = ak->runtime_dir;
 	struct err ignored;
 	char *path = NULL;
 
 	if (runtime && file_make_dirs(runtime, 0700) == 0)
 		return mem_format("%s/" KEPT_FILE, runtime);
-	return statedir_path(environ_list, KEPT_FILE, &path, &ignored) < 0 ? NULL : path;
+	return statedir_path(ak, KEPT_FILE, &path, &ignored) < 0 ? NULL : path;
 }
 
 /* What has to be the same. */
@@ -189,9 +190,9 @@ static int look_anew(struct look *l, struct err *e)
 	return 0;
 }
 
-int etcprivate_list(char *const *environ_list, char ***ret, struct err *e)
+int etcprivate_list(const struct ak *ak, char ***ret, struct err *e)
 {
-	cleanup_free char *path = find_file(environ_list);
+	cleanup_free char *path = find_file(ak);
 	cleanup_free char *kept = NULL;
 	char head[HEAD_MAX_BYTES];
 	struct look l = { 0 };

@@ -8,10 +8,12 @@
  * nothing.)
  *
  * Looking through /etc takes 2 ms, so the answer is kept in a file for ETCPRIVATE_KEPT_S, or until
- * something is made or removed in /etc itself. A file that loses its openness meanwhile, and that the
- * caller has a right of its own to, is hidden from the next look on.
+ * something is made or removed in /etc itself. A file that loses its openness meanwhile, and that
+ * the caller has a right of its own to, is hidden from the next look on.
  */
 #include "base/err.h"
+
+struct ak;
 
 #define ETCPRIVATE_KEPT_S 60
 #define ETCPRIVATE_NAMES_MAX 2048u
@@ -20,4 +22,4 @@
 #define ETCPRIVATE_FILE_MAX_BYTES (256u << 10)
 
 /* Relative to /etc, ended by NULL, for keyrows_list_free(); or NULL: there is none. */
-ERR_CHECKED int etcprivate_list(char *const *environ_list, char ***ret, struct err *e);
+ERR_CHECKED int etcprivate_list(const struct ak *ak, char ***ret, struct err *e);

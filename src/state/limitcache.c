@@ -39,7 +39,7 @@ static int fill(int dir_fd, const void *context, struct err *e)
 	return limitfiles_make(&files, dir_fd, context, e);
 }
 
-char *limitcache_get(char *const *environ_list, const struct limitfiles_figures *f)
+char *limitcache_get(const struct ak *ak, const struct limitfiles_figures *f)
 {
 	cleanup_buf struct buf name;
 	struct runtimecache_dir d = {
@@ -50,5 +50,5 @@ char *limitcache_get(char *const *environ_list, const struct limitfiles_figures 
 	if (!format_name(f, &name))
 		return NULL;
 	d.name = buf_text(&name);
-	return runtimecache_get(environ_list, &d);
+	return runtimecache_get(ak, &d);
 }

@@ -7,7 +7,9 @@
  */
 #include "sandbox/limitfiles.h"
 
+struct ak;
+
 #define LIMITCACHE_MAX 64u /* then it begins anew */
 
 /* The directory for these figures, made if need be; the caller's to free. NULL: there is none. */
-char *limitcache_get(char *const *environ_list, const struct limitfiles_figures *f);
+char *limitcache_get(const struct ak *ak, const struct limitfiles_figures *f);

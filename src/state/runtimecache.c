@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sweep.h"
+#include "state/ak.h"
 #include "state/statedir.h"
 
 #include <dirent.h>
@@ -77,9 +78,9 @@ static bool make_in(const char *runtime, const struct runtimecache_dir *d)
 	return is_made;
 }
 
-char *runtimecache_get(char *const *environ_list, const struct runtimecache_dir *d)
+char *runtimecache_get(const struct ak *ak, const struct runtimecache_dir *d)
 {
-	cleanup_free char *runtime = statedir_runtime(environ_list);
+	const char *runtime = ak->runtime_dir;
 	cleanup_free char *path = NULL;
 
 	if (!runtime)

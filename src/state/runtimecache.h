@@ -4,10 +4,12 @@
  *
  * They lie in the runtime directory (state/statedir), by kind, named after everything that their
  * content depends on. A directory is complete or absent: it is made under another name and renamed,
- * and who comes second uses the first one's. Where there is no runtime directory nothing is kept, and
- * each sandbox makes its own, which takes longer.
+ * and who comes second uses the first one's. Where there is no runtime directory nothing is kept,
+ * and each sandbox makes its own, which takes longer.
  */
 #include "base/err.h"
+
+struct ak;
 
 struct runtimecache_dir {
 	const char *kind; /* of the directory that holds them all */
@@ -18,4 +20,4 @@ struct runtimecache_dir {
 };
 
 /* Its path, made if need be; the caller's to free. NULL: there is none. */
-char *runtimecache_get(char *const *environ_list, const struct runtimecache_dir *d);
+char *runtimecache_get(const struct ak *ak, const struct runtimecache_dir *d);

@@ -1,10 +1,10 @@
 /* statedir - where agentkernel keeps what outlives a run; see statedir.h. */
 #include "state/statedir.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "policy/environment.h"
+#include "state/ak.h"
 
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ static const char *absolute(char *const *environ_list, const char *variable)
 	return value && value[0] == '/' ? value : NULL;
 }
 
-static char *find_directory(char *const *environ_list)
+char *statedir_find(char *const *environ_list)
 {
 	const char *own = absolute(environ_list, "AGENTKERNEL_HOME");
 	const char *data = absolute(environ_list, "XDG_DATA_HOME");
@@ -33,18 +33,7 @@ static char *find_directory(char *const *environ_list)
 	return home ? mem_format("%s/.local/share/agentkernel", home) : NULL;
 }
 
-int statedir_path(char *const *environ_list, const char *name, char **ret, struct err *e)
-{
-	cleanup_free char *directory = find_directory(environ_list);
-
-	if (!directory)
-		return err_set(e, ERR_NOT_FOUND,
-			       "no directory to keep things in (set HOME or AGENTKERNEL_HOME)");
-	*ret = mem_format("%s/%s", directory, name);
-	return 0;
-}
-
-char *statedir_runtime(char *const *environ_list)
+char *statedir_find_runtime(char *const *environ_list)
 {
 	const char *directory = absolute(environ_list, "XDG_RUNTIME_DIR");
 
@@ -53,12 +42,20 @@ char *statedir_runtime(char *const *environ_list)
 	return directory ? mem_format("%s/agentkernel", directory) : NULL;
 }
 
-int statedir_make_path(char *const *environ_list, const char *name, char **ret, struct err *e)
+int statedir_path(const struct ak *ak, const char *name, char **ret, struct err *e)
 {
-	cleanup_free char *directory = find_directory(environ_list);
-	int r = directory ? file_make_dirs(directory, 0700) : 0;
+	if (!ak->state_dir)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no directory to keep things in (set HOME or AGENTKERNEL_HOME)");
+	*ret = mem_format("%s/%s", ak->state_dir, name);
+	return 0;
+}
+
+int statedir_make_path(const struct ak *ak, const char *name, char **ret, struct err *e)
+{
+	int r = ak->state_dir ? file_make_dirs(ak->state_dir, 0700) : 0;
 
 	if (r < 0)
-		return err_sys(e, -r, "create '%s'", directory);
-	return statedir_path(environ_list, name, ret, e);
+		return err_sys(e, -r, "create '%s'", ak->state_dir);
+	return statedir_path(ak, name, ret, e);
 }

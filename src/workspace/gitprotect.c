@@ -24,6 +24,7 @@
 #include "policy/credential.h"
 #include "policy/environment.h"
 #include "policy/gitsettings.h"
+#include "state/ak.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -375,20 +376,19 @@ static int protect_users(struct protector *r, const char *named, struct err *e)
 	return 0;
 }
 
-int gitprotect_run(struct workspace *w, const struct policy *p, char *const *environ_list,
-		   struct err *e)
+int gitprotect_run(struct workspace *w, const struct policy *p, const struct ak *ak, struct err *e)
 {
 	cleanup_free char *real_path = hostpath_of(w->dir_fd);
 	struct protector r = {
 		.workspace = w,
 		.policy = p,
-		.home = environ_list ? environment_get(environ_list, "HOME") : NULL,
+		.home = ak ? environment_get(ak->caller.environ_list, "HOME") : NULL,
 		.config_home =
-			environ_list ? environment_get(environ_list, "XDG_CONFIG_HOME") : NULL,
+			ak ? environment_get(ak->caller.environ_list, "XDG_CONFIG_HOME") : NULL,
 		.real_path = real_path,
 	};
 	const char *named =
-		environ_list ? environment_get(environ_list, "GIT_CONFIG_GLOBAL") : NULL;
+		ak ? environment_get(ak->caller.environ_list, "GIT_CONFIG_GLOBAL") : NULL;
 	struct gitrepos_result result = { 0 };
 
 	if (gitrepos_find(w->dir_fd, w->own_state, on_found, &r, &result, e) < 0)

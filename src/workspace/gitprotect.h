@@ -11,14 +11,16 @@
  */
 #include "base/err.h"
 
+struct ak;
+
 struct policy;
 struct workspace;
 
 #define GITPROTECT_REPOSITORIES_MAX 1024u
 #define GITPROTECT_CONFIG_MAX_BYTES (1u << 20)
-#define GITPROTECT_FILES_MAX 8192u    /* with settings, that are read */
+#define GITPROTECT_FILES_MAX 8192u       /* with settings, that are read */
 #define GITPROTECT_INCLUDE_DEPTH_MAX 10u /* of files that include others; git's own */
 
 /* Adds to the workspace's guards, absent names and repositories. */
-ERR_CHECKED int gitprotect_run(struct workspace *w, const struct policy *p,
-			       char *const *environ_list, struct err *e);
+ERR_CHECKED int gitprotect_run(struct workspace *w, const struct policy *p, const struct ak *ak,
+			       struct err *e);

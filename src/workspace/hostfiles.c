@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "workspace/hostpath.h"
+#include "state/ak.h"
 #include "state/statedir.h"
 #include "policy/clone.h"
 #include "policy/environment.h"
@@ -191,10 +192,9 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 }
 
 /* The policy has compared the names; links may lead from one to the other. */
-static int refuse_home(const struct rootfs_place *workspace, char *const *environ_list,
-		       struct err *e)
+static int refuse_home(const struct rootfs_place *workspace, const struct ak *ak, struct err *e)
 {
-	const char *home = environ_list ? environment_get(environ_list, "HOME") : NULL;
+	const char *home = ak ? environment_get(ak->caller.environ_list, "HOME") : NULL;
 	cleanup_fd int fd = home ? open(home, O_PATH | O_CLOEXEC) : -1;
 	char path[PATH_MAX];
 
@@ -220,7 +220,7 @@ static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct
 	return path ? add_opened(h, place, h->workspace.git_fd, NULL, map, e) : 0;
 }
 
-static int add_workspace(struct hostfiles *h, const struct policy *p, char *const *environ_list,
+static int add_workspace(struct hostfiles *h, const struct policy *p, const struct ak *ak,
 			 const struct idmap *map, struct err *e)
 {
 	const struct rootfs_place place = { .source = p->workspace,
@@ -230,14 +230,14 @@ static int add_workspace(struct hostfiles *h, const struct policy *p, char *cons
 	cleanup_fd int dir_fd = -1;
 
 	if (workspace_open_dir(p->workspace, &dir_fd, e) < 0 ||
-	    workspace_open(&h->workspace, p, dir_fd, environ_list, e) < 0 ||
+	    workspace_open(&h->workspace, p, dir_fd, ak, e) < 0 ||
 	    add_opened(h, place, dir_fd, p->places, map, e) < 0 ||
-	    refuse_home(&h->places[h->count - 1], environ_list, e) < 0)
+	    refuse_home(&h->places[h->count - 1], ak, e) < 0)
 		return -1;
 	return add_git_dir(h, p, map, e);
 }
 
-static int add_all(struct hostfiles *h, const struct policy *p, char *const *environ_list,
+static int add_all(struct hostfiles *h, const struct policy *p, const struct ak *ak,
 		   const struct idmap *map, struct err *e)
 {
 	const struct rootfs_place home = { .source = p->home,
@@ -246,7 +246,7 @@ static int add_all(struct hostfiles *h, const struct policy *p, char *const *env
 
 	if (p->home && add_host(h, home, p->places, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME].text);
-	if (p->workspace && add_workspace(h, p, environ_list, map, e) < 0)
+	if (p->workspace && add_workspace(h, p, ak, map, e) < 0)
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE].text);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
@@ -271,16 +271,16 @@ static int add_all(struct hostfiles *h, const struct policy *p, char *const *env
 /* ---- our own directory ---- */
 
 /*
- * Where the state directory really lies; made now, so that nobody inside can make it first. "" where
- * it is not there and cannot be: its file system is read-only.
+ * Where the state directory really lies; made now, so that nobody inside can make it first. ""
+ * where it is not there and cannot be: its file system is read-only.
  */
-static int find_state(char *const *environ_list, char ret_path[PATH_MAX], struct err *e)
+static int find_state(const struct ak *ak, char ret_path[PATH_MAX], struct err *e)
 {
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;
 
 	ret_path[0] = '\0';
-	if (statedir_make_path(environ_list, ".", &path, e) < 0)
+	if (statedir_make_path(ak, ".", &path, e) < 0)
 		return e->sys == EROFS ? 0 : -1;
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
@@ -292,14 +292,14 @@ static int find_state(char *const *environ_list, char ret_path[PATH_MAX], struct
  * Policies, sockets and other sandboxes' disks lie there: what shows it shows it empty, whether it
  * could be written or only read.
  */
-static int hide_state(struct hostfiles *h, char *const *environ_list, struct err *e)
+static int hide_state(struct hostfiles *h, const struct ak *ak, struct err *e)
 {
 	unsigned count = h->count;
 	char state[PATH_MAX];
 
 	if (count == 0)
 		return 0;
-	if (find_state(environ_list, state, e) < 0)
+	if (find_state(ak, state, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < count && state[0]; i++) {
 		const struct rootfs_place *place = &h->places[i];
@@ -339,11 +339,11 @@ void hostfiles_init(struct hostfiles *h)
 	workspace_init(&h->workspace);
 }
 
-int hostfiles_open(struct hostfiles *h, const struct policy *p, char *const *environ_list,
+int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct ak *ak,
 		   const struct idmap *map, struct err *e)
 {
 	hostfiles_init(h);
-	if (add_all(h, p, environ_list, map, e) < 0 || hide_state(h, environ_list, e) < 0)
+	if (add_all(h, p, ak, map, e) < 0 || hide_state(h, ak, e) < 0)
 		return -1;
 	/* a parent's name is the beginning of its children's and sorts before them */
 	qsort(h->places, h->count, sizeof(h->places[0]), by_target);

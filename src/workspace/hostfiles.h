@@ -13,6 +13,8 @@
 #include "policy/policy.h"
 #include "sandbox/rootfs.h"
 
+struct ak;
+
 struct idmap;
 
 #define HOSTFILES_HOST_MAX (POLICY_MOUNTS_MAX + 3u) /* home, workspace and its git directory */
@@ -35,6 +37,6 @@ ERR_CHECKED int hostfiles_note(const struct policy *p, char ***places, struct er
 
 void hostfiles_init(struct hostfiles *h); /* "nothing is shown" */
 /* Names in the policy are borrowed. Our own state directory is never shown. */
-ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p,
-			       char *const *environ_list, const struct idmap *map, struct err *e);
+ERR_CHECKED int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct ak *ak,
+			       const struct idmap *map, struct err *e);
 void hostfiles_done(struct hostfiles *h);

@@ -3,9 +3,9 @@
  *
  * Theory of operation. A watch is put on the deepest directory on the way to each name, and further
  * down as directories on the way appear; directories that were there at the start cannot be moved
- * aside (workspace/workspace pins them), later ones may, so every event makes us look at the whole way
- * again. A symbolic link on the way is moved like the name itself: whoever follows it would find
- * the name elsewhere.
+ * aside (workspace/workspace pins them), later ones may, so every event makes us look at the whole
+ * way again. A symbolic link on the way is moved like the name itself: whoever follows it would
+ * find the name elsewhere.
  *
  * Hostile: all names, and how fast they come. Reading events is bounded by what the kernel queues;
  * when that runs over, everything is looked at.
@@ -72,7 +72,7 @@ static void add_notice(struct newnames *n, char *text)
 	shown_replace(text);
 	if (keyrows_list_count(n->notices) < NEWNAMES_NOTICES_MAX) {
 		(void)keyrows_list_add(&n->notices, text);
-		(void)audit_write(n->quarantine.environ_list, &event);
+		(void)audit_write(n->quarantine.ak, &event);
 	}
 	free(text);
 }
@@ -456,14 +456,14 @@ int newnames_look(struct newnames *n, struct err *e)
 /* ---- beginning and end ---- */
 
 int newnames_open(struct newnames *n, const struct policy *p, const struct workspace *w,
-		  char *const *environ_list, const char *sandbox, struct err *e)
+		  const struct ak *ak, const char *sandbox, struct err *e)
 {
 	newnames_init(n);
 	if (!w->path || p->is_clone)
 		return 0;
 	n->workspace = w;
 	n->sandbox = sandbox;
-	quarantine_init(&n->quarantine, environ_list);
+	quarantine_init(&n->quarantine, ak);
 	add_files(n);
 	if (n->has_begun) /* what another sandbox made since the workspace was looked at */
 		return look_at_all(n, e);

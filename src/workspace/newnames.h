@@ -28,6 +28,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+struct ak;
+
 struct policy;
 struct workspace;
 
@@ -72,7 +74,7 @@ struct newnames {
 void newnames_init(struct newnames *n);
 /* The workspace is borrowed, and the sandbox's name. Before anything runs inside. */
 ERR_CHECKED int newnames_open(struct newnames *n, const struct policy *p, const struct workspace *w,
-			      char *const *environ_list, const char *sandbox, struct err *e);
+			      const struct ak *ak, const char *sandbox, struct err *e);
 void newnames_done(struct newnames *n); /* may run twice */
 
 /* For a poll loop: readable when there is something to do, or -1; and how long to wait at most. */

@@ -32,9 +32,9 @@
 #define RENAME_NOREPLACE 1
 #endif
 
-void quarantine_init(struct quarantine *q, char *const *environ_list)
+void quarantine_init(struct quarantine *q, const struct ak *ak)
 {
-	*q = (struct quarantine){ .environ_list = environ_list, .dir_fd = -1 };
+	*q = (struct quarantine){ .ak = ak, .dir_fd = -1 };
 }
 
 void quarantine_done(struct quarantine *q)
@@ -58,7 +58,7 @@ static int make_dir(struct quarantine *q, struct err *e)
 
 	if (q->dir_fd >= 0)
 		return 0;
-	if (statedir_make_path(q->environ_list, QUARANTINE_DIR, &all, e) < 0)
+	if (statedir_make_path(q->ak, QUARANTINE_DIR, &all, e) < 0)
 		return -1;
 	if (mkdir(all, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "create '%s'", all);
@@ -255,14 +255,14 @@ static void close_dir(DIR **d)
 		(void)closedir(*d);
 }
 
-int quarantine_prune(char *const *environ_list, unsigned flags, unsigned *ret_count, struct err *e)
+int quarantine_prune(const struct ak *ak, unsigned flags, unsigned *ret_count, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	CLEANUP(close_dir) DIR *dir = NULL;
 	struct dirent *entry;
 
 	*ret_count = 0;
-	if (statedir_path(environ_list, QUARANTINE_DIR, &path, e) < 0)
+	if (statedir_path(ak, QUARANTINE_DIR, &path, e) < 0)
 		return -1;
 	dir = opendir(path);
 	if (!dir)

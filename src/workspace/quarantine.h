@@ -13,6 +13,8 @@
  */
 #include "base/err.h"
 
+struct ak;
+
 #define QUARANTINE_DIR "quarantine"
 #define QUARANTINE_COPY_MAX_BYTES (64ull << 20)
 #define QUARANTINE_COPY_ENTRIES_MAX 10000u
@@ -27,7 +29,7 @@ struct quarantine_waiting {
 };
 
 struct quarantine {
-	char *const *environ_list;
+	const struct ak *ak;
 	char *path; /* NULL: not made yet */
 	int dir_fd;
 	unsigned count;
@@ -35,7 +37,7 @@ struct quarantine {
 	unsigned waiting_count;
 };
 
-void quarantine_init(struct quarantine *q, char *const *environ_list);
+void quarantine_init(struct quarantine *q, const struct ak *ak);
 void quarantine_done(struct quarantine *q); /* may run twice */
 
 /*
@@ -50,5 +52,5 @@ void quarantine_settle(struct quarantine *q);
 
 /* Removes what is old; *ret_count tells how much. With is_dry only counts. */
 enum quarantine_flags { QUARANTINE_DRY = 1 << 0 };
-ERR_CHECKED int quarantine_prune(char *const *environ_list, unsigned flags, unsigned *ret_count,
+ERR_CHECKED int quarantine_prune(const struct ak *ak, unsigned flags, unsigned *ret_count,
 				 struct err *e);

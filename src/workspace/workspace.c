@@ -8,8 +8,8 @@
  * that parents come before children, and each name stands in it once.
  *
  * Hostile: every name below, and other sandboxes that change them at this moment. What they make
- * between our look and the start is found by workspace/newnames, which looks again; the child looks up
- * every name again, in the mount itself.
+ * between our look and the start is found by workspace/newnames, which looks again; the child looks
+ * up every name again, in the mount itself.
  */
 #include "workspace/workspace.h"
 
@@ -410,12 +410,12 @@ static int check_repository(const struct workspace *w, struct err *e)
 }
 
 /* Layers and disks in there may hold repositories of their own, which are no sandbox's to see. */
-static char *find_own_state(const struct workspace *w, char *const *environ_list)
+static char *find_own_state(const struct workspace *w, const struct ak *ak)
 {
 	cleanup_free char *state = NULL, *real = NULL, *top = NULL;
 	struct err ignored;
 
-	if (statedir_path(environ_list, ".", &state, &ignored) < 0)
+	if (statedir_path(ak, ".", &state, &ignored) < 0)
 		return NULL;
 	real = hostpath_find_real(state);
 	top = hostpath_of(w->dir_fd);
@@ -424,14 +424,13 @@ static char *find_own_state(const struct workspace *w, char *const *environ_list
 	return mem_dup(real + strlen(top) + 1);
 }
 
-static int fill(struct workspace *w, const struct policy *p, char *const *environ_list,
-		struct err *e)
+static int fill(struct workspace *w, const struct policy *p, const struct ak *ak, struct err *e)
 {
-	w->own_state = find_own_state(w, environ_list);
+	w->own_state = find_own_state(w, ak);
 	gitlinks_find_outside(w->dir_fd, w->path, &w->git_dir, &w->git_fd);
 	if (p->is_clone) /* read-only as a whole */
 		return check_repository(w, e) < 0 ? -1 : mask_asked(w, p, e);
-	if (protect_top(w, p, e) < 0 || gitprotect_run(w, p, environ_list, e) < 0 ||
+	if (protect_top(w, p, e) < 0 || gitprotect_run(w, p, ak, e) < 0 ||
 	    protect_asked(w, p, e) < 0)
 		return -1;
 	return mask_asked(w, p, e);
@@ -442,15 +441,15 @@ void workspace_init(struct workspace *w)
 	*w = (struct workspace){ .dir_fd = -1, .git_fd = -1 };
 }
 
-int workspace_open(struct workspace *w, const struct policy *p, int dir_fd,
-		   char *const *environ_list, struct err *e)
+int workspace_open(struct workspace *w, const struct policy *p, int dir_fd, const struct ak *ak,
+		   struct err *e)
 {
 	workspace_init(w);
 	w->path = mem_dup(p->workspace);
 	w->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	if (w->dir_fd < 0)
 		return err_sys(e, errno, "open '%s'", w->path);
-	if (fill(w, p, environ_list, e) < 0) {
+	if (fill(w, p, ak, e) < 0) {
 		workspace_done(w);
 		return -1;
 	}

@@ -3,10 +3,10 @@
  * workspace - what needs care in a directory that a sandbox may write to.
  *
  * What something outside would run or obey later (policy/credential, and whatever else git would
- * use: workspace/gitprotect) is read-only inside where it exists; what --mask names appears empty. A
- * protected name that does not exist cannot be protected by a mount. It is listed in `absent`, and
- * workspace/newnames takes it away should it appear; with --protect-new strict a placeholder occupies
- * it (workspace/standins).
+ * use: workspace/gitprotect) is read-only inside where it exists; what --mask names appears empty.
+ * A protected name that does not exist cannot be protected by a mount. It is listed in `absent`,
+ * and workspace/newnames takes it away should it appear; with --protect-new strict a placeholder
+ * occupies it (workspace/standins).
  */
 #include "base/err.h"
 #include "workspace/standins.h"
@@ -14,6 +14,8 @@
 #include "sandbox/rootfs.h"
 
 #include <sys/types.h>
+
+struct ak;
 
 #define WORKSPACE_GUARDS_MAX 16384u
 #define WORKSPACE_ABSENT_MAX 32768u
@@ -56,7 +58,7 @@ ERR_CHECKED int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 
 /* Of a policy that has one; dir_fd is what workspace_open_dir() gave, and is borrowed. */
 ERR_CHECKED int workspace_open(struct workspace *w, const struct policy *p, int dir_fd,
-			       char *const *environ_list, struct err *e);
+			       const struct ak *ak, struct err *e);
 void workspace_init(struct workspace *w); /* "there is none" */
 /* When nothing runs inside any more. May run twice. */
 void workspace_done(struct workspace *w);

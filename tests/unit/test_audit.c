@@ -17,6 +17,7 @@
 
 static char directory[64];
 static char *environment[2];
+static struct ak ak;
 
 /* ---- moments ---- */
 
@@ -371,14 +372,14 @@ static void an_event_is_appended_with_who_did_it(void **state)
 
 	(void)state;
 	remove_logs();
-	assert_int_equal(audit_write(environment, &(struct audit_event){ .type = AUDITLINE_CREATE,
-									 .sandbox = "otter",
-									 .what = "image host" }),
+	assert_int_equal(audit_write(&ak, &(struct audit_event){ .type = AUDITLINE_CREATE,
+								 .sandbox = "otter",
+								 .what = "image host" }),
 			 0);
-	assert_int_equal(audit_write(environment, &(struct audit_event){ .type = AUDITLINE_REMOVE,
-									 .actor = &actor,
-									 .sandbox = "otter",
-									 .result = "it runs" }),
+	assert_int_equal(audit_write(&ak, &(struct audit_event){ .type = AUDITLINE_REMOVE,
+								 .actor = &actor,
+								 .sandbox = "otter",
+								 .result = "it runs" }),
 			 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -402,6 +403,14 @@ static void an_event_is_appended_with_who_did_it(void **state)
 	assert_string_equal(rest, "");
 }
 
+static int write_with(char *const *environ_list, const struct audit_event *event)
+{
+	CLEANUP(ak_close) struct ak other;
+
+	ak_open(&other, environ_list);
+	return audit_write(&other, event);
+}
+
 static void a_log_that_cannot_be_written_is_told(void **state)
 {
 	cleanup_free char *path = path_of(AUDIT_FILE);
@@ -411,13 +420,13 @@ static void a_log_that_cannot_be_written_is_told(void **state)
 
 	(void)state;
 	remove_logs();
-	assert_true(audit_write(nowhere, &event) < 0);
+	assert_true(write_with(nowhere, &event) < 0);
 	if (geteuid() != 0)
-		assert_int_equal(audit_write(homeless, &event), -ENOENT);
-	assert_int_equal(audit_write(environment, &event), 0);
+		assert_int_equal(write_with(homeless, &event), -ENOENT);
+	assert_int_equal(audit_write(&ak, &event), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/tmp/elsewhere", path), 0);
-	assert_int_equal(audit_write(environment, &event), -ELOOP);
+	assert_int_equal(audit_write(&ak, &event), -ELOOP);
 	assert_int_equal(unlink(path), 0);
 }
 
@@ -451,8 +460,7 @@ static void fill(size_t free_bytes)
 	cleanup_free char *blank = repeat(' ', AUDIT_MAX_BYTES - free_bytes);
 	cleanup_fd int fd = -1;
 
-	assert_int_equal(audit_write(environment, &(struct audit_event){ .type = AUDITLINE_GC }),
-			 0);
+	assert_int_equal(audit_write(&ak, &(struct audit_event){ .type = AUDITLINE_GC }), 0);
 	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	assert_int_equal(file_write_all(fd, blank, AUDIT_MAX_BYTES - free_bytes), 0);
 }
@@ -465,9 +473,9 @@ static _Noreturn void write_many(unsigned number)
 	const struct audit_actor actor = { .pid = number, .program = "writer" };
 
 	for (unsigned i = 0; i < LINES; i++)
-		if (audit_write(environment, &(struct audit_event){ .type = AUDITLINE_EXEC,
-								    .actor = &actor,
-								    .what = "something" }) < 0)
+		if (audit_write(&ak, &(struct audit_event){ .type = AUDITLINE_EXEC,
+							    .actor = &actor,
+							    .what = "something" }) < 0)
 			_exit(1);
 	_exit(0);
 }
@@ -527,8 +535,8 @@ static void who_waits_while_the_log_is_moved_writes_into_the_new_one(void **stat
 		const struct audit_actor actor = { .program = "x" };
 
 		(void)close(fd);
-		_exit(audit_write(environment, &(struct audit_event){ .type = AUDITLINE_GC,
-								      .actor = &actor }) < 0);
+		_exit(audit_write(&ak, &(struct audit_event){ .type = AUDITLINE_GC,
+							      .actor = &actor }) < 0);
 	}
 	(void)nanosleep(&moment, NULL);
 	assert_int_equal(rename(path, old_path), 0);
@@ -551,7 +559,7 @@ static void a_lock_that_is_never_given_back_holds_up_nobody(void **state)
 	fill(100);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_int_equal(audit_write(environment,
+	assert_int_equal(audit_write(&ak,
 				     &(struct audit_event){
 					     .type = AUDITLINE_GC,
 					     .actor = &(struct audit_actor){ .program = "x" } }),
@@ -567,6 +575,7 @@ static int make_directory(void **state)
 	if (!mkdtemp(directory))
 		return -1;
 	environment[0] = mem_format("AGENTKERNEL_HOME=%s/state", directory);
+	ak_open(&ak, environment);
 	return 0;
 }
 
@@ -574,6 +583,7 @@ static int remove_directory(void **state)
 {
 	(void)state;
 	remove_logs();
+	ak_close(&ak);
 	free(environment[0]);
 	return rmdir(directory);
 }

@@ -14,6 +14,7 @@
 
 static char directory[64];
 static char *environment[2];
+static struct ak ak;
 
 static void make(const char *name, const char *owner)
 {
@@ -27,7 +28,7 @@ static void make(const char *name, const char *owner)
 	n.owner = owner ? mem_dup(owner) : NULL;
 	n.image = mem_dup("host");
 	if (policy_resolve(NULL, 0, &caller, &policy, &e) < 0 ||
-	    named_create(environment, &n, &policy, &e) < 0)
+	    named_create(&ak, &n, &policy, &e) < 0)
 		fail_msg("%s", e.msg);
 }
 
@@ -37,7 +38,7 @@ static enum err_code look(const char *name, struct err *e)
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	return named_open(environment, name, &n, e) == 0 ? ERR_NONE : e->code;
+	return named_open(&ak, name, &n, e) == 0 ? ERR_NONE : e->code;
 }
 
 static void take_away(const char *name)
@@ -46,9 +47,9 @@ static void take_away(const char *name)
 	struct err e = { 0 };
 
 	named_init(&n);
-	assert_int_equal(named_open_any(environment, name, &n, &e), 0);
+	assert_int_equal(named_open_any(&ak, name, &n, &e), 0);
 	assert_int_equal(named_lock(&n, &e), 0);
-	assert_int_equal(named_trash(environment, &n, &e), 0);
+	assert_int_equal(named_trash(&ak, &n, &e), 0);
 }
 
 static void what_was_read_before_the_lock_is_read_again(void **state)
@@ -62,8 +63,8 @@ static void what_was_read_before_the_lock_is_read_again(void **state)
 	make("twice", NULL);
 	named_init(&stale);
 	named_init(&fresh);
-	assert_int_equal(named_open(environment, "twice", &stale, &e), 0);
-	assert_int_equal(named_open(environment, "twice", &fresh, &e), 0);
+	assert_int_equal(named_open(&ak, "twice", &stale, &e), 0);
+	assert_int_equal(named_open(&ak, "twice", &fresh, &e), 0);
 	assert_int_equal(named_lock(&fresh, &e), 0);
 	assert_int_equal(named_replace_disk(&fresh, layers, &e), 0);
 	named_unlock(&fresh);
@@ -90,8 +91,8 @@ static void changes_of_the_record_do_not_undo_each_other(void **state)
 	make("both", NULL);
 	named_init(&extended);
 	named_init(&restored);
-	assert_int_equal(named_open(environment, "both", &extended, &e), 0);
-	assert_int_equal(named_open(environment, "both", &restored, &e), 0);
+	assert_int_equal(named_open(&ak, "both", &extended, &e), 0);
+	assert_int_equal(named_open(&ak, "both", &restored, &e), 0);
 	assert_int_equal(named_lock(&restored, &e), 0);
 	assert_int_equal(named_begin_change(&extended, &e), 0);
 	extended.expires_s = 4102444800;
@@ -117,7 +118,7 @@ static void others_are_not_there_in_the_words_for_what_does_not_exist(void **sta
 	assert_int_equal(look("hers", &e), ERR_NONE); /* the user sees all */
 	assert_int_equal(look("once", &e), ERR_NONE);
 
-	named_work_for("name:alice", "0123456789abcdef");
+	named_work_for(&ak, "name:alice", "0123456789abcdef");
 	assert_int_equal(look("hers", &e), ERR_NONE);
 	assert_int_equal(look("users", &foreign), ERR_NOT_FOUND);
 	assert_int_equal(look("using", &missing), ERR_NOT_FOUND);
@@ -125,13 +126,13 @@ static void others_are_not_there_in_the_words_for_what_does_not_exist(void **sta
 	assert_string_equal(foreign.msg, missing.msg);
 	assert_int_equal(look("once", &e), ERR_NOT_FOUND);
 
-	named_work_for("name:alic", "0123456789abcdef"); /* a beginning is another name */
+	named_work_for(&ak, "name:alic", "0123456789abcdef"); /* a beginning is another name */
 	assert_int_equal(look("hers", &e), ERR_NOT_FOUND);
-	named_work_for(NULL, "0123456789abcdef"); /* the administrator */
+	named_work_for(&ak, NULL, "0123456789abcdef"); /* the administrator */
 	assert_int_equal(look("hers", &e), ERR_NONE);
 	assert_int_equal(look("users", &e), ERR_NONE);
 	assert_int_equal(look("once", &e), ERR_NOT_FOUND);
-	named_work_for(NAMED_CALL_OWNER "1", "0123456789abcdef");
+	named_work_for(&ak, NAMED_CALL_OWNER "1", "0123456789abcdef");
 	assert_int_equal(look("once", &e), ERR_NONE);
 }
 
@@ -143,9 +144,9 @@ static void one_whose_record_is_lost_is_the_administrators(void **state)
 	(void)state;
 	make("lost", "name:alice");
 	assert_int_equal(truncate(record, 3), 0);
-	named_work_for("name:alice", "0123456789abcdef");
+	named_work_for(&ak, "name:alice", "0123456789abcdef");
 	assert_int_equal(look("lost", &e), ERR_NOT_FOUND);
-	named_work_for(NULL, "0123456789abcdef");
+	named_work_for(&ak, NULL, "0123456789abcdef");
 	assert_int_equal(look("lost", &e), ERR_CORRUPT);
 }
 
@@ -157,18 +158,18 @@ static void another_that_takes_the_name_after_the_check_is_not_there(void **stat
 
 	(void)state;
 	named_init(&n);
-	named_work_for("name:alice", "0123456789abcdef");
+	named_work_for(&ak, "name:alice", "0123456789abcdef");
 	make("swapped", "name:alice");
-	assert_int_equal(named_open(environment, "swapped", &n, &e), 0);
-	named_pin(&n);
+	assert_int_equal(named_open(&ak, "swapped", &n, &e), 0);
+	named_pin(&ak, &n);
 	assert_int_equal(look("swapped", &e), ERR_NONE);
-	named_identify(environment, "swapped", &who);
+	named_identify(&ak, "swapped", &who);
 	assert_string_equal(who.id, n.id);
 	assert_string_equal(who.owner, "name:alice");
 	take_away("swapped");
 	make("swapped", "name:alice");
 	assert_int_equal(look("swapped", &e), ERR_NOT_FOUND);
-	named_identify(environment, "swapped", &who);
+	named_identify(&ak, "swapped", &who);
 	assert_string_equal(who.id, "");
 	assert_int_equal(look("hers", &e), ERR_NONE); /* the pin is for one name */
 }
@@ -182,11 +183,11 @@ static void a_name_that_is_taken_does_not_say_by_whom(void **state)
 
 	(void)state;
 	named_init(&n);
-	named_work_for("name:bob", "0123456789abcdef");
+	named_work_for(&ak, "name:bob", "0123456789abcdef");
 	(void)snprintf(n.name, sizeof(n.name), "hers");
 	n.image = mem_dup("host");
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &policy, &e), 0);
-	assert_int_equal(named_create(environment, &n, &policy, &e), -1);
+	assert_int_equal(named_create(&ak, &n, &policy, &e), -1);
 	assert_int_equal(e.code, ERR_EXISTS);
 	assert_string_equal(e.msg, "the name 'hers' is taken");
 }
@@ -198,6 +199,7 @@ static int set_up(void **state)
 	if (!mkdtemp(directory))
 		return -1;
 	environment[0] = mem_format("AGENTKERNEL_HOME=%s/state", directory);
+	ak_open(&ak, environment);
 	return 0;
 }
 
@@ -206,6 +208,7 @@ static int tear_down(void **state)
 	struct err e = { 0 };
 
 	(void)state;
+	ak_close(&ak);
 	free(environment[0]);
 	return sweep_tree(AT_FDCWD, directory, &e);
 }
