@@ -98,12 +98,12 @@ $(BUILD)/$1: $(call objects,$2,$3) $(call archives,$2,$4) $(TEST_SOURCES)
 endef
 
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
-LAUNCHER_ROOMS := cli agents pool named engine workspace tree state sandbox net image policy base
+LAUNCHER_ROOMS := cli worker ops agents pool named engine workspace tree state sandbox net image policy base
 $(eval $(call program,agentkernel,launcher,src/cli/main.c,$(LAUNCHER_ROOMS)))
 $(eval $(call program,agentkernel-gate,helper,src/net/gate.c,net policy base,-levent_core -lcares))
 $(eval $(call program,agentkernel-image,helper,src/image/tool.c,image policy base,$(IMAGE_LIBRARIES)))
-$(eval $(call program,agentkernel-mcp,helper,src/mcp/server.c,mcp ops policy base,-ljansson))
-$(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp ops policy base,-levent_core \
+$(eval $(call program,agentkernel-mcp,helper,src/mcp/server.c,mcp rpc policy base,-ljansson))
+$(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp rpc policy base,-levent_core \
 	-levent_extra -levent_openssl -lssl -lcrypto -ljansson))
 
 .PHONY: all

@@ -3,12 +3,16 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/errcode.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/shown.h"
 #include "base/suggest.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/habits.h"
+#include "ops/ending.h"
+#include "ops/events.h"
 #include "state/audit.h"
 
 #include <assert.h>
@@ -86,56 +90,13 @@ const struct cli_command *const cli_commands[] = {
 
 #define COMMANDS_MAX 128
 
-/* Only faces turn codes into statuses. */
-static const int exit_status[] = {
-	[ERR_NONE] = 0,
-	[ERR_INVALID] = CLI_EXIT_FAILED,
-	[ERR_NOT_FOUND] = CLI_EXIT_FAILED,
-	[ERR_EXISTS] = CLI_EXIT_FAILED,
-	[ERR_BUSY] = CLI_EXIT_FAILED,
-	[ERR_DENIED] = CLI_EXIT_FAILED,
-	[ERR_LIMIT] = CLI_EXIT_FAILED,
-	[ERR_TIMEOUT] = CLI_EXIT_FAILED,
-	[ERR_UNSUPPORTED] = CLI_EXIT_FAILED,
-	[ERR_REMOTE] = CLI_EXIT_FAILED,
-	[ERR_CORRUPT] = CLI_EXIT_FAILED,
-	[ERR_SYSTEM] = CLI_EXIT_FAILED,
-	[ERR_COMMAND_NOT_FOUND] = CLI_EXIT_NOT_FOUND,
-	[ERR_COMMAND_NOT_EXECUTABLE] = CLI_EXIT_NOT_EXECUTABLE,
-};
-static_assert(COUNT_OF(exit_status) == ERR_CODE_COUNT, "an error code has no exit status");
-
-int cli_exit_status(enum err_code code)
+static void print_remark(void *context, const char *text)
 {
-	return exit_status[code];
+	(void)context;
+	say_text(text);
 }
 
-void cli_say(const char *fmt, ...)
-{
-	struct err words = { 0 };
-	char line[ERR_MESSAGE_MAX_BYTES + 32];
-	va_list args;
-	int len;
-
-	va_start(args, fmt);
-	(void)vsnprintf(words.msg, sizeof(words.msg), fmt, args);
-	va_end(args);
-	err_sanitize(&words);
-	len = snprintf(line, sizeof(line), "agentkernel: %s\n", words.msg);
-	/* one write, so that lines of several processes do not mix */
-	(void)file_write_all(STDERR_FILENO, line, (size_t)len);
-}
-
-void cli_say_text(const char *text)
-{
-	cleanup_free char *line = mem_format("agentkernel: %s", text);
-	size_t len;
-
-	shown_replace(line);
-	len = strlen(line);
-	line[len] = '\n'; /* in the place of its end: one write of a whole line */
-	(void)file_write_all(STDERR_FILENO, line, len + 1);
-}
+const struct op_events cli_events = { .remark = print_remark };
 
 int cli_print(const struct buf *out, struct err *e)
 {
@@ -144,6 +105,16 @@ int cli_print(const struct buf *out, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "write the output");
 	return 0;
+}
+
+int cli_print_failure(int *ret_status, struct err *e)
+{
+	cleanup_buf struct buf out;
+
+	buf_init(&out, BUF_TEXT_MAX_BYTES);
+	ending_format_failure(e, &out);
+	*ret_status = errcode_exit_status(e->code);
+	return cli_print(&out, e);
 }
 
 /* How many words of argv are the name of command `c`; 0: it is another. */
@@ -312,16 +283,16 @@ static int run_command_line(const struct cli_context *context, char **argv, stru
 	return cli_print(&help, e);
 }
 
-int cli_main(char **argv, const struct ak *ak)
+int cli_main(char **argv, struct ak *ak)
 {
 	const struct cli_context context = { .ak = ak };
 	struct err e = { 0 };
 	int status = run_command_line(&context, argv + (argv[0] != NULL), &e);
 
 	if (status < 0)
-		cli_say("%s", e.msg);
+		say("%s", e.msg);
 	if (audit_lost_error())
-		cli_say("this is not in the audit log, which cannot be written: %s",
-			strerror(audit_lost_error()));
-	return status < 0 ? cli_exit_status(e.code) : status;
+		say("this is not in the audit log, which cannot be written: %s",
+		    strerror(audit_lost_error()));
+	return status < 0 ? errcode_exit_status(e.code) : status;
 }

@@ -9,8 +9,9 @@
 #include "cli/opts.h"
 
 struct ak;
+struct op_events;
 struct cli_context {
-	const struct ak *ak;
+	struct ak *ak;
 };
 
 struct cli_command {
@@ -28,11 +29,7 @@ struct cli_command {
 	int (*run)(const struct cli_context *context, char **argv, int *ret_status, struct err *e);
 };
 
-#define CLI_EXIT_FAILED 125
-#define CLI_EXIT_NOT_EXECUTABLE 126
-#define CLI_EXIT_NOT_FOUND 127
-
-int cli_main(char **argv, const struct ak *ak);
+int cli_main(char **argv, struct ak *ak);
 
 /* All commands, ended by NULL; for help, man page and completion. */
 extern const struct cli_command *const cli_commands[];
@@ -45,16 +42,14 @@ void cli_format_help(const struct cli_command *c, struct buf *out);
 /* The command's output, to stdout; a full disk or a closed pipe is a failure like any other. */
 struct buf;
 ERR_CHECKED int cli_print(const struct buf *out, struct err *e);
+/* --json where nothing could be run: the failure in *e as an object, and its exit status. */
+ERR_CHECKED int cli_print_failure(int *ret_status, struct err *e);
 
-/* A line of our own on stderr, with the prefix, control characters made harmless. */
 /* The command that the words begin with, and how many of them are its name; NULL: none. */
 const struct cli_command *cli_find_command(char **argv, int *ret_words);
 
 /* "image": what there is in that group of commands; false: there is no such group. */
 bool cli_format_group(const char *group, struct buf *out);
 
-/* What a failure of that kind makes of the whole program: 125, 126 or 127. */
-int cli_exit_status(enum err_code code);
-
-void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void cli_say_text(const char *text); /* of any length */
+/* Remarks of operations, on stderr. */
+extern const struct op_events cli_events;

@@ -12,10 +12,12 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/table.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ending.h"
-#include "cli/pickimage.h"
-#include "cli/request.h"
+#include "ops/ending.h"
+#include "ops/events.h"
+#include "ops/pickimage.h"
+#include "cli/runoptions.h"
 #include "cli/words.h"
 #include "agents/agenthome.h"
 #include "agents/agentprogram.h"
@@ -113,7 +115,7 @@ static void add_agent(struct table *t, struct json *j, const struct ak *ak, cons
 
 static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(table_freep) struct table *t = NULL;
 	const struct words_rule rule = { .usage = "agent list", .options = &list_options };
 	struct list_flags flags = { 0 };
@@ -149,7 +151,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 struct plan {
 	const struct agent *agent;
 	struct agentprogram program;
-	struct request request;
+	struct runoptions options;
 	char *dir;           /* the project, absolute */
 	char **env;          /* its keys and what it has to be told, for the command alone */
 	char *path_entry;    /* one of those, or NULL */
@@ -163,7 +165,7 @@ struct plan {
 static void plan_done(struct plan *p)
 {
 	agentprogram_done(&p->program);
-	request_done(&p->request);
+	runoptions_done(&p->options);
 	free(p->dir);
 	free(p->env);
 	free(p->path_entry);
@@ -230,15 +232,15 @@ static void split_environment(struct plan *p, const struct ak *ak)
  */
 static void tell_settings(const struct plan *p)
 {
-	const struct policy *policy = &p->request.policy;
+	const struct policy *policy = &p->options.request.policy;
 	cleanup_free char *path = mem_format("%s/%s", p->dir, p->agent->settings);
 	struct stat st;
 
 	if (policy->workspace && !policy->is_clone && lstat(path, &st) == 0 &&
 	    !keyrows_list_has(policy->unprotect, p->agent->settings))
-		cli_say("%s is read-only inside, since %s outside would obey it: settings that it "
-			"saves for this project are not kept (--unprotect %s keeps them)",
-			p->agent->settings, p->agent->name, p->agent->settings);
+		say("%s is read-only inside, since %s outside would obey it: settings that it "
+		    "saves for this project are not kept (--unprotect %s keeps them)",
+		    p->agent->settings, p->agent->name, p->agent->settings);
 }
 
 /* One for each agent and project: "claude-project-1a2b3c4d". */
@@ -258,13 +260,13 @@ static void choose_name(struct plan *p)
 /* The agent's mode is below everything that anybody says: files and options count after it. */
 static int add_settings(struct plan *p, struct err *e)
 {
-	struct opts_settings *s = &p->request.settings;
+	struct settings *s = &p->options.request.settings;
 	const char *mode = mode_get(p->agent->mode)->name;
 	const struct policy_setting image = { POLICY_IMAGE, POLICY_HOST_IMAGE, "agent run" };
 	const struct policy_setting first = { POLICY_MODE, mode, "agent run", POLICY_BY_COMMAND };
 	const struct policy_setting workspace = { POLICY_WORKSPACE, p->dir, "agent run" };
 
-	if (opts_settings_add(s, &first, e) < 0 || opts_settings_add(s, &workspace, e) < 0)
+	if (settings_add(s, &first, e) < 0 || settings_add(s, &workspace, e) < 0)
 		return -1;
 	if (!p->program.path)
 		return 0;
@@ -272,14 +274,14 @@ static int add_settings(struct plan *p, struct err *e)
 		const char *path = p->program.mounts[i];
 		const struct policy_setting mount = {
 			POLICY_MOUNT,
-			opts_settings_keep(s, mem_format("%s:%s:ro", path, path)),
+			settings_keep(s, mem_format("%s:%s:ro", path, path)),
 			"agent run",
 		};
 
-		if (opts_settings_add(s, &mount, e) < 0)
+		if (settings_add(s, &mount, e) < 0)
 			return -1;
 	}
-	return opts_settings_add(s, &image, e);
+	return settings_add(s, &image, e);
 }
 
 static int read_plan(struct plan *p, char **argv, const struct ak *ak, struct err *e)
@@ -289,14 +291,14 @@ static int read_plan(struct plan *p, char **argv, const struct ak *ak, struct er
 	unsigned count = 0;
 
 	while (*rest && strcmp(*rest, "--") != 0 && count < 2) {
-		if (opts_parse(&request_agent_options, rest, &p->request.flags,
-			       &p->request.settings, &p->request.used, e) < 0)
+		if (opts_parse(&runoptions_agent, rest, &p->options.flags,
+			       &p->options.request.settings, &p->options.used, e) < 0)
 			return -1;
-		if (p->request.used > 0 && strcmp(rest[p->request.used - 1], "--") == 0) {
-			rest += p->request.used - 1;
+		if (p->options.used > 0 && strcmp(rest[p->options.used - 1], "--") == 0) {
+			rest += p->options.used - 1;
 			break;
 		}
-		rest += p->request.used;
+		rest += p->options.used;
 		if (*rest)
 			words[count++] = *rest++;
 	}
@@ -319,7 +321,7 @@ static int read_plan(struct plan *p, char **argv, const struct ak *ak, struct er
 	p->ak = *ak;
 	p->ak.caller.environ_list = p->environ_list;
 	p->ak.caller.cwd = p->dir; /* paths are relative to the project, as in its configuration */
-	p->request.ak = &p->ak;
+	runoptions_fill(&p->options, &p->ak);
 	for (count = 0; rest[count];)
 		count++;
 	p->argv = mem_alloc((count + 2) * sizeof(*p->argv));
@@ -331,10 +333,10 @@ static int find_program(struct plan *p, const struct ak *ak, struct err *e)
 {
 	bool is_in_image = false;
 
-	for (size_t i = 0; i < p->request.settings.count; i++)
-		if (p->request.settings.list[i].field == POLICY_IMAGE)
-			is_in_image =
-				strcmp(p->request.settings.list[i].text, POLICY_HOST_IMAGE) != 0;
+	for (size_t i = 0; i < p->options.request.settings.count; i++)
+		if (p->options.request.settings.list[i].field == POLICY_IMAGE)
+			is_in_image = strcmp(p->options.request.settings.list[i].text,
+					     POLICY_HOST_IMAGE) != 0;
 	if (is_in_image) {
 		p->argv[0] = (char *)(uintptr_t)p->agent->program;
 		return 0;
@@ -364,12 +366,12 @@ static void compare_policies(const struct plan *p, const struct named *n)
 		buf_init(&was, BUF_TEXT_MAX_BYTES);
 		buf_init(&is, BUF_TEXT_MAX_BYTES);
 		policyshow_field(&stored, field, &was);
-		policyshow_field(&p->request.policy, field, &is);
+		policyshow_field(&p->options.request.policy, field, &is);
 		if (strcmp(buf_text(&was), buf_text(&is)) == 0)
 			continue;
-		cli_say("the sandbox %s was made with %s '%.100s' and keeps it ('agentkernel "
-			"remove -f %s' makes way for a new one)",
-			p->name, policy_field_name(field), buf_text(&was), p->name);
+		say("the sandbox %s was made with %s '%.100s' and keeps it ('agentkernel "
+		    "remove -f %s' makes way for a new one)",
+		    p->name, policy_field_name(field), buf_text(&was), p->name);
 		return;
 	}
 }
@@ -383,14 +385,14 @@ static int create(struct plan *p, struct err *e)
 	struct lifecycle_request q = {
 		.ak = &p->ak,
 		.name = p->name,
-		.policy = &p->request.policy,
+		.policy = &p->options.request.policy,
 		.labels = labels,
-		.init = request_init(&p->request),
+		.init = request_init(&p->options.request),
 	};
 
 	images_init(&image);
 	named_init(&n);
-	if (pickimage_open(&p->request, p->agent->program, &image, e) < 0)
+	if (pickimage_open(&p->options.request, p->agent->program, &cli_events, &image, e) < 0)
 		return -1;
 	q.image = image.lock_fd >= 0 ? &image : NULL;
 	return lifecycle_create(&q, &n, e);
@@ -406,9 +408,9 @@ static void fill_home(const struct plan *p)
 	named_init(&n);
 	if (named_open(&p->ak, p->name, &n, &e) < 0 || named_load_policy(&n, &stored, &e) < 0 ||
 	    agenthome_fill(&p->ak, p->name, &stored, p->agent, p->env, &e) < 0)
-		cli_say("the settings that %s needs inside could not be written, going on without "
-			"them: %s",
-			p->agent->name, e.msg);
+		say("the settings that %s needs inside could not be written, going on without "
+		    "them: %s",
+		    p->agent->name, e.msg);
 }
 
 /* It runs when this returns, whoever has started it. */
@@ -463,7 +465,7 @@ static void leave(const struct plan *p, struct agentuse *use)
 		return;
 	(void)!lifecycle_stop(&p->ak, p->name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	notices = lifecycle_take_notices(&p->ak, p->name);
-	ending_tell_notices(notices);
+	op_remark_all(&cli_events, notices);
 	keyrows_list_free(&notices);
 }
 
@@ -482,8 +484,8 @@ static int execute(struct plan *p, int *ret_status, struct err *e)
 	if (execute_command(&o, &result, e) < 0)
 		return -1;
 	*ret_status = result.exit_code;
-	ending_tell_notices(result.notices);
-	ending_explain(&result, &p->request.policy, 0);
+	op_remark_all(&cli_events, result.notices);
+	ending_remark(&cli_events, &result, &p->options.request.policy, 0);
 	return 0;
 }
 
@@ -510,7 +512,7 @@ static int run_run(const struct cli_context *context, char **argv, int *ret_stat
 	    add_settings(&p, e) < 0)
 		return -1;
 	choose_name(&p);
-	if (request_resolve(&p.request, p.agent->program, e) < 0)
+	if (request_resolve(&p.options.request, p.agent->program, &cli_events, e) < 0)
 		return -1;
 	return run_agent(&p, ret_status, e);
 }
@@ -541,6 +543,6 @@ const struct cli_command cmd_agent_run = {
 		"inside\n"
 		"this one (it could not make it), and gemini which of its keys counts.",
 	.examples = run_examples,
-	.options = &request_agent_options,
+	.options = &runoptions_agent,
 	.run = run_run,
 };

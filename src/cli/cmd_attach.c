@@ -1,7 +1,8 @@
 /* cmd_attach - agentkernel attach: a login shell that stays. */
 #include "base/cleanup.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ending.h"
+#include "ops/ending.h"
 #include "cli/words.h"
 #include "named/execute.h"
 #include "named/tasks.h"
@@ -16,7 +17,7 @@ static const char *const examples[] = {
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	const struct words_rule rule = { .usage = "attach NAME [ID]", .min = 1, .max = 2 };
 	struct execute_options o = { .ak = context->ak };
@@ -36,9 +37,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	*ret_status = has_left ? 0 : result.exit_code;
 	if (has_left)
-		cli_say("left '%s' running; 'agentkernel attach %s' comes back", o.name, o.name);
+		say("left '%s' running; 'agentkernel attach %s' comes back", o.name, o.name);
 	else
-		ending_explain(&result, NULL, 0);
+		ending_remark(&cli_events, &result, NULL, 0);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "base/shown.h"
 #include "base/timestamp.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/follower.h"
 #include "state/audit.h"
@@ -255,7 +256,7 @@ static int read_flags(const struct flags *flags, struct reading *ret, struct err
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(reading_done) struct reading r = { 0 };
 	struct flags flags = { 0 };
 	cleanup_free char *path = NULL;
@@ -271,10 +272,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	    show(path, old_path, &flags, &r, e) < 0)
 		return -1;
 	if (r.damaged)
-		cli_say("%u damaged %s in '%s'", r.damaged, r.damaged == 1 ? "line" : "lines",
-			path);
+		say("%u damaged %s in '%s'", r.damaged, r.damaged == 1 ? "line" : "lines", path);
 	else if (!r.shown && !r.is_json && !flags.follows)
-		cli_say(r.is_filtered ? "no such event" : "nothing has happened yet");
+		say(r.is_filtered ? "no such event" : "nothing has happened yet");
 	*ret_status = 0;
 	return 0;
 }

@@ -5,7 +5,8 @@
 #include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/sandboxview.h"
+#include "ops/op_checkpoint.h"
+#include "ops/sandboxview.h"
 #include "cli/words.h"
 #include "named/checkpointfile.h"
 
@@ -48,13 +49,7 @@ static void add_object(struct json *j, const struct checkpoint *c,
 		       const struct checkpoint_timing *t)
 {
 	json_open_object(j, NULL);
-	json_add_text(j, "id", c->id);
-	json_add_text(j, "sandbox", c->sandbox);
-	json_add_text(j, "comment", c->comment);
-	json_add_text(j, "image", c->image);
-	json_add_number(j, "created", (int64_t)c->created_s);
-	json_add_number(j, "entries", (int64_t)c->entries);
-	json_add_number(j, "bytes", (int64_t)c->bytes);
+	sandboxview_add_checkpoint(j, c);
 	if (t) {
 		json_add_number(j, "frozen_us", (int64_t)t->frozen_us);
 		json_add_number(j, "total_us", (int64_t)t->total_us);
@@ -65,12 +60,12 @@ static void add_object(struct json *j, const struct checkpoint *c,
 static int run_create(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
-	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
+	CLEANUP(op_checkpoint_result_done) struct op_checkpoint_result result = { 0 };
+	struct op_checkpoint_args args = { 0 };
 	const struct words_rule rule = {
 		.usage = "checkpoint create NAME", .options = &create_options, .min = 1, .max = 1
 	};
-	struct checkpoint_timing timing = { 0 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	unsigned count = 0;
@@ -78,14 +73,17 @@ static int run_create(const struct cli_context *context, char **argv, int *ret_s
 	struct json j;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    checkpoint_create(context->ak, words[0], flags.comment, &c, &timing, e) < 0)
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	args.name = words[0];
+	args.comment = flags.comment;
+	if (op_checkpoint(context->ak, &args, &cli_events, &result, e) < 0)
 		return -1;
 	json_init(&j, &out);
 	if (flags.is_json)
-		add_object(&j, &c, &timing);
+		add_object(&j, &result.made, &result.timing);
 	else
-		buf_add_text(&out, c.id);
+		buf_add_text(&out, result.made.id);
 	buf_add_text(&out, "\n");
 	*ret_status = 0;
 	return cli_print(&out, e);
@@ -130,8 +128,9 @@ static void format_list(const struct checkpoint_list *list, const struct flags *
 
 static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+	struct op_checkpoint_list_args args = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint list [NAME]",
 					 .options = &list_options,
 					 .max = 1 };
@@ -141,12 +140,12 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 	char *words[2];
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    checkpoint_list(context->ak, words[0], &list, e) < 0)
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	args.name = words[0];
+	if (op_checkpoint_list(context->ak, &args, &cli_events, &list, e) < 0)
 		return -1;
 	format_list(&list, &flags, &out);
-	if (list.has_damaged)
-		cli_say("there are checkpoints whose record cannot be read");
 	*ret_status = 0;
 	return cli_print(&out, e);
 }
@@ -154,28 +153,25 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 static int run_restore(const struct cli_context *context, char **argv, int *ret_status,
 		       struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint restore NAME ID",
 					 .min = 2,
 					 .max = 2 };
-	bool was_running = false;
+	struct op_restore_args args;
 	unsigned count = 0;
 	char *words[3];
 
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
-	if (checkpoint_restore(context->ak, words[0], words[1], &was_running, e) < 0)
-		return -1;
-	if (was_running)
-		cli_say("sandbox '%s' was stopped, restored and started again", words[0]);
-	return 0;
+	args = (struct op_restore_args){ .name = words[0], .id = words[1] };
+	return op_restore(context->ak, &args, &cli_events, e);
 }
 
 static int run_remove(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint remove ID...",
 					 .min = 1,
 					 .max = WORDS_MAX };
@@ -184,9 +180,12 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 
 	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < count; i++)
-		if (checkpoint_remove(context->ak, words[i], e) < 0)
+	for (unsigned i = 0; i < count; i++) {
+		const struct op_checkpoint_remove_args args = { .id = words[i] };
+
+		if (op_checkpoint_remove(context->ak, &args, &cli_events, e) < 0)
 			return -1;
+	}
 	*ret_status = 0;
 	return 0;
 }
@@ -194,7 +193,7 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 static int run_export(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint export ID FILE", .min = 2, .max = 2 };
 	unsigned count = 0;
 	char *words[3];
@@ -208,7 +207,7 @@ static int run_export(const struct cli_context *context, char **argv, int *ret_s
 static int run_import(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint import FILE", .min = 1, .max = 1 };
 	cleanup_buf struct buf out;

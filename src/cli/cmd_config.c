@@ -5,8 +5,9 @@
 #include "base/shown.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/request.h"
+#include "ops/request.h"
 #include "cli/words.h"
 
 #include <limits.h>
@@ -56,18 +57,16 @@ static int find_file(const char *named, char **ret, struct err *e)
 /* Not only the words: what they add up to. The rest of the command line could not save it. */
 static int check_policy(const struct ak *ak, const char *named, struct request *r, struct err *e)
 {
-	char *file[] = { (char *)"--config", (char *)(uintptr_t)named, NULL };
-	char *none[] = { NULL };
-
-	r->is_checking = true;
-	return request_read(&request_policy_options, named ? file : none, ak, r, e);
+	r->ak = ak;
+	r->config_path = named;
+	return request_resolve(r, NULL, NULL, e);
 }
 
 /* A file that is named counts in full for who names it, which says nothing about trust. */
 static void format(const struct request *r, const struct flags *f, struct buf *out)
 {
 	const struct configfile *c = &r->config;
-	const char *trust = r->flags.config ? ""
+	const char *trust = r->config_path  ? ""
 			    : c->is_trusted ? ", trusted"
 			    : r->left_out   ? ", not trusted: what goes beyond your own is left out"
 					    : ", needs no trust";
@@ -80,7 +79,7 @@ static void format(const struct request *r, const struct flags *f, struct buf *o
 			json_add_text(&j, "user", c->user_path);
 		if (c->project_path) {
 			json_add_text(&j, "project", c->project_path);
-			if (!r->flags.config)
+			if (!r->config_path)
 				json_add_bool(&j, "trusted", c->is_trusted);
 			json_add_bool(&j, "applies", !r->left_out);
 			json_open_array(&j, "left_out");
@@ -106,7 +105,7 @@ static void format(const struct request *r, const struct flags *f, struct buf *o
 
 static int run_check(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(request_done) struct request r = { 0 };
 	const struct words_rule rule = { .usage = "config check [FILE]",
 					 .options = &check_options,
@@ -128,7 +127,7 @@ static int run_check(const struct cli_context *context, char **argv, int *ret_st
 
 static int read_file_word(char **argv, const char *usage, char **ret, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = usage, .options = &no_options, .max = 1 };
 	unsigned count = 0;
 	char *words[2];
@@ -145,8 +144,8 @@ static int run_trust(const struct cli_context *context, char **argv, int *ret_st
 	if (read_file_word(argv, "config trust [FILE]", &path, e) < 0 ||
 	    configfile_trust(context->ak, path, e) < 0)
 		return -1;
-	cli_say("'%s' is trusted until it changes ('agentkernel policy show' tells what it allows)",
-		path);
+	say("'%s' is trusted until it changes ('agentkernel policy show' tells what it allows)",
+	    path);
 	*ret_status = 0;
 	return 0;
 }

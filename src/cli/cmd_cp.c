@@ -4,12 +4,11 @@
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "named/filecopy.h"
-#include "named/lifecycle.h"
-#include "named/files.h"
 #include "named/named.h"
+#include "ops/op_file.h"
 
 #include <string.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 static const char *const examples[] = {
 	"agentkernel cp report.py otter:/root/",
@@ -52,55 +51,28 @@ static bool split(const char *word, char **ret_name, char **ret_path)
 	return true;
 }
 
-static bool is_stream(const char *word)
-{
-	return strcmp(word, "-") == 0;
-}
-
-static int copy_with(const struct cli_context *context, const char *name, const char *inside,
-		     const char *outside, bool is_out, unsigned flags, struct err *e)
-{
-	CLEANUP(files_close) struct files f;
-
-	files_init(&f);
-	if (files_open(context->ak, name, &f, e) < 0)
-		return -1;
-	if (is_out)
-		return is_stream(outside) ? filecopy_out_tar(&f, inside, STDOUT_FILENO, flags, e)
-					  : filecopy_out(&f, inside, outside, flags, e);
-	return is_stream(outside) ? filecopy_in_tar(&f, STDIN_FILENO, inside, flags, e)
-				  : filecopy_in(&f, outside, inside, flags, e);
-}
-
 static int copy(const struct cli_context *context, const char *from, const char *to, unsigned flags,
 		struct err *e)
 {
 	cleanup_free char *from_name = NULL, *from_path = NULL, *to_name = NULL, *to_path = NULL;
 	bool is_out = split(from, &from_name, &from_path);
 	bool is_in = split(to, &to_name, &to_path);
-	const char *name = is_out ? from_name : to_name;
-	bool is_running = true;
-	struct err ignored;
-	int r;
+	const struct op_copy_args args = { .name = is_out ? from_name : to_name,
+					   .inside = is_out ? from_path : to_path,
+					   .outside = is_out ? to : from,
+					   .is_out = is_out,
+					   .flags = flags };
 
 	if (is_out == is_in)
 		return err_set(e, ERR_INVALID,
 			       is_out ? "one side has to be of this machine (copy twice)"
 				      : "one side has to be NAME:/path of a sandbox");
-	/* the files of one that is stopped are put together as for a start, for so long */
-	if (lifecycle_is_running(context->ak, name, &is_running, e) < 0 ||
-	    (!is_running && lifecycle_start(context->ak, name, e) < 0))
-		return -1;
-	r = copy_with(context, name, is_out ? from_path : to_path, is_out ? to : from, is_out,
-		      flags, e);
-	if (!is_running)
-		(void)!lifecycle_stop(context->ak, name, 0, 0, &ignored);
-	return r;
+	return op_copy(context->ak, &args, &cli_events, e);
 }
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "cp SRC DST (one of them NAME:/path)",
 					 .options = &options,
 					 .min = 2,

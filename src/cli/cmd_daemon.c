@@ -2,13 +2,14 @@
 #include "base/buf.h"
 #include "base/buildid.h"
 #include "base/cleanup.h"
+#include "base/errcode.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/pickimage.h"
-#include "cli/request.h"
+#include "ops/pickimage.h"
+#include "cli/runoptions.h"
 #include "cli/words.h"
 #include "pool/claim.h"
 #include "pool/daemon.h"
@@ -77,7 +78,7 @@ static void plan_done(struct plan *p)
  * claims the sandbox: this process's own directory need not be fit for one, so it is not checked
  * (POLICY_BY_CALLER).
  */
-static int resolve_pool(struct request *r, const struct configuration_pool *pool,
+static int resolve_pool(struct runoptions *o, const struct configuration_pool *pool,
 			const struct ak *ak, struct err *e)
 {
 	const struct policy_setting image = { POLICY_IMAGE,
@@ -89,27 +90,29 @@ static int resolve_pool(struct request *r, const struct configuration_pool *pool
 	const char *words[1];
 	unsigned count = 0;
 
-	if (request_collect(&request_policy_options, none, ak, r, words, 0, &count, e) < 0)
+	if (runoptions_collect(&runoptions_policy, none, ak, o, words, 0, &count, e) < 0)
 		return -1;
-	if (opts_settings_add(&r->settings, &image, e) < 0 ||
-	    (pool->agent && opts_settings_add(&r->settings, &mode, e) < 0))
+	if (settings_add(&o->request.settings, &image, e) < 0 ||
+	    (pool->agent && settings_add(&o->request.settings, &mode, e) < 0))
 		return -1;
-	r->flags.is_json = true;
-	return request_resolve(r, NULL, e);
+	o->request.is_quiet = true;
+	return request_resolve(&o->request, NULL, &cli_events, e);
 }
 
 static int add_pool(struct plan *p, const struct configuration_pool *pool, unsigned min_warm,
 		    const struct ak *ak, struct err *e)
 {
-	CLEANUP(request_done) struct request r = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	CLEANUP(images_done) struct images image;
 	unsigned index = p->options.pool_count;
 
 	images_init(&image);
-	if (resolve_pool(&r, pool, ak, e) < 0 || pickimage_open(&r, NULL, &image, e) < 0)
+	if (resolve_pool(&o, pool, ak, e) < 0 ||
+	    pickimage_open(&o.request, NULL, &cli_events, &image, e) < 0)
 		return err_wrap(e, "[daemon]%s%s", pool->agent ? " agents." : "",
 				pool->agent ? pool->agent : "");
-	if (!claim_format_key(&r.policy, image.lock_fd >= 0 ? &image : NULL, &p->keys[index]))
+	if (!claim_format_key(&o.request.policy, image.lock_fd >= 0 ? &image : NULL,
+			      &p->keys[index]))
 		return 0; /* such sandboxes cannot wait */
 	p->pools[index] = (struct daemon_pool){ .key = p->keys[index].bytes,
 						.key_len = p->keys[index].len,
@@ -178,7 +181,7 @@ static _Noreturn void be_daemon(struct plan *p, int ready_fd)
 		(void)err_sys(&e, -r, "let go of the caller's streams");
 	if (r < 0 || daemon_serve(&p->options, &e) < 0) {
 		(void)!write(ready_fd, &e, sizeof(e));
-		_exit(CLI_EXIT_FAILED);
+		_exit(ERRCODE_EXIT_FAILED);
 	}
 	_exit(0);
 }
@@ -211,7 +214,7 @@ static int start_in_background(struct plan *p, struct err *e)
 
 static int run_start(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(plan_done) struct plan plan = { 0 };
 	const struct words_rule rule = { .usage = "daemon start", .options = &start_options };
 	struct start_flags flags = { 0 };
@@ -233,7 +236,7 @@ static int run_start(const struct cli_context *context, char **argv, int *ret_st
 static int read_nothing(char **argv, const char *usage, const struct opts_table *options,
 			void *flags, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = usage, .options = options };
 	unsigned count = 0;
 	char *words[1];
@@ -287,27 +290,27 @@ static int run_status(const struct cli_context *context, char **argv, int *ret_s
 static int run_prewarm(const struct cli_context *context, char **argv, int *ret_status,
 		       struct err *e)
 {
-	CLEANUP(request_done) struct request r = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	CLEANUP(images_done) struct images image;
 	uint64_t count = DAEMON_WARM_DEFAULT;
 	const char *words[1];
 	unsigned word_count = 0;
 
 	images_init(&image);
-	if (request_collect(&request_prewarm_options, argv, context->ak, &r, words, 0, &word_count,
-			    e) < 0)
+	if (runoptions_collect(&runoptions_prewarm, argv, context->ak, &o, words, 0, &word_count,
+			       e) < 0)
 		return -1;
-	for (size_t i = 0; i < r.settings.count; i++)
-		r.settings.list[i].layer = POLICY_BY_CALLER; /* as in resolve_pool() */
-	if (request_resolve(&r, NULL, e) < 0)
+	for (size_t i = 0; i < o.request.settings.count; i++)
+		o.request.settings.list[i].layer = POLICY_BY_CALLER; /* as in resolve_pool() */
+	if (request_resolve(&o.request, NULL, &cli_events, e) < 0)
 		return -1;
-	if (r.flags.count && parse_count(r.flags.count, 0, DAEMON_WARM_MAX, &count, e) < 0)
+	if (o.flags.count && parse_count(o.flags.count, 0, DAEMON_WARM_MAX, &count, e) < 0)
 		return err_wrap(e, "--count");
-	if (pickimage_open(&r, NULL, &image, e) < 0)
+	if (pickimage_open(&o.request, NULL, &cli_events, &image, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return daemon_ask_prewarm(context->ak, &r.policy, image.lock_fd >= 0 ? &image : NULL,
-				  (unsigned)count, e);
+	return daemon_ask_prewarm(context->ak, &o.request.policy,
+				  image.lock_fd >= 0 ? &image : NULL, (unsigned)count, e);
 }
 
 const struct cli_command cmd_daemon_start = {
@@ -355,6 +358,6 @@ const struct cli_command cmd_daemon_prewarm = {
 	.name = "daemon prewarm",
 	.summary = "keep sandboxes with these options ready",
 	.usage = "[run's options] [--count N]",
-	.options = &request_prewarm_options,
+	.options = &runoptions_prewarm,
 	.run = run_prewarm,
 };

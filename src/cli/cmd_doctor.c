@@ -63,7 +63,7 @@ static void format_json(const struct doctor_finding *findings, size_t count, str
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
 	struct doctor_options o = { 0 };
 	cleanup_buf struct buf out;

@@ -4,14 +4,13 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "cli/commands.h"
-#include "cli/ending.h"
-#include "cli/refusal.h"
 #include "cli/words.h"
-#include "named/execute.h"
-#include "policy/environment.h"
-#include "sandbox/order.h"
+#include "ops/ending.h"
+#include "ops/events.h"
+#include "ops/op_exec.h"
+#include "ops/refusal.h"
+#include "policy/policy.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static const char *const examples[] = {
@@ -52,7 +51,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-static int read_flags(const struct flags *f, struct execute_options *o, struct err *e)
+static int read_flags(const struct flags *f, struct op_exec_args *o, struct err *e)
 {
 	if (f->has_tty && f->has_no_tty)
 		return err_set(e, ERR_INVALID, "--tty and --no-tty exclude each other");
@@ -67,42 +66,40 @@ static int read_flags(const struct flags *f, struct execute_options *o, struct e
 	return 0;
 }
 
-static int print_id(uint32_t id, struct err *e)
+static int print(const char *text, struct err *e)
 {
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	buf_addf(&out, "%08" PRIx32 "\n", id);
+	buf_addf(&out, "%s\n", text);
 	return cli_print(&out, e);
 }
 
-static int run_attached(const struct execute_options *o, const struct flags *f, int *ret_status,
-			struct err *e)
+static int run_attached(struct ak *ak, const struct op_exec_args *args, bool is_json,
+			int *ret_status, struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
+	cleanup_buf struct buf out;
 
-	if (execute_command(o, &result, e) < 0) {
-		const struct err why = *e;
-
-		if (!f->is_json)
-			return -1;
-		*ret_status = ending_print_failure(&why, e);
-		return *ret_status < 0 ? -1 : 0;
-	}
+	buf_init(&out, ENDING_JSON_MAX_BYTES);
+	if (op_exec(ak, args, &cli_events, &result, e) < 0)
+		return is_json ? cli_print_failure(ret_status, e) : -1;
 	*ret_status = result.exit_code;
-	if (f->is_json)
-		return ending_print_json(&result, NULL, e);
-	ending_tell_notices(result.notices);
-	(void)refusal_explain(o->argv, &result);
-	ending_explain(&result, NULL, o->timeout_ms);
+	if (is_json) {
+		ending_format_json(&result, NULL, &out);
+		return cli_print(&out, e);
+	}
+	op_remark_all(&cli_events, result.notices);
+	(void)refusal_explain(&cli_events, args->command, &result);
+	ending_remark(&cli_events, &result, NULL, args->timeout_ms);
 	return 0;
 }
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	cleanup_free char **words = NULL;
-	struct execute_options o = { .ak = context->ak };
+	struct op_exec_args o = { 0 };
 	struct words_rule rule = { .usage = "exec [options] NAME [COMMAND [ARG...]]",
 				   .options = &options,
 				   .min = 1,
@@ -111,7 +108,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 	char *shell[] = { (char *)"/bin/sh", (char *)"-c",
 			  (char *)"command -v bash >/dev/null 2>&1 && exec bash; exec sh", NULL };
-	uint32_t id = 0;
+	struct op_exec_start_result started;
 
 	while (argv[rule.max])
 		rule.max++;
@@ -120,17 +117,17 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	    read_flags(&flags, &o, e) < 0)
 		return -1;
 	o.name = words[0];
-	o.argv = words + 1;
+	o.command = words + 1;
 	if (count > 1 && strcmp(words[1], "--") == 0)
-		o.argv++;
-	if (!o.argv[0])
-		o.argv = shell;
+		o.command++;
+	if (!o.command[0])
+		o.command = shell;
 	if (!flags.is_detached)
-		return run_attached(&o, &flags, ret_status, e);
-	if (execute_detached(&o, &id, e) < 0)
+		return run_attached(context->ak, &o, flags.is_json, ret_status, e);
+	if (op_exec_start(context->ak, &o, &cli_events, &started, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return print_id(id, e);
+	return print(started.id, e);
 }
 
 const struct cli_command cmd_exec = {

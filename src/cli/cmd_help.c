@@ -174,7 +174,7 @@ static const struct cli_command *find(char **words)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	struct help_options o = { 0 };
 	cleanup_buf struct buf out;
 	int used = 0;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "state/configfile.h"
@@ -138,14 +139,14 @@ static int trust(const struct ak *ak, const char *cwd, const struct buf *text, s
 
 	if (configfile_trust_bytes(ak, path, text->bytes, text->len, e) < 0)
 		return err_wrap(e, "wrote " CONFIGFILE_NAME ", but it cannot be trusted yet");
-	cli_say("wrote " CONFIGFILE_NAME ", which is in effect (after a change of yours, "
-		"'agentkernel config trust' puts that into effect too)");
+	say("wrote " CONFIGFILE_NAME ", which is in effect (after a change of yours, "
+	    "'agentkernel config trust' puts that into effect too)");
 	return 0;
 }
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "init", .options = &options };
 	struct flags flags = { 0 };
 	enum mode_id mode;

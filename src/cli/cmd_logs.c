@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/logfile.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "pool/daemon.h"
@@ -58,10 +59,9 @@ static int print(struct logs *l, struct err *e)
 	if (logs_read(l, print_chunk, &failure, &skipped, e) < 0)
 		return -1;
 	if (skipped)
-		cli_say("%" PRIu64
-			" bytes of output are missing here: older ones are not kept, and "
-			"a full disk takes none",
-			skipped);
+		say("%" PRIu64 " bytes of output are missing here: older ones are not kept, and "
+		    "a full disk takes none",
+		    skipped);
 	return failure < 0 ? err_sys(e, -failure, "write the output") : 0;
 }
 
@@ -133,7 +133,7 @@ static int show_system(const struct ak *ak, const char *sandbox, struct err *e)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = {
 		.usage = "logs NAME [ID] [-f]", .options = &options, .min = 0, .max = 2
 	};

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/face.h"
-#include "cli/request.h"
+#include "cli/runoptions.h"
 #include "state/ak.h"
 
 static const char *const examples[] = {
@@ -16,18 +16,17 @@ static const char *const examples[] = {
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	CLEANUP(face_done) struct face face = { 0 };
 	const char *none[1];
 	unsigned count = 0;
 
-	if (request_collect(&request_mcp_options, argv, context->ak, &request, none, 0, &count, e) <
-	    0)
+	if (runoptions_collect(&runoptions_mcp, argv, context->ak, &o, none, 0, &count, e) < 0)
 		return -1;
-	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
-	    face_begin(&face, "agentkernel-mcp", e) < 0)
+	if (request_resolve(&o.request, NULL, &cli_events, e) < 0 ||
+	    request_raise_ceiling(&o.request, e) < 0 || face_begin(&face, "agentkernel-mcp", e) < 0)
 		return -1;
-	face_add_ceiling(&face, &request);
+	face_add_ceiling(&face, &o.request);
 	*ret_status = 0;
 	return face_become(&face, context->ak->caller.environ_list, e);
 }
@@ -44,6 +43,6 @@ const struct cli_command cmd_mcp_server = {
 		"of\n"
 		"the calls that run are gone.",
 	.examples = examples,
-	.options = &request_mcp_options,
+	.options = &runoptions_mcp,
 	.run = run,
 };

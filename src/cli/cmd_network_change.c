@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "named/lifecycle.h"
+#include "ops/op_network.h"
 
 static const char *const examples[] = {
 	"agentkernel network allow otter '*.example.org:443'",
@@ -15,14 +15,19 @@ static const char *const examples[] = {
 static int change(const struct cli_context *context, char **argv, enum lifecycle_network what,
 		  const struct words_rule *rule, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
+	struct op_network_change_args args = { 0 };
 	char *words[WORDS_MAX + 1];
 	unsigned count = 0;
 
 	if (words_read(rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
+	args.name = words[0];
+	args.allow = what == LIFECYCLE_ALLOW ? words + 1 : NULL;
+	args.block = what == LIFECYCLE_BLOCK ? words + 1 : NULL;
+	args.resets = what == LIFECYCLE_RESET;
 	*ret_status = 0;
-	return lifecycle_change_network(context->ak, words[0], what, words + 1, e);
+	return op_network_change(context->ak, &args, &cli_events, e);
 }
 
 static int run_allow(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "cli/commands.h"
-#include "cli/networkview.h"
-#include "cli/request.h"
-#include "cli/sandboxview.h"
+#include "ops/networkview.h"
+#include "cli/runoptions.h"
+#include "ops/sandboxview.h"
 
 #define DENIED_STATUS 1
 
@@ -47,7 +47,7 @@ static void format_json(const struct networkview_answer *a, struct buf *out)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	CLEANUP(networkview_answer_done) struct networkview_answer answer;
 	cleanup_buf struct buf out;
 	CLEANUP(policy_done) struct policy own = { 0 };
@@ -56,18 +56,18 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	networkview_answer_init(&answer);
-	if (request_read_words(&request_policy_options, argv, context->ak, &request, words, 2,
-			       &count, e) < 0)
+	if (runoptions_read_words(&runoptions_policy, argv, context->ak, &o, words, 2, &count, e) <
+	    0)
 		return -1;
 	if (count == 0)
 		return err_set(e, ERR_INVALID,
 			       "no host to check: agentkernel network check [NAME] HOST[:PORT]");
-	if (count == 2 && sandboxview_load_policy(context->ak, words[0], &request, &own, e) < 0)
+	if (count == 2 && sandboxview_load_policy(context->ak, words[0], &o.request, &own, e) < 0)
 		return -1;
-	if (networkview_decide(count == 2 ? &own : &request.policy, words[count - 1], &answer, e) <
-	    0)
+	if (networkview_decide(count == 2 ? &own : &o.request.policy, words[count - 1], &answer,
+			       e) < 0)
 		return -1;
-	if (request.flags.is_json)
+	if (o.flags.is_json)
 		format_json(&answer, &out);
 	else
 		format_text(&answer, &out);
@@ -83,6 +83,6 @@ const struct cli_command cmd_network_check = {
 	.text = "Answers allowed (exit status 0) or denied (1), the rule, and where it came from.\n"
 		"Without a port: for port 443. Nothing is looked up and nobody is contacted.",
 	.examples = examples,
-	.options = &request_policy_options,
+	.options = &runoptions_policy,
 	.run = run,
 };

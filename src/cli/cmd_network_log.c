@@ -8,7 +8,7 @@
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/follower.h"
-#include "cli/networkview.h"
+#include "ops/networkview.h"
 #include "named/named.h"
 #include "state/statedir.h"
 #include "net/netlog.h"
@@ -230,7 +230,7 @@ static int show(const struct cli_context *context, const struct flags *flags, co
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	struct flags flags = { 0 };
 	cleanup_free char *path = NULL;
 	const char *sandbox = NULL;

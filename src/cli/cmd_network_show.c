@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/request.h"
-#include "cli/sandboxview.h"
+#include "cli/runoptions.h"
+#include "ops/sandboxview.h"
 
 static const char *const examples[] = {
 	"agentkernel network show --network-policy deny --allow-host "
@@ -64,26 +64,26 @@ static void format_json(const struct policy *p, const struct egress_rule **order
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	cleanup_free const struct egress_rule **order = NULL;
 	CLEANUP(policy_done) struct policy own = { 0 };
-	const struct policy *p = &request.policy;
+	const struct policy *p = &o.request.policy;
 	const char *name = NULL;
 	unsigned count = 0;
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (request_read_words(&request_policy_options, argv, context->ak, &request, &name, 1,
-			       &count, e) < 0)
+	if (runoptions_read_words(&runoptions_policy, argv, context->ak, &o, &name, 1, &count, e) <
+	    0)
 		return -1;
 	if (name) {
-		if (sandboxview_load_policy(context->ak, name, &request, &own, e) < 0)
+		if (sandboxview_load_policy(context->ak, name, &o.request, &own, e) < 0)
 			return -1;
 		p = &own;
 	}
 	order = mem_alloc((p->egress.count + 1) * sizeof(*order));
 	egress_order(&p->egress, order);
-	if (request.flags.is_json)
+	if (o.flags.is_json)
 		format_json(p, order, &out);
 	else if (p->has_network)
 		format_table(p, order, &out);
@@ -99,6 +99,6 @@ const struct cli_command cmd_network_show = {
 		"show the network rules of a sandbox, or of one with these options, first to last",
 	.usage = "[NAME | run's options]",
 	.examples = examples,
-	.options = &request_policy_options,
+	.options = &runoptions_policy,
 	.run = run,
 };

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "agents/plugin.h"
@@ -125,7 +126,7 @@ static int read_client(const char *word, unsigned *clients, struct err *e)
 static int read_request(const struct cli_context *context, const struct words_rule *rule,
 			char **argv, struct plugin_request *ret, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	char *words[PLUGINTABLE_CLIENT_COUNT + 2];
 	struct flags flags = { 0 };
 	unsigned count = 0;
@@ -169,7 +170,7 @@ static int add_snippet(const struct plugin_request *r, struct buf *out, struct e
 		return 0;
 	if (plugin_format_snippet(r->ak, &snippet, e) < 0)
 		return -1;
-	cli_say("no file is read by all MCP clients: paste this into the settings of yours");
+	say("no file is read by all MCP clients: paste this into the settings of yours");
 	buf_add_text(out, snippet);
 	return 0;
 }
@@ -199,9 +200,9 @@ static void tell_notes(const struct plugin_request *r)
 		if (!(r->clients & 1u << i))
 			continue;
 		if (client->notes[r->scope])
-			cli_say("%s", client->notes[r->scope]);
+			say("%s", client->notes[r->scope]);
 		if (client->approval && !(r->flags & PLUGIN_APPROVE && can_approve(client)))
-			cli_say("%s", client->approval);
+			say("%s", client->approval);
 	}
 }
 
@@ -251,7 +252,7 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 	    plugin_remove(&request, &report, e) < 0)
 		return -1;
 	if (report.count == 0)
-		cli_say("nothing of agentkernel's is there");
+		say("nothing of agentkernel's is there");
 	format_report(&report, &request, &out);
 	*ret_status = 0;
 	return cli_print(&out, e);
@@ -285,7 +286,7 @@ static void add_row(struct table *t, unsigned client, unsigned scope,
 					     state_words[status->state], buf_text(&files) });
 	for (size_t i = 0; i < status->count; i++)
 		if (status->files[i].trouble[0])
-			cli_say("%s", status->files[i].trouble);
+			say("%s", status->files[i].trouble);
 }
 
 static void add_object(struct json *j, unsigned client, unsigned scope,
@@ -342,7 +343,7 @@ static void format_list(const struct ak *ak, const struct flags *flags, struct b
 static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	static const struct words_rule rule = { .usage = "plugin list", .options = &list_options };
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	unsigned count = 0;

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/request.h"
+#include "cli/runoptions.h"
 #include "engine/run.h"
 #include "policy/policyshow.h"
 
@@ -75,19 +75,20 @@ static void format_json(const struct policy *p, struct buf *out)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	cleanup_buf struct buf out;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (request_read(&request_policy_options, argv, context->ak, &request, e) < 0)
+	if (runoptions_parse(&runoptions_policy, argv, context->ak, &o, e) < 0 ||
+	    request_resolve(&o.request, argv[o.used], &cli_events, e) < 0)
 		return -1;
-	if (argv[request.used])
+	if (argv[o.used])
 		return err_set(e, ERR_INVALID, "'%s' is not an option of policy show",
-			       argv[request.used]);
-	if (request.flags.is_json)
-		format_json(&request.policy, &out);
+			       argv[o.used]);
+	if (o.flags.is_json)
+		format_json(&o.request.policy, &out);
 	else
-		format_table(&request.policy, &out);
+		format_table(&o.request.policy, &out);
 	*ret_status = 0;
 	return cli_print(&out, e);
 }
@@ -97,6 +98,6 @@ const struct cli_command cmd_policy_show = {
 	.summary = "show what a sandbox with these options may do, and who set each value",
 	.usage = "[run's options]",
 	.examples = examples,
-	.options = &request_policy_options,
+	.options = &runoptions_policy,
 	.run = run,
 };

@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/sandboxview.h"
+#include "ops/sandboxview.h"
 #include "cli/words.h"
-#include "named/tasks.h"
+#include "ops/op_exec.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static void add_object(struct json *j, const struct view *v, const struct contro
 
 	if (tasks_describe(v->ak, v->sandbox, t->id, &c, &ignored) < 0)
 		c.pid = t->pid;
-	(void)snprintf(id, sizeof(id), "%08" PRIx32, t->id);
+	tasks_format_id(t->id, id);
 	json_open_object(j, NULL);
 	json_add_text(j, "id", id);
 	json_add_number(j, "pid", c.pid);
@@ -131,9 +131,10 @@ static void format(const struct view *v, bool is_json, struct buf *out)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(view_done) struct view v = { .ak = context->ak };
 	const struct words_rule rule = { .usage = "ps [NAME]", .options = &options, .max = 1 };
+	struct op_exec_list_args args = { 0 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	char *words[2];
@@ -144,8 +145,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	if (count == 0) /* as docker has it: what runs */
 		return cmd_sandbox_list.run(context, argv, ret_status, e);
-	v.sandbox = words[0];
-	if (tasks_list(v.ak, v.sandbox, &v.list, e) < 0)
+	args.name = v.sandbox = words[0];
+	if (op_exec_list(context->ak, &args, &cli_events, &v.list, e) < 0)
 		return -1;
 	format(&v, flags.is_json, &out);
 	*ret_status = 0;

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/shown.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "named/changes.h"
@@ -101,7 +102,7 @@ static int print_patch(const struct ak *ak, const char *name, int *ret_status, s
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(treediff_done) struct treediff diff = { 0 };
 	const struct words_rule rule = {
 		.usage = "diff NAME", .options = &options, .min = 1, .max = 1
@@ -122,7 +123,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 		return -1;
 	format(&diff, flags.is_json, &out);
 	if (diff.is_cut || out.is_cut)
-		cli_say("there are more changes than are shown");
+		say("there are more changes than are shown");
 	*ret_status = 0;
 	return cli_print(&out, e);
 }

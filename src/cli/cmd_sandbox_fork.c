@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "named/checkpoint.h"
+#include "ops/op_sandbox.h"
 
 static const char *const examples[] = {
 	"agentkernel sandbox fork otter try --count 5",
@@ -23,13 +24,14 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox fork NAME NEW [--count N]",
 					 .options = &options,
 					 .min = 2,
 					 .max = 2 };
 	struct flags flags = { 0 };
 	unsigned word_count = 0;
+	struct op_fork_args args;
 	uint64_t count = 0;
 	char *words[3];
 
@@ -38,7 +40,8 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (flags.count && parse_count(flags.count, 1, CHECKPOINT_FORKS_MAX, &count, e) < 0)
 		return err_wrap(e, "--count");
 	*ret_status = 0;
-	return checkpoint_fork(context->ak, words[0], words[1], (unsigned)count, e);
+	args = (struct op_fork_args){ words[0], words[1], (unsigned)count };
+	return op_fork(context->ak, &args, &cli_events, e);
 }
 
 const struct cli_command cmd_sandbox_fork = {

@@ -44,7 +44,7 @@ static void format(const struct lifecycle_garbage *g, const struct flags *f, str
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox gc", .options = &options };
 	struct lifecycle_garbage garbage = { 0 };
 	struct flags flags = { 0 };

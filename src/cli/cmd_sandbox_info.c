@@ -5,7 +5,7 @@
 #include "base/table.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
-#include "cli/sandboxview.h"
+#include "ops/sandboxview.h"
 #include "cli/words.h"
 #include "named/named.h"
 #include "policy/policyshow.h"
@@ -101,7 +101,7 @@ static void format_json(const struct lifecycle_entry *entry, const struct policy
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
 	CLEANUP(policy_done) struct policy policy = { 0 };
 	CLEANUP(named_done) struct named n;

@@ -4,8 +4,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/sandboxview.h"
+#include "ops/op_sandbox.h"
+#include "ops/sandboxview.h"
 #include "cli/words.h"
 #include "named/lifecycle.h"
 
@@ -109,8 +111,9 @@ static unsigned format(const struct lifecycle_list *list, const struct flags *f,
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox list", .options = &options };
+	const struct op_list_args all = { 0 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	char *words[1];
@@ -118,15 +121,14 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    lifecycle_list(context->ak, &list, e) < 0)
+	    op_list(context->ak, &all, &cli_events, &list, e) < 0)
 		return -1;
 	hidden = format(&list, &flags, &out);
 	*ret_status = 0;
 	if (cli_print(&out, e) < 0)
 		return -1;
-	lifecycle_sweep_expired(context->ak, &list);
 	if (hidden && !flags.is_all && !flags.is_json && !flags.is_quiet)
-		cli_say("%u more do not run (--all shows them)", hidden);
+		say("%u more do not run (--all shows them)", hidden);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "named/lifecycle.h"
+#include "ops/op_sandbox.h"
 
 static const char *const examples[] = {
 	"agentkernel sandbox update otter --memory 4G --cpus 2",
@@ -21,24 +21,19 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings settings = { 0 };
+	CLEANUP(settings_done) struct settings settings = { 0 };
 	const struct words_rule rule = {
 		.usage = "sandbox update NAME [limits]", .options = &options, .min = 1, .max = 1
 	};
 	unsigned count = 0;
-	bool is_later = false;
+	struct op_update_args args;
 	char *words[2];
 
 	if (words_read(&rule, argv, NULL, &settings, words, &count, e) < 0)
 		return -1;
-	if (settings.count == 0)
-		return err_set(e, ERR_INVALID, "no limit to change (see --help)");
-	if (lifecycle_update(context->ak, words[0], settings.list, settings.count, &is_later, e) <
-	    0)
+	args = (struct op_update_args){ words[0], &settings };
+	if (op_update(context->ak, &args, &cli_events, e) < 0)
 		return -1;
-	if (is_later)
-		cli_say("the disk of sandbox '%s' grows at its next start (agentkernel restart %s)",
-			words[0], words[0]);
 	*ret_status = 0;
 	return 0;
 }

@@ -3,9 +3,10 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/face.h"
-#include "cli/request.h"
+#include "cli/runoptions.h"
 #include "state/ak.h"
 #include "state/audit.h"
 #include "state/statedir.h"
@@ -36,15 +37,15 @@ static const char *const examples[] = {
 };
 
 /* The command line counts before the environment, and that before the user's file. */
-static int read_one_key(const struct request *r, struct buf *out, struct err *e)
+static int read_one_key(const struct runoptions *o, struct buf *out, struct err *e)
 {
-	const struct configuration *c = &r->config.user;
-	const char *key = r->flags.api_key;
+	const struct configuration *c = &o->request.config.user;
+	const char *key = o->flags.api_key;
 
 	if (!key)
-		key = environment_get(r->ak->caller.environ_list, "AGENTKERNEL_API_KEY");
+		key = environment_get(o->request.ak->caller.environ_list, "AGENTKERNEL_API_KEY");
 	if ((!key || !*key) && c->api_key_env) {
-		key = environment_get(r->ak->caller.environ_list, c->api_key_env);
+		key = environment_get(o->request.ak->caller.environ_list, c->api_key_env);
 		if (!key || !*key)
 			return err_set(e, ERR_INVALID,
 				       "[api] api_key_env: there is no variable '%s', and without "
@@ -60,37 +61,37 @@ static int read_one_key(const struct request *r, struct buf *out, struct err *e)
 	return 0;
 }
 
-static int read_keys(const struct request *r, struct buf *out, struct err *e)
+static int read_keys(const struct runoptions *o, struct buf *out, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
 	int failed;
 
-	if (read_one_key(r, out, e) < 0)
+	if (read_one_key(o, out, e) < 0)
 		return -1;
-	if (!r->flags.api_key_file)
+	if (!o->flags.api_key_file)
 		return 0;
-	failed = file_read_at(AT_FDCWD, r->flags.api_key_file, KEY_FILE_MAX_BYTES, &text, &len);
+	failed = file_read_at(AT_FDCWD, o->flags.api_key_file, KEY_FILE_MAX_BYTES, &text, &len);
 	if (failed < 0)
-		return err_sys(e, -failed, "--api-key-file: read '%s'", r->flags.api_key_file);
+		return err_sys(e, -failed, "--api-key-file: read '%s'", o->flags.api_key_file);
 	if (strlen(text) != len || text[strspn(text, " \t\r\n")] == '\0')
 		return err_set(e, ERR_INVALID, "--api-key-file: '%s' holds no keys",
-			       r->flags.api_key_file);
+			       o->flags.api_key_file);
 	buf_addf(out, "%s\n", text);
 	return 0;
 }
 
-static int add_places(struct face *f, const struct request *r, struct err *e)
+static int add_places(struct face *f, const struct runoptions *o, struct err *e)
 {
 	cleanup_free char *path = NULL;
 
-	for (unsigned i = 0; i < r->flags.listen.count; i++)
-		face_add_pair(f, "--listen", r->flags.listen.texts[i]);
-	if (r->flags.listen.count > 0)
+	for (unsigned i = 0; i < o->flags.listen.count; i++)
+		face_add_pair(f, "--listen", o->flags.listen.texts[i]);
+	if (o->flags.listen.count > 0)
 		return 0;
-	if (statedir_make_path(r->ak, SOCKET_NAME, &path, e) < 0)
+	if (statedir_make_path(o->request.ak, SOCKET_NAME, &path, e) < 0)
 		return -1;
-	cli_say("listening at %s", path);
+	say("listening at %s", path);
 	face_add(f, mem_dup("--listen"));
 	face_add(f, mem_format("unix:%s", path));
 	return 0;
@@ -98,7 +99,7 @@ static int add_places(struct face *f, const struct request *r, struct err *e)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(request_done) struct request request = { 0 };
+	CLEANUP(runoptions_done) struct runoptions o = { 0 };
 	CLEANUP(face_done) struct face face = { 0 };
 	cleanup_free char *audit = NULL;
 	cleanup_buf struct buf keys;
@@ -106,26 +107,26 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 
 	buf_init(&keys, 2 * KEY_FILE_MAX_BYTES);
-	if (request_collect(&request_serve_options, argv, context->ak, &request, none, 0, &count,
-			    e) < 0)
+	if (runoptions_collect(&runoptions_serve, argv, context->ak, &o, none, 0, &count, e) < 0)
 		return -1;
-	if (request_resolve(&request, NULL, e) < 0 || request_raise_ceiling(&request, e) < 0 ||
-	    read_keys(&request, &keys, e) < 0 || face_begin(&face, "agentkernel-serve", e) < 0 ||
+	if (request_resolve(&o.request, NULL, &cli_events, e) < 0 ||
+	    request_raise_ceiling(&o.request, e) < 0 || read_keys(&o, &keys, e) < 0 ||
+	    face_begin(&face, "agentkernel-serve", e) < 0 ||
 	    statedir_make_path(context->ak, AUDIT_FILE, &audit, e) < 0)
 		return -1;
 	face_add(&face, mem_dup(audit));
-	face_add_ceiling(&face, &request);
-	if (add_places(&face, &request, e) < 0)
+	face_add_ceiling(&face, &o.request);
+	if (add_places(&face, &o, e) < 0)
 		return -1;
-	if (request.flags.isolates_keys && request.flags.has_no_isolation)
+	if (o.flags.isolates_keys && o.flags.has_no_isolation)
 		return err_set(e, ERR_INVALID,
 			       "--isolate-keys and --no-isolate-keys contradict each other");
-	if (request.flags.isolates_keys || request.flags.has_no_isolation)
-		face_add_pair(&face, "--isolate", request.flags.isolates_keys ? "yes" : "no");
-	if (request.flags.tls_cert)
-		face_add_pair(&face, "--tls-cert", request.flags.tls_cert);
-	if (request.flags.tls_key)
-		face_add_pair(&face, "--tls-key", request.flags.tls_key);
+	if (o.flags.isolates_keys || o.flags.has_no_isolation)
+		face_add_pair(&face, "--isolate", o.flags.isolates_keys ? "yes" : "no");
+	if (o.flags.tls_cert)
+		face_add_pair(&face, "--tls-cert", o.flags.tls_cert);
+	if (o.flags.tls_key)
+		face_add_pair(&face, "--tls-key", o.flags.tls_key);
 	if (setenv("AGENTKERNEL_SERVE_KEYS", buf_text(&keys), 1) < 0)
 		return err_sys(e, errno, "hand the keys over");
 	*ret_status = 0;
@@ -145,6 +146,6 @@ const struct cli_command cmd_serve = {
 		"lets\n"
 		"requests under way finish.",
 	.examples = examples,
-	.options = &request_serve_options,
+	.options = &runoptions_serve,
 	.run = run,
 };

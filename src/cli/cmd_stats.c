@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/sandboxview.h"
+#include "ops/sandboxview.h"
 #include "cli/words.h"
 #include "named/lifecycle.h"
 #include "named/tasks.h"
@@ -182,7 +182,7 @@ static int show(const struct view *v, const struct flags *f, struct err *e)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(view_done) struct view v = { 0 };
 	const struct words_rule rule = { .usage = "stats [NAME...]",
 					 .options = &options,

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/helper.h"
+#include "rpc/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,15 +61,15 @@ void face_add_ceiling(struct face *f, const struct request *r)
 		const struct policy_setting *s = &r->settings.list[i];
 		const char *name = policy_field_name(s->field);
 
-		const char *key = s->layer == POLICY_MAXIMUM ? "maximum" : "ceiling";
+		const char *key = s->layer == POLICY_MAXIMUM ? WIRE_MAXIMUM : WIRE_CEILING;
 
 		face_add(f, s->text ? mem_format("%s=%s=%s", key, name, s->text)
 				    : mem_format("%s=%s", key, name));
 	}
-	if (r->flags.config)
-		face_add(f, mem_format("config=%s", r->flags.config));
-	if (r->flags.has_no_config)
-		face_add(f, mem_dup("no-config=yes"));
+	if (r->config_path)
+		face_add(f, mem_format(WIRE_CONFIG "=%s", r->config_path));
+	if (r->has_no_config)
+		face_add(f, mem_dup(WIRE_NO_CONFIG "=yes"));
 	add_rate(f, &r->config.user.tools);
 	add_rate(f, &r->config.project.tools);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /* face - becoming a program that serves others: which it is, and what it is told. */
 #include "base/err.h"
-#include "cli/request.h"
+#include "cli/runoptions.h"
 
 struct face {
 	char *path;

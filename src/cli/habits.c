@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/pickimage.h"
+#include "ops/pickimage.h"
 #include "image/reference.h"
 
 #include <stdint.h>
@@ -26,15 +26,22 @@ static const struct {
 	{ "inspect", { "info" }, NULL },
 	{ "shell", { "exec" }, NULL },
 	{ "top", { "ps" }, NULL },
-	{ "build", { NULL },
-	  "build images with docker, podman or buildah and load them with 'agentkernel image load'" },
-	{ "push", { NULL }, "save the image with 'agentkernel image save' and push it with skopeo" },
-	{ "commit", { NULL },
+	{ "build",
+	  { NULL },
+	  "build images with docker, podman or buildah and load them with 'agentkernel image "
+	  "load'" },
+	{ "push",
+	  { NULL },
+	  "save the image with 'agentkernel image save' and push it with skopeo" },
+	{ "commit",
+	  { NULL },
 	  "'agentkernel checkpoint create NAME' keeps what a sandbox has written, and 'agentkernel "
 	  "create NEW --from ID' starts from it" },
-	{ "rename", { NULL },
+	{ "rename",
+	  { NULL },
 	  "'agentkernel fork NAME NEW' makes a copy with the new name; remove the old one then" },
-	{ "login", { NULL },
+	{ "login",
+	  { NULL },
 	  "agentkernel uses the credentials of docker: 'docker login' or 'podman login'" },
 	{ "compose", { NULL }, "create each sandbox with 'agentkernel create NAME'" },
 };

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /*
- * The command line with its first words replaced, where they are a habit: *ret, the caller's to free;
- * NULL: it is as it was. ERR_UNSUPPORTED for what there is no word of ours for.
+ * The command line with its first words replaced, where they are a habit: *ret, the caller's to
+ * free; NULL: it is as it was. ERR_UNSUPPORTED for what there is no word of ours for.
  */
 ERR_CHECKED int habits_translate(char **argv, char ***ret, struct err *e);
 

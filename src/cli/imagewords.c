@@ -13,7 +13,7 @@ int imagewords_read(const struct imagewords_command *c, char **argv,
 		    struct imagewords_flags *ret_flags, const char *ret_words[IMAGEWORDS_MAX],
 		    struct err *e)
 {
-	CLEANUP(opts_settings_done) struct opts_settings none = { 0 };
+	CLEANUP(settings_done) struct settings none = { 0 };
 	char **rest = argv;
 	unsigned count = 0;
 

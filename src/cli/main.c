@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/title.h"
 #include "cli/cli.h"
-#include "cli/worker.h"
+#include "worker/worker.h"
 #include "state/ak.h"
 #include "state/audit.h"
 #include "named/named.h"

@@ -22,45 +22,18 @@ struct parser {
 	char **argv;
 	int at;
 	void *out;
-	struct opts_settings *settings;
+	struct settings *settings;
 };
 
-void opts_settings_done(struct opts_settings *s)
-{
-	for (size_t i = 0; i < s->owned_count; i++)
-		free(s->owned[i]);
-	free(s->owned);
-	free(s->list);
-	*s = (struct opts_settings){ 0 };
-}
-
-const char *opts_settings_keep(struct opts_settings *s, char *text)
-{
-	s->owned = mem_grow(s->owned, s->owned_count + 1, sizeof(*s->owned));
-	s->owned[s->owned_count++] = text;
-	return text;
-}
-
-int opts_settings_add(struct opts_settings *s, const struct policy_setting *setting, struct err *e)
-{
-	if (s->count == OPTS_SETTINGS_MAX)
-		return err_set(e, ERR_LIMIT, "more than %u options", OPTS_SETTINGS_MAX);
-	s->list = mem_grow(s->list, s->count + 1, sizeof(*s->list));
-	s->list[s->count++] = *setting;
-	return 0;
-}
-
-static int add_setting_from(struct opts_settings *s, const struct opt *o, const char *text,
+static int add_setting_from(struct settings *s, const struct opt *o, const char *text,
 			    const char *origin, struct err *e)
 {
-	return opts_settings_add(s, &(struct policy_setting){ o->field, text, origin, o->layer },
-				 e);
+	return settings_add(s, &(struct policy_setting){ o->field, text, origin, o->layer }, e);
 }
 
-static int add_setting(struct opts_settings *s, const struct opt *o, const char *text,
-		       struct err *e)
+static int add_setting(struct settings *s, const struct opt *o, const char *text, struct err *e)
 {
-	return add_setting_from(s, o, text, opts_settings_keep(s, mem_format("--%s", o->name)), e);
+	return add_setting_from(s, o, text, settings_keep(s, mem_format("--%s", o->name)), e);
 }
 
 /* Carriage returns at the end of lines, as some editors leave them, are not part of a value. */
@@ -73,7 +46,7 @@ static void cut_line_end(char *line)
 }
 
 /* Lines of NAME=value; blank lines and lines that start with '#' are skipped. */
-static int add_settings_file(struct opts_settings *s, const struct opt *o, const char *path,
+static int add_settings_file(struct settings *s, const struct opt *o, const char *path,
 			     struct err *e)
 {
 	size_t len = 0;
@@ -87,7 +60,7 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 			       OPTS_FILE_MAX_BYTES);
 	if (r < 0)
 		return err_sys(e, -r, "--%s: read '%s'", o->name, path);
-	(void)opts_settings_keep(s, text);
+	(void)settings_keep(s, text);
 	if (strlen(text) != len)
 		return err_set(e, ERR_INVALID, "--%s: '%s' is not a text file", o->name, path);
 	rest = text;
@@ -99,7 +72,7 @@ static int add_settings_file(struct opts_settings *s, const struct opt *o, const
 			continue;
 		if (add_setting_from(
 			    s, o, line,
-			    opts_settings_keep(s, mem_format("--%s %s:%u", o->name, path, number)),
+			    settings_keep(s, mem_format("--%s %s:%u", o->name, path, number)),
 			    e) < 0)
 			return -1;
 	}
@@ -187,10 +160,6 @@ static int apply(struct parser *p, const struct opt *o, const char *attached, st
 	if (take_value(p, o, attached, &value, e) < 0)
 		return -1;
 	switch (o->kind) {
-	case OPT_DOCKERS_FLAG:
-		p->settings->has_dockers_words = true;
-		*(bool *)((char *)p->out + o->offset) = true;
-		return 0;
 	case OPT_FLAG:
 		*(bool *)((char *)p->out + o->offset) = true;
 		return 0;
@@ -242,12 +211,10 @@ static int parse_letters(struct parser *p, const char *word, struct err *e)
 	bool has_dockers_i = is_dockers_i(p, word);
 
 	for (const char *letter = word + 1; *letter; letter++) {
-		const struct opt *o = find_letter(p->table, *letter);
+		const struct opt *o = has_dockers_i && *letter == 'i'
+					      ? find_long(p->table, "interactive", 11)
+					      : find_letter(p->table, *letter);
 
-		if (has_dockers_i && *letter == 'i') {
-			p->settings->has_dockers_words = true;
-			continue;
-		}
 		if (!o)
 			return err_set(e, ERR_INVALID, "unknown option '-%c' (see --help)",
 				       *letter);
@@ -259,8 +226,8 @@ static int parse_letters(struct parser *p, const char *word, struct err *e)
 	return 0;
 }
 
-int opts_parse(const struct opts_table *table, char **argv, void *out,
-	       struct opts_settings *settings, int *ret_used, struct err *e)
+int opts_parse(const struct opts_table *table, char **argv, void *out, struct settings *settings,
+	       int *ret_used, struct err *e)
 {
 	struct parser p = { .table = table, .argv = argv, .out = out, .settings = settings };
 

@@ -7,7 +7,7 @@
  * the options of the command inside are never taken for ours.
  */
 #include "base/err.h"
-#include "policy/policy.h"
+#include "policy/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,6 @@ enum opt_kind {
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
 	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is clearly a directory
 			   */
-	OPT_DOCKERS_FLAG, /* as OPT_FLAG, and sets has_dockers_words */
 	OPT_SETTING_OFF,  /* adds a policy setting without a text */
 };
 
@@ -43,22 +42,7 @@ struct opts_list {
 	unsigned count;
 };
 
-#define OPTS_SETTINGS_MAX 2048u
 #define OPTS_FILE_MAX_BYTES (1u << 20)
-
-/* The settings collected so far. Texts are borrowed from argv, or kept in `owned`. */
-struct opts_settings {
-	struct policy_setting *list;
-	size_t count;
-	char **owned;
-	size_t owned_count;
-	bool has_dockers_words; /* -it, --rm: the image may be the first word, as docker has it */
-};
-ERR_CHECKED int opts_settings_add(struct opts_settings *s, const struct policy_setting *setting,
-				  struct err *e);
-/* Takes `text`, and gives it back for a setting. */
-const char *opts_settings_keep(struct opts_settings *s, char *text);
-void opts_settings_done(struct opts_settings *s);
 
 struct opts_table {
 	const struct opt *rows;
@@ -70,7 +54,7 @@ struct opts_table {
  * and into `settings`. *ret_used is the index of the first word that is not an option.
  */
 ERR_CHECKED int opts_parse(const struct opts_table *table, char **argv, void *out,
-			   struct opts_settings *settings, int *ret_used, struct err *e);
+			   struct settings *settings, int *ret_used, struct err *e);
 
 /* Is --help or -h among our own options? `table` may be NULL. */
 bool opts_ask_for_help(const struct opts_table *table, char **argv);

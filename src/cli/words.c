@@ -6,8 +6,8 @@ static int missing(const struct words_rule *rule, struct err *e)
 	return err_set(e, ERR_INVALID, "missing argument (usage: agentkernel %s)", rule->usage);
 }
 
-int words_read(const struct words_rule *rule, char **argv, void *flags,
-	       struct opts_settings *settings, char **ret, unsigned *ret_count, struct err *e)
+int words_read(const struct words_rule *rule, char **argv, void *flags, struct settings *settings,
+	       char **ret, unsigned *ret_count, struct err *e)
 {
 	static const struct opts_table none = { 0 };
 	char **rest = argv;

@@ -14,5 +14,5 @@ struct words_rule {
 
 /* Words are borrowed from argv; `ret` has room for max + 1 and ends in NULL. */
 ERR_CHECKED int words_read(const struct words_rule *rule, char **argv, void *flags,
-			   struct opts_settings *settings, char **ret, unsigned *ret_count,
+			   struct settings *settings, char **ret, unsigned *ret_count,
 			   struct err *e);

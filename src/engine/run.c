@@ -2,6 +2,7 @@
 #include "engine/run.h"
 
 #include "base/cleanup.h"
+#include "base/errcode.h"
 #include "base/clock.h"
 #include "base/keyrows.h"
 #include "engine/session.h"
@@ -18,7 +19,6 @@
 #include <sys/wait.h>
 
 #define EXIT_TIMED_OUT 124
-#define EXIT_SIGNAL_BASE 128
 #define DRAIN_AFTER_DEADLINE_MS 1000
 
 /* A session and what a single command needs beside it. */
@@ -111,7 +111,7 @@ void run_judge(const struct supervise_outcome *outcome, struct run_result *r)
 			r->end = RUN_OUT_OF_MEMORY;
 		if (r->signal_number == SIGXCPU)
 			r->end = RUN_OUT_OF_CPU;
-		r->exit_code = EXIT_SIGNAL_BASE + r->signal_number;
+		r->exit_code = ERRCODE_EXIT_SIGNALLED + r->signal_number;
 	}
 	if (!outcome->has_status && !outcome->was_left && r->end == RUN_SIGNALLED)
 		r->end = RUN_SANDBOX_ENDED;
@@ -122,7 +122,7 @@ void run_judge(const struct supervise_outcome *outcome, struct run_result *r)
 	if (outcome->limit == REPORT_LIMIT_CPU_TIME) {
 		r->end = RUN_OUT_OF_CPU;
 		r->signal_number = SIGXCPU;
-		r->exit_code = EXIT_SIGNAL_BASE + SIGXCPU;
+		r->exit_code = ERRCODE_EXIT_SIGNALLED + SIGXCPU;
 	}
 	if (outcome->limit == REPORT_LIMIT_PIDS)
 		r->end = RUN_OUT_OF_PIDS;

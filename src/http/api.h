@@ -4,15 +4,15 @@
  *
  * Every route is a row in api.c: a method, a pattern, an operation (policy/operation), how its
  * arguments are made of the request, and how its result is told. Calls run beside each other
- * (ops/call); a client that goes away takes its call with it.
+ * (rpc/call); a client that goes away takes its call with it.
  */
 #include "base/buf.h"
 #include "http/connection.h"
 #include "http/keys.h"
 #include "http/slots.h"
 #include "mcp/protocol.h"
-#include "ops/call.h"
-#include "ops/savedoutput.h"
+#include "rpc/call.h"
+#include "rpc/savedoutput.h"
 #include "policy/ratelimit.h"
 
 #define API_RATES_MAX 2u

@@ -3,7 +3,7 @@
  * decode - the arguments of an operation (policy/operation), from the path and body of a request.
  *
  * A body's members are the operation's parameters: what the operation does not know is refused
- * when they are read (ops/arguments). Other words of the published SDK for the same things are in
+ * when they are read (rpc/arguments). Other words of the published SDK for the same things are in
  * one table; nothing is left out in silence.
  */
 #include "http/webcall.h"

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/keyrows.h"
+#include "rpc/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,7 +123,7 @@ int eventcall_start(struct eventcall *r, const struct call_options *o,
 	ok = arguments_read(operation, args, &arguments, e);
 	if (ok == 0) {
 		if (r->owner)
-			keyrows_put(&arguments.rows, "owner", r->owner);
+			keyrows_put(&arguments.rows, WIRE_OWNER, r->owner);
 		if (more_rows)
 			buf_add(&arguments.rows, more_rows, strlen(more_rows) + 1);
 		arguments.has_input = arguments.has_input || r->call.has_more_input;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * eventcall - a call under way (ops/call) in libevent's loop.
+ * eventcall - a call under way (rpc/call) in libevent's loop.
  *
  * Whoever started it is told when it is over, also after it was cancelled, and may release it then
  * or later; not before.
  */
-#include "ops/call.h"
+#include "rpc/call.h"
 
 #include <event2/event.h>
 #include <stdbool.h>

@@ -345,7 +345,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGCHLD, SIG_IGN); /* see ops/call.h */
+	(void)signal(SIGCHLD, SIG_IGN); /* see rpc/call.h */
 	raise_descriptors();
 	buf_init(&s.rows, BUF_TEXT_MAX_BYTES);
 	argv = title_init(argv);

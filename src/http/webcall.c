@@ -2,10 +2,12 @@
 #include "http/webcall.h"
 
 #include "base/cleanup.h"
+#include "base/errcode.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
 #include "http/metrics.h"
+#include "rpc/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,19 +64,7 @@ json_t *webcall_time(json_int_t seconds)
 
 int webcall_status(const char *code)
 {
-	static const struct {
-		const char *code;
-		int status;
-	} known[] = {
-		{ "invalid", 400 }, { "not_found", 404 },   { "exists", 409 },
-		{ "busy", 409 },    { "denied", 403 },      { "limit", 429 },
-		{ "timeout", 504 }, { "unsupported", 422 }, { "remote", 502 },
-	};
-
-	for (size_t i = 0; code && i < COUNT_OF(known); i++)
-		if (strcmp(known[i].code, code) == 0)
-			return known[i].status;
-	return 500;
+	return errcode_http_status(errcode_find(code));
 }
 
 /*
@@ -230,8 +220,8 @@ int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 	if (slots_take(&x->api->slots, &x->place, e) < 0)
 		return -1;
 	if (eventcall_start(&x->running, &x->api->options, o, args,
-			    x->is_raw     ? "param.raw=true"
-			    : x->is_whole ? "param.whole=true"
+			    x->is_raw     ? WIRE_PARAM "raw=true"
+			    : x->is_whole ? WIRE_PARAM "whole=true"
 					  : NULL,
 			    e) < 0) {
 		slots_give(&x->api->slots, &x->place);

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "ops/arguments.h"
+#include "rpc/arguments.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "mcp/answer.h"
-#include "ops/arguments.h"
+#include "rpc/arguments.h"
 
 #include <string.h>
 

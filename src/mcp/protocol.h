@@ -68,7 +68,7 @@ void protocol_take(struct protocol *p, const char *line, size_t len);
 void protocol_refuse_long(struct protocol *p);
 
 /*
- * The result of a call: an object of an operation, or one with "error" (ops/call.h). Takes both.
+ * The result of a call: an object of an operation, or one with "error" (rpc/call.h). Takes both.
  */
 void protocol_answer(struct protocol *p, struct protocol_call *call, json_t *result);
 /* A failure that is the model's to read. */

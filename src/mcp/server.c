@@ -4,7 +4,7 @@
  * usage: agentkernel-mcp LAUNCHER [ROW...] [--rate CALLS:WINDOW_MS]...
  *
  * One loop over standard input, standard output and the descriptors of every call. Calls run beside
- * each other, each in a worker of its own (ops/call); nothing here waits for one. It ends when
+ * each other, each in a worker of its own (rpc/call); nothing here waits for one. It ends when
  * standard input does, or at SIGTERM and SIGINT, after all calls have been ended with their
  * sandboxes.
  *
@@ -17,8 +17,8 @@
 #include "base/mem.h"
 #include "base/title.h"
 #include "mcp/protocol.h"
-#include "ops/call.h"
-#include "ops/savedoutput.h"
+#include "rpc/call.h"
+#include "rpc/savedoutput.h"
 #include "policy/ratelimit.h"
 
 #include <assert.h>
@@ -471,7 +471,7 @@ static void open_signals(struct server *s)
 	sigaddset(&set, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGCHLD, SIG_IGN); /* see ops/call.h */
+	(void)signal(SIGCHLD, SIG_IGN); /* see rpc/call.h */
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 

@@ -927,6 +927,8 @@ static bool look(const struct ak *ak, const char *name, struct lifecycle_entry *
 
 void lifecycle_entry_done(struct lifecycle_entry *entry)
 {
+	/* its descriptors are not open, and 0 in an entry that was never filled in */
+	entry->named.dir_fd = entry->named.lock_fd = entry->named.change_fd = -1;
 	named_done(&entry->named);
 	named_run_done(&entry->run);
 }

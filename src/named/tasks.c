@@ -75,6 +75,11 @@ int tasks_describe(const struct ak *ak, const char *sandbox, uint32_t id, struct
 	return 0;
 }
 
+void tasks_format_id(uint32_t id, char out[TASKS_ID_MAX_BYTES])
+{
+	(void)snprintf(out, TASKS_ID_MAX_BYTES, "%08" PRIx32, id);
+}
+
 int tasks_parse_id(const char *text, uint32_t *ret, struct err *e)
 {
 	size_t len = strlen(text);

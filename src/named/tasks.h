@@ -28,6 +28,7 @@ ERR_CHECKED int tasks_describe(const struct ak *ak, const char *sandbox, uint32_
 			       struct tasks_command *ret, struct err *e);
 void tasks_command_done(struct tasks_command *c); /* may run twice, and on a zeroed struct */
 
+void tasks_format_id(uint32_t id, char out[TASKS_ID_MAX_BYTES]);
 ERR_CHECKED int tasks_parse_id(const char *text, uint32_t *ret, struct err *e);
 ERR_CHECKED int tasks_kill(const struct ak *ak, const char *sandbox, uint32_t id, int number,
 			   struct err *e);

@@ -3,7 +3,7 @@
  * operation - what programs can ask of us: every operation and its parameters, declared once.
  *
  * The faces for programs (MCP, HTTP) make their tools, schemas and checks from this table; the
- * worker (cli/worker) carries the operations out. To add one, add a row here and a function there.
+ * worker (worker/worker) carries the operations out. To add one, add a row here and a function there.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "mcp/protocol.h"
-#include "ops/arguments.h"
-#include "ops/hints.h"
+#include "rpc/arguments.h"
+#include "rpc/hints.h"
 
 #include <string.h>
 

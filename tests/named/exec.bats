@@ -65,7 +65,7 @@ not_inside() {
 	run as env FROM=caller OTHER=no "$AK" exec -e FROM -e MISSING e sh -c 'echo "$FROM${OTHER-}${MISSING-}"'
 	says caller
 	run ak exec -w relative e true
-	fails_with 125 "is not an absolute path"
+	fails_with 125 "relative' inside"
 	run ak exec -w /no/such e true
 	fails_with 125 "/no/such"
 	run ak exec -e =x e true

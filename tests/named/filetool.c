@@ -8,6 +8,7 @@
  */
 #include "base/cleanup.h"
 #include "named/files.h"
+#include "state/ak.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -109,11 +110,13 @@ int main(int argc, char **argv)
 {
 	CLEANUP(files_close) struct files f;
 	struct err e = { 0 };
+	struct ak ak;
 
 	files_init(&f);
+	ak_open(&ak, environ);
 	if (argc < 4)
 		return 2;
-	if (files_open(environ, argv[1], &f, &e) == 0 && run(&f, argv[2], argv + 3, &e) == 0)
+	if (files_open(&ak, argv[1], &f, &e) == 0 && run(&f, argv[2], argv + 3, &e) == 0)
 		return 0;
 	fprintf(stderr, "%d %s\n", (int)e.code, e.msg);
 	return 1;

@@ -17,6 +17,7 @@
 #include "base/fdpass.h"
 #include "base/file.h"
 #include "engine/gatekeeper.h"
+#include "state/ak.h"
 #include "net/netns.h"
 #include "policy/policy.h"
 
@@ -221,16 +222,18 @@ static void serve(struct keeper *k, pid_t pid)
 int main(int argc, char **argv)
 {
 	extern char **environ;
+	struct ak ak;
 	struct keeper k = { .policy = calloc(1, sizeof(*k.policy)) };
 	const struct gatekeeper_options options = {
 		.policy = k.policy,
-		.environ_list = environ,
+		.ak = &ak,
 		.id = geteuid() == 0 ? GATE_ID : 0,
 		.sandbox = "keeper",
 	};
 	struct err e = { 0 };
 	pid_t pid;
 
+	ak_open(&ak, environ);
 	if (argc < 4)
 		give_up("COMMANDS ANSWERS PROGRAM");
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/tail.h"
-#include "ops/hints.h"
+#include "rpc/hints.h"
 
 #include <string.h>
 

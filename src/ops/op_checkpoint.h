@@ -1,0 +1,41 @@
+#pragma once
+/* op_checkpoint - checkpoints of named sandboxes: taking, finding, going back to, removing them. */
+#include "named/checkpoint.h"
+
+struct ak;
+struct op_events;
+
+struct op_checkpoint_args {
+	const char *name;    /* of the sandbox */
+	const char *comment; /* NULL: none */
+};
+struct op_checkpoint_result {
+	struct checkpoint made;
+	struct checkpoint_timing timing;
+};
+void op_checkpoint_result_done(struct op_checkpoint_result *r);
+ERR_CHECKED int op_checkpoint(struct ak *ak, const struct op_checkpoint_args *args,
+			      const struct op_events *ev, struct op_checkpoint_result *ret,
+			      struct err *e);
+
+struct op_checkpoint_list_args {
+	const char *name; /* of one sandbox; NULL: of all */
+	const char *id;   /* only this one, by its id or comment; NULL: all */
+};
+/* Those that are there for whoever asks. */
+ERR_CHECKED int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args,
+				   const struct op_events *ev, struct checkpoint_list *ret,
+				   struct err *e);
+
+struct op_restore_args {
+	const char *name;
+	const char *id; /* of one of its checkpoints; callers of a server may use its comment */
+};
+ERR_CHECKED int op_restore(struct ak *ak, const struct op_restore_args *args,
+			   const struct op_events *ev, struct err *e);
+
+struct op_checkpoint_remove_args {
+	const char *id; /* as above */
+};
+ERR_CHECKED int op_checkpoint_remove(struct ak *ak, const struct op_checkpoint_remove_args *args,
+				     const struct op_events *ev, struct err *e);

@@ -1,0 +1,379 @@
+/*
+ * op_run - one command in a fresh sandbox; see op_run.h.
+ *
+ * Theory of operation. A plain run goes to the pool first (pool/claimed), which builds a sandbox
+ * where none waits ready. A run that is kept, or that needs files first, is a named sandbox:
+ * created, started, given its files, told to execute the command. One that is only named because of
+ * its files belongs to this call alone, carries an expiry in case this process dies, and is removed
+ * however the command ends.
+ */
+#include "ops/op_run.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "engine/project.h"
+#include "named/execute.h"
+#include "named/files.h"
+#include "named/lifecycle.h"
+#include "ops/access.h"
+#include "ops/events.h"
+#include "ops/pickimage.h"
+#include "ops/refusal.h"
+#include "policy/credential.h"
+#include "policy/environment.h"
+#include "pool/claimed.h"
+#include "state/ak.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILES_MODE 0644
+#define SPARE_TTL_MS 60000u /* of a sandbox that is only made for one call, beyond its deadline */
+
+void op_run_result_done(struct op_run_result *r)
+{
+	run_result_done(&r->end);
+}
+
+/* ---- remarks ---- */
+
+/* Harmless, but whoever typed it thinks that it shuts something. */
+static void remark_idle_rule(const struct policy *p, const struct op_events *ev)
+{
+	const struct egress_rule *idle = p->has_network ? egress_find_idle(&p->egress) : NULL;
+
+	if (idle)
+		op_remark(ev,
+			  "%s %s changes nothing, everything is allowed already (add "
+			  "--network-policy deny to allow nothing else)",
+			  idle->origin, idle->text);
+}
+
+static void format_masked(const struct policy *p, struct buf *out)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; p->home && i < credential_home_count; i++) {
+		cleanup_free char *path = mem_format("%s/%s", p->home, credential_home[i]);
+		bool is_shown = false;
+
+		for (char *const *name = p->unmask; name && *name; name++)
+			is_shown = is_shown || strcmp(*name, credential_home[i]) == 0;
+		if (!is_shown && access(path, F_OK) == 0)
+			buf_addf(out, "%s~/%s", count++ ? ", " : "", credential_home[i]);
+	}
+	for (char *const *name = p->workspace ? p->mask : NULL; name && *name; name++)
+		buf_addf(out, "%s%s", count++ ? ", " : "", *name);
+}
+
+/* What of the caller's is kept back although the policy shows its surroundings. */
+static void remark_kept_back(const struct request *r, const struct op_events *ev)
+{
+	cleanup_buf struct buf masked, dropped;
+
+	buf_init(&masked, BUF_TEXT_MAX_BYTES);
+	buf_init(&dropped, BUF_TEXT_MAX_BYTES);
+	format_masked(&r->policy, &masked);
+	environment_format_dropped(&r->policy, &r->ak->caller, &dropped);
+	if (masked.len)
+		op_remark(ev, "masked: %s (--unmask shows one)", buf_text(&masked));
+	if (dropped.len)
+		op_remark(ev, "variables kept out: %s (-e NAME passes one)", buf_text(&dropped));
+}
+
+/* Is the caller's directory, or one that holds it, visible inside? */
+static bool is_cwd_shown(const struct request *r)
+{
+	const struct policy *p = &r->policy;
+
+	if (p->workspace || p->home)
+		return true;
+	for (unsigned i = 0; i < p->mount_count; i++)
+		if (path_is_within(r->ak->caller.cwd, p->mounts[i].source))
+			return true;
+	return false;
+}
+
+/* The first word after the command that is a file of this directory; NULL: none. */
+static const char *find_file_word(char *const *argv)
+{
+	for (size_t i = 1; argv[0] && argv[i]; i++)
+		if (argv[i][0] != '-' && argv[i][0] != '/' && access(argv[i], F_OK) == 0)
+			return argv[i];
+	return NULL;
+}
+
+/* The command may have failed for want of files that are here and that it cannot see. */
+static void remark_hidden_project(const struct request *r, char *const *argv,
+				  const struct op_events *ev)
+{
+	char origin[REQUEST_ORIGIN_MAX_BYTES] = "";
+	const char *file;
+
+	if (!r->ak->caller.cwd || is_cwd_shown(r))
+		return;
+	file = find_file_word(argv);
+	if (file)
+		op_remark(ev,
+			  "'%s' is in this directory, which is not visible inside (add "
+			  "--workspace, or -W in short)",
+			  file);
+	else if (project_detect(r->ak->caller.cwd, NULL, origin, sizeof(origin)) ||
+		 access("Makefile", F_OK) == 0)
+		op_remark(ev,
+			  "the project in this directory is not visible inside (add --workspace, "
+			  "or -W in short)");
+}
+
+void op_run_explain(const struct request *r, char *const *command, const struct run_result *end,
+		    const struct op_events *ev)
+{
+	if (end->exit_code != 0 && !refusal_explain(ev, command, end))
+		remark_hidden_project(r, command, ev);
+}
+
+/* ---- files to place first ---- */
+
+static int copy_content(int from, int to, uint64_t left, const char *path, struct err *e)
+{
+	char bytes[65536];
+
+	while (left > 0) {
+		ssize_t n = read(from, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
+		int r;
+
+		if (n <= 0)
+			return err_set(e, ERR_INVALID, "a file in the request is not whole");
+		r = file_write_all(to, bytes, (size_t)n);
+		if (r < 0)
+			return err_sys(e, -r, "write '%s'", path);
+		left -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int place_file(struct files *f, const struct policy *p, const char *text, int contents_fd,
+		      struct err *e)
+{
+	const char *size_text = strrchr(text, '\n');
+	cleanup_free char *given = NULL, *path = NULL;
+	cleanup_fd int fd = -1;
+
+	if (!size_text)
+		return err_set(e, ERR_INVALID, "a file in the request has no size");
+	given = mem_dup_bytes(text, (size_t)(size_text - text));
+	if (access_resolve_path_by(p, given, &path, e) < 0 ||
+	    files_open_file(f, path, FILES_WRITE | FILES_PARENTS, FILES_MODE, &fd, e) < 0)
+		return -1;
+	return copy_content(contents_fd, fd, strtoull(size_text + 1, NULL, 10), path, e);
+}
+
+static int place_files(struct ak *ak, const struct op_run_args *args, const char *name,
+		       struct err *e)
+{
+	CLEANUP(files_close) struct files f;
+
+	files_init(&f);
+	if (!args->files)
+		return 0;
+	if (files_open(ak, name, &f, e) < 0)
+		return -1;
+	for (char *const *file = args->files; *file; file++)
+		if (place_file(&f, &args->request->policy, *file, args->contents_fd, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- a named sandbox for one command ---- */
+
+static bool is_abandoned(const struct op_run_args *args)
+{
+	struct pollfd polled = { .fd = args->lifeline_fd, .events = POLLIN };
+
+	return args->lifeline_fd && poll(&polled, 1, 0) > 0;
+}
+
+/* Only this call sees the sandbox, the owner of its key does not. */
+static void work_for_this_call(struct ak *ak)
+{
+	char id[NAMED_ID_BYTES + 1], owner[sizeof(NAMED_CALL_OWNER) + NAMED_ID_BYTES];
+	char creator[NAMED_CREATOR_BYTES + 1];
+
+	named_random_id(id); /* another than the name's, which tells nothing about the owner */
+	(void)snprintf(owner, sizeof(owner), NAMED_CALL_OWNER "%s", id);
+	(void)snprintf(creator, sizeof(creator), "%s", ak->view.creator);
+	named_work_for(ak, owner, creator);
+}
+
+static int execute_in(struct ak *ak, const struct op_run_args *args, char **argv, struct named *n,
+		      const struct op_events *ev, struct op_run_result *ret, struct err *e)
+{
+	const struct execute_options command = {
+		.name = n->name,
+		.ak = ak,
+		.argv = argv,
+		.tty = args->tty,
+		.is_captured = args->is_captured,
+		.timeout_ms = args->files ? args->request->policy.timeout_ms : 0,
+		.lifeline_fd = args->lifeline_fd,
+	};
+	uint32_t id = 0;
+	int r;
+
+	if (lifecycle_start_locked(ak, n, e) < 0 || place_files(ak, args, n->name, e) < 0)
+		return -1;
+	if (args->is_detached)
+		return execute_detached(&command, &id, e);
+	if (is_abandoned(args))
+		return err_set(e, ERR_SYSTEM, "the caller is gone");
+	op_command_begins(ev);
+	r = execute_command(&command, &ret->end, e);
+	op_command_ended(ev);
+	return r;
+}
+
+static int create(struct ak *ak, const struct op_run_args *args, struct images *image,
+		  const char *name, struct named *n, struct err *e)
+{
+	char *calls_labels[] = { (char *)(uintptr_t) "agentkernel=run", NULL };
+	const struct policy *policy = &args->request->policy;
+	const struct lifecycle_request q = {
+		.ak = ak,
+		.name = name,
+		.policy = policy,
+		.image = image->lock_fd >= 0 ? image : NULL,
+		.labels = args->files ? calls_labels : args->labels,
+		.ttl_ms = args->files ? policy->timeout_ms + SPARE_TTL_MS : args->ttl_ms,
+		.init = request_init(args->request),
+	};
+
+	return lifecycle_create(&q, n, e);
+}
+
+static int run_named(struct ak *ak, const struct op_run_args *args, char **argv,
+		     struct images *image, const struct op_events *ev, struct op_run_result *ret,
+		     struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
+	struct err ignored;
+	int r;
+
+	named_init(&n);
+	named_random_id(id);
+	(void)snprintf(name, sizeof(name), "run-%.*s", args->files ? 12 : 8, id);
+	if (args->name)
+		(void)snprintf(name, sizeof(name), "%s", args->name);
+	if (args->files)
+		work_for_this_call(ak);
+	op_guards_lifeline(ev); /* from here on there is a sandbox to remove */
+	if (create(ak, args, image, name, &n, e) < 0)
+		return -1;
+	r = execute_in(ak, args, argv, &n, ev, ret, e);
+	if (r < 0 || args->files) {
+		named_unlock(&n);
+		(void)!lifecycle_remove(ak, name, LIFECYCLE_FORCE, &ignored);
+		return r;
+	}
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	if (args->is_detached)
+		return 0;
+	/* it may have expired, or have been stopped by another */
+	(void)!lifecycle_stop(ak, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
+	named_take_notices(&n, &ret->end.notices);
+	op_remark(ev, "kept as %s ('agentkernel start %s' goes on with it)", name, name);
+	return 0;
+}
+
+/* ---- a plain run ---- */
+
+static int run_fresh(const struct ak *ak, const struct op_run_args *args, char **argv,
+		     struct images *image, const struct op_events *ev, struct run_result *ret,
+		     struct err *e)
+{
+	const struct run_options options = {
+		.policy = &args->request->policy,
+		.ak = ak,
+		.image = image->lock_fd >= 0 ? image : NULL,
+		.argv = argv,
+		.tty = args->tty,
+		.is_captured = args->is_captured,
+		.lifeline_fd = args->lifeline_fd,
+	};
+	int r;
+
+	op_guards_lifeline(ev);
+	op_command_begins(ev);
+	r = claimed_run(&options, ret, e);
+	op_command_ended(ev);
+	return r;
+}
+
+/*
+ * What is executed. An image that was detected serves the command that was typed: its entrypoint
+ * would often be that very program.
+ */
+static int compose(const struct op_run_args *args, const struct images *image, char ***ret,
+		   struct err *e)
+{
+	const char *entrypoint = args->entrypoint;
+
+	if (image->lock_fd < 0 && entrypoint)
+		return err_set(e, ERR_INVALID, "--entrypoint needs an image (add --image)");
+	if (args->has_no_entrypoint || (args->request->is_image_detected && !entrypoint))
+		entrypoint = "";
+	*ret = images_compose(image, entrypoint, args->command);
+	if (!*ret)
+		return err_set(
+			e, ERR_INVALID,
+			"the image does not say what to run: agentkernel run [options] COMMAND");
+	return 0;
+}
+
+static int resolve(const struct op_run_args *args, const struct op_events *ev, struct err *e)
+{
+	struct request *r = args->request;
+
+	if (request_resolve(r, args->command[0], ev, e) < 0)
+		return -1;
+	if (!args->command[0] && (policy_is_host_image(&r->policy) || r->is_image_detected))
+		return err_set(e, ERR_INVALID,
+			       "no command to run: agentkernel run [options] COMMAND");
+	if (!r->server)
+		remark_idle_rule(&r->policy, ev);
+	if (args->is_verbose)
+		remark_kept_back(r, ev);
+	return 0;
+}
+
+int op_run(struct ak *ak, const struct op_run_args *args, const struct op_events *ev,
+	   struct op_run_result *ret, struct err *e)
+{
+	struct request *request = args->request;
+	bool is_named = args->is_kept || args->name || args->is_detached || args->files;
+	CLEANUP(images_done) struct images image;
+	cleanup_free char **argv = NULL;
+	cleanup_free char *init_text = NULL;
+	int r;
+
+	images_init(&image);
+	if (resolve(args, ev, e) < 0 ||
+	    pickimage_open(request, args->command[0], ev, &image, e) < 0 ||
+	    compose(args, &image, &argv, e) < 0)
+		return -1;
+	if (!is_named) /* a named one runs it when it is started for the first time */
+		request_put_init_first(request, &argv, &init_text);
+	r = is_named ? run_named(ak, args, argv, &image, ev, ret, e)
+		     : run_fresh(ak, args, argv, &image, ev, &ret->end, e);
+	if (r < 0 && request->is_image_detected && image.lock_fd >= 0 &&
+	    e->code == ERR_COMMAND_NOT_FOUND)
+		return err_wrap(e, "%s, %s (--image takes another, --image host this machine's)",
+				request->policy.image, request->policy.origin[POLICY_IMAGE].text);
+	return r;
+}

@@ -1,0 +1,28 @@
+#pragma once
+/* sandboxview - how a named sandbox is shown to people and programs. */
+#include "base/buf.h"
+#include "base/json.h"
+#include "named/control.h"
+#include "named/checkpoint.h"
+#include "named/lifecycle.h"
+
+struct ak;
+
+#define SANDBOXVIEW_AGE_MAX_BYTES 32
+
+/* "running", "stopped (supervisor died)", "damaged: ..." */
+void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *out);
+
+/* "5 min", "3 h", "12 d" since then. */
+void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]);
+
+void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry);
+/* What it uses; what cannot be measured here is null. */
+void sandboxview_add_figures(struct json *j, const struct control_stats *s);
+void sandboxview_add_checkpoint(struct json *j, const struct checkpoint *c);
+void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry);
+
+/* The policy of a named sandbox, for a command that takes that or run's options, not both. */
+struct request;
+ERR_CHECKED int sandboxview_load_policy(const struct ak *ak, const char *name,
+					const struct request *r, struct policy *ret, struct err *e);
