@@ -1,4 +1,4 @@
-/* blockdev - which disks hold given paths; see blockdev.h. */
+/* blockdev - the disks that hold given paths; see blockdev.h. */
 #include "sandbox/blockdev.h"
 
 #include "base/file.h"

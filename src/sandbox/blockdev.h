@@ -1,8 +1,9 @@
 #pragma once
 /*
- * blockdev - which disks hold given paths, as "major:minor" of whole disks.
+ * blockdev - the disks that hold given paths, as "major:minor" of whole disks.
  *
- * Rate limits apply to whole disks: a partition is looked up in /sys and stands for its disk.
+ * The kernel applies I/O rate limits to whole disks, so a partition is resolved to its disk through
+ * /sys.
  */
 #include "base/err.h"
 
@@ -15,7 +16,8 @@ struct blockdev_list {
 };
 
 /*
- * Adds the disk under `path`. Files in memory have none and add nothing; a path whose disk
- * cannot be told (btrfs, network file systems) is an error, since its limit would not hold.
+ * Adds the disk that holds `path`. A path in memory (tmpfs) adds nothing. A path whose disk cannot
+ * be determined (btrfs, network file systems) is an error, because a rate limit would not apply to
+ * it.
  */
 ERR_CHECKED int blockdev_add(struct blockdev_list *list, const char *path, struct err *e);

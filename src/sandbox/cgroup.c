@@ -1,14 +1,15 @@
 /*
- * cgroup - limits on a whole sandbox; see cgroup.h.
+ * cgroup - resource limits on a whole sandbox; see cgroup.h.
  *
- * Theory of operation. Everything is relative to a parent directory that is found once: on v1
- * the caller's own group in each hierarchy; on v2 the parent of the caller's own group, since v2
- * forbids processes beside children that have controllers everywhere but at the root.
+ * Theory of operation. cgroup_plan() finds one parent directory and creates all groups relative to
+ * it: on v1 the caller's own group in each hierarchy; on v2 the parent of the caller's own group,
+ * because v2 (except in its root group) does not allow processes in a group whose children have
+ * controllers.
  *
- * Joining is the child's act. On v1 it writes "0" to `tasks` through a descriptor that the
- * parent opened: the permission check uses the opener, and unlike `cgroup.procs` or a write by
- * the parent it takes no global lock (20 microseconds against 6 to 15 milliseconds after idle).
- * On v2 clone3() puts the child there.
+ * The child joins its groups itself. On v1 it writes "0" to `tasks` through a descriptor that the
+ * parent opened: the kernel checks the permissions of the opener, and unlike `cgroup.procs` or a
+ * write by the parent this write takes no global lock (20 microseconds against 6 to 15 milliseconds
+ * after idle). On v2 clone3() creates the child in its group.
  */
 #include "sandbox/cgroup.h"
 
@@ -37,7 +38,7 @@
 
 #define CGROUP_FS "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
-#define TCP_SHARE 4 /* of memory, on top of it */
+#define TCP_SHARE 4 /* TCP buffers may use this fraction of the memory limit, in addition to it */
 #define SELF_MAX_BYTES 16384u
 #define VALUE_MAX_BYTES 128u
 #define REMOVE_TRIES 200u
@@ -94,8 +95,8 @@ static int choose_name(struct cgroup *c, struct err *e)
 }
 
 /*
- * The caller's group in the hierarchy of `controller` ("" for v2), from /proc/self/cgroup's
- * lines of the form "4:memory:/path" and "0::/path".
+ * Finds the caller's group in the hierarchy of `controller` ("" for v2) in the text of
+ * /proc/self/cgroup, whose lines are "4:memory:/path" or "0::/path".
  */
 static bool find_own_path(const char *self, const char *controller, char *out, size_t out_size)
 {
@@ -137,7 +138,7 @@ static int find_v2_mount(const char *path, bool *ret)
 
 /* ---- limits ---- */
 
-/* On v2 one group has all controllers. */
+/* On v2 a single group carries all controllers. */
 static int limit_fd(const struct cgroup *c, enum cgroup_controller controller)
 {
 	return c->dir_fd[c->kind == CGROUP_V2 ? 0 : controller];
@@ -162,14 +163,13 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 	if (!p->memory_bytes)
 		return 0;
 	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes);
-	if (!is_v2) /* to raise a limit that is there: memory with swap may not be less than memory
-		     */
+	if (!is_v2) /* when raising a limit: memory plus swap may never be below memory */
 		(void)file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.memsw.limit_in_bytes",
 				    value);
 	if (write_limit(c, CGROUP_MEMORY, is_v2 ? "memory.max" : "memory.limit_in_bytes", value,
 			e) < 0)
 		return -1;
-	/* No swap beside it. The file is missing where the kernel accounts no swap. */
+	/* No swap. The file is missing where the kernel does not account swap. */
 	r = file_write_at(limit_fd(c, CGROUP_MEMORY),
 			  is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
 			  is_v2 ? "0" : value);
@@ -177,7 +177,7 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 		return err_sys(e, -r, "limit swap to none");
 	if (is_v2)
 		return 0;
-	/* v1 counts the buffers of TCP connections apart */
+	/* v1 accounts TCP buffers separately */
 	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes / TCP_SHARE);
 	r = file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.kmem.tcp.limit_in_bytes", value);
 	if (r < 0 && r != -ENOENT)
@@ -237,7 +237,7 @@ static int set_io_of(const struct cgroup *c, const struct policy *p, const char 
 	return 0;
 }
 
-/* Every disk that holds something the sandbox sees. */
+/* Finds every disk that holds files visible in the sandbox. */
 static int find_disks(const struct cgroup *c, const struct policy *p, struct blockdev_list *disks,
 		      struct err *e)
 {
@@ -274,9 +274,9 @@ int cgroup_set_limits(const struct cgroup *c, const struct policy *p, struct err
 	return set_cpu(c, p, e) < 0 ? -1 : set_io(c, p, e);
 }
 
-/* ---- finding the place ---- */
+/* ---- finding the parent directory ---- */
 
-/* Own group first; the top of the hierarchy where that path is not visible (a container). */
+/* The caller's own group, or the top of the hierarchy if that path is not visible (container). */
 static int open_v1_parent(const char *self, const char *controller)
 {
 	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS) + 32];
@@ -292,7 +292,7 @@ static int open_v1_parent(const char *self, const char *controller)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* What is only wanted and cannot be had is left out. */
+/* A controller that is only in `wants` and is unavailable is skipped. */
 static int plan_v1(struct cgroup *c, unsigned needs, unsigned wants, const char *self)
 {
 	unsigned found = 0;
@@ -324,7 +324,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Of the controllers in `needs`, those that `file` of the group at dir_fd does not name. */
+/* Sets *ret to the controllers of `needs` that `file` in the group dir_fd does not list. */
 static int find_missing_v2(int dir_fd, const char *file, unsigned needs, unsigned *ret)
 {
 	char list[VALUE_MAX_BYTES];
@@ -341,13 +341,13 @@ static int find_missing_v2(int dir_fd, const char *file, unsigned needs, unsigne
 	return 0;
 }
 
-/* Only the real root has no type; it alone may have processes beside children. */
+/* Only the real root has no cgroup.type; only it may have processes beside child groups. */
 static bool is_v2_root(int dir_fd)
 {
 	return faccessat(dir_fd, "cgroup.type", F_OK, 0) < 0;
 }
 
-/* The group beside our own: below the same parent, or below the root if we are there. */
+/* Plans a sibling of the caller's group, or a child of the root if the caller is in the root. */
 static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 {
 	char own[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_FS)];
@@ -365,7 +365,7 @@ static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 	parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent_fd < 0)
 		return -errno;
-	/* being born in a group below needs this file too: it is the common ancestor's */
+	/* CLONE_INTO_CGROUP also needs write access to the common ancestor's cgroup.procs */
 	if (faccessat(parent_fd, ".", W_OK, AT_EACCESS) < 0 ||
 	    faccessat(parent_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return -errno;
@@ -380,13 +380,13 @@ static int plan_v2(struct cgroup *c, unsigned needs, const char *self)
 	return 0;
 }
 
-/* Hands the parent's controllers down to the groups below it, where that is not done yet. */
+/* Enables the controllers for the children of parent_fd unless they are enabled already. */
 static int enable_v2_controllers(int parent_fd, unsigned needs, struct err *e)
 {
 	char value[VALUE_MAX_BYTES];
 	unsigned missing = needs;
 
-	/* what cannot be read is handed down once more: that changes nothing */
+	/* if reading fails, all of `needs` are enabled again, which changes nothing */
 	(void)!find_missing_v2(parent_fd, "cgroup.subtree_control", needs, &missing);
 	if (!missing)
 		return 0;
@@ -413,7 +413,8 @@ static const char *why_not(int error)
 	return "this host has no usable cgroup hierarchy";
 }
 
-/* What a host without them, or a caller who may not, sees; all else may be another time otherwise.
+/*
+ * Errors that mean "no cgroups on this host" or "no permission"; any other error may be temporary.
  */
 static bool is_absence(int error)
 {
@@ -459,11 +460,11 @@ int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret, cons
 	return 0;
 }
 
-/* ---- making the groups ---- */
+/* ---- creating groups ---- */
 
 static int make_group(struct cgroup *c, unsigned i, struct err *e)
 {
-	mode_t mask = umask(022); /* the sandbox sees its group, and its ids are others than ours */
+	mode_t mask = umask(022); /* the sandbox, which has other ids, must see its group */
 	int r = mkdirat(c->parent_fd[i], c->name, 0755);
 	int error = errno;
 
@@ -481,7 +482,7 @@ static int make_group(struct cgroup *c, unsigned i, struct err *e)
 	return 0;
 }
 
-/* What is only wanted is handed down one by one, and missed in silence. */
+/* Enables optional controllers one at a time and ignores failures. */
 static void try_v2_controllers(int parent_fd, unsigned wants)
 {
 	struct err ignored;
@@ -492,8 +493,9 @@ static void try_v2_controllers(int parent_fd, unsigned wants)
 }
 
 /*
- * The maker's pid is in the name. A maker in another pid namespace looks dead from here, so a group
- * that is young is left alone: it may be about to be joined. One with processes cannot be removed.
+ * Removes a leftover group if its creator, whose pid is in the name, is dead. A creator in another
+ * pid namespace looks dead from here, so a young group is kept: its process may not have joined
+ * yet. The kernel refuses to remove a group that has processes.
  */
 static void sweep_group(int parent_fd, const char *name)
 {
@@ -510,7 +512,7 @@ static void sweep_group(int parent_fd, const char *name)
 		(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-/* `most` names of each directory: where there are thousands of groups no start goes through all. */
+/* Checks at most `most` entries per directory, so a start stays fast beside thousands of groups. */
 static void sweep_parents(const struct cgroup *c, unsigned most)
 {
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
@@ -607,7 +609,7 @@ void cgroup_format_paths(const struct cgroup *c, struct buf *out)
 	}
 }
 
-/* A dead process leaves its group a moment after it was reaped. */
+/* Retries: a dead process leaves its group a moment after it was reaped. */
 static bool remove_group(int parent_fd, const char *name)
 {
 	const struct timespec pause = { .tv_nsec = REMOVE_PAUSE_NS };
@@ -620,7 +622,7 @@ static bool remove_group(int parent_fd, const char *name)
 	return false;
 }
 
-/* The path was written down by us, but a file can be changed: it must be one of our groups. */
+/* Returns the group's name, or NULL if this path, read from a file, is not one of our groups. */
 static const char *find_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -650,7 +652,7 @@ void cgroup_end_path(const char *path)
 		if (pid > 0)
 			(void)kill(pid, SIGKILL);
 	}
-	/* whichever of the two kinds it is; frozen ones die when they thaw */
+	/* write both files, v1's and v2's: frozen processes die of SIGKILL only once thawed */
 	(void)!file_write_at(dir_fd, "freezer.state", "THAWED");
 	(void)!file_write_at(dir_fd, "cgroup.freeze", "0");
 }
@@ -678,7 +680,7 @@ void cgroup_remove(struct cgroup *c)
 
 /* ---- usage ---- */
 
-/* The number after `key` in a file of "key number" lines, or of the whole file when key is "". */
+/* Reads the number after `key` in a file of "key number" lines; "" for a file with one number. */
 static bool read_value(int dir_fd, const char *file, const char *key, uint64_t *ret)
 {
 	cleanup_free char *text = NULL;
@@ -770,7 +772,7 @@ void cgroup_set_affinity(const struct cgroup *c, const cpu_set_t *set)
 
 	for (unsigned i = 0; dir_fd < 0 && i < CGROUP_CONTROLLER_COUNT; i++)
 		dir_fd = c->dir_fd[i];
-	/* twice: a thread that was made in between has the affinity of one that had not changed */
+	/* twice: a thread created during the first pass may have inherited the old affinity */
 	for (unsigned round = 0; dir_fd >= 0 && round < 2; round++) {
 		cleanup_free char *tids = NULL;
 		char *rest, *line;
@@ -820,7 +822,7 @@ int cgroup_thaw(const struct cgroup *c, struct err *e)
 	const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_NS };
 	int r = set_frozen(c, false);
 
-	/* who stays frozen cannot even be killed */
+	/* retry: a process that stays frozen cannot even be killed */
 	for (unsigned i = 0; r < 0 && i < THAW_TRIES; i++) {
 		(void)nanosleep(&pause, NULL);
 		r = set_frozen(c, false);
@@ -830,7 +832,7 @@ int cgroup_thaw(const struct cgroup *c, struct err *e)
 	return 0;
 }
 
-/* Only groups for all controllers are ever frozen; a plain run's would pay for nothing. */
+/* Only groups made with CGROUP_WANTS_ALL are ever frozen; a one-off run saves the write. */
 void cgroup_thaw_for_end(const struct cgroup *c)
 {
 	if (c->wants && c->dir_fd[c->kind == CGROUP_V2 ? 0 : CGROUP_FREEZER] >= 0)
@@ -843,7 +845,7 @@ int cgroup_freeze(const struct cgroup *c, struct err *e)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < FREEZE_TRIES; i++) {
-		/* again each time: v1 forgets who was on its way into a wait, such as vfork()'s */
+		/* write again each time: v1 misses tasks that enter a wait such as vfork()'s */
 		r = set_frozen(c, true);
 		if (r == 0 && is_frozen(c))
 			return 0;

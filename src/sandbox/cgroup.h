@@ -1,13 +1,13 @@
 #pragma once
 /*
- * cgroup - limits on a whole sandbox, whichever hierarchy this host has.
+ * cgroup - resource limits on a whole sandbox, on cgroup v1 or v2.
  *
- * cgroup_plan() finds out what the policy needs (a memory limit needs the memory controller)
- * and where it can be had; cgroup_make() makes one group per hierarchy: a single one on v2, one
- * per controller on v1. Where the caller may not make groups, kind is CGROUP_NONE and the caller
- * decides what that means.
+ * cgroup_plan() derives the controllers that the policy needs (a memory limit needs the memory
+ * controller) and finds where the caller may create groups; cgroup_make() creates one group per
+ * hierarchy: a single one on v2, one per controller on v1. If the caller may not create groups,
+ * kind is CGROUP_NONE and the caller decides how to proceed.
  *
- * The group is made next to or below the caller's own, so the caller's limits still hold.
+ * The group is a sibling or a child of the caller's own, so the caller's limits still apply.
  */
 #include "base/err.h"
 
@@ -36,16 +36,16 @@ enum cgroup_controller {
 struct cgroup {
 	enum cgroup_kind kind;
 	bool has_v1;    /* this host has v1 hierarchies, whether or not we use them */
-	unsigned wants; /* controllers that are taken where they can be had, as bits */
+	unsigned wants; /* optional controllers, as bits: used if available */
 	char name[CGROUP_NAME_MAX_BYTES];
-	const char *disk_path; /* a directory more whose disk is limited; borrowed, may be NULL */
+	const char *disk_path; /* one more directory whose disk is limited; borrowed, may be NULL */
 	/* v1: one per controller in use, -1 otherwise. v2: only [0]. */
 	int parent_fd[CGROUP_CONTROLLER_COUNT];
-	int dir_fd[CGROUP_CONTROLLER_COUNT];  /* -1 until made */
-	int join_fd[CGROUP_CONTROLLER_COUNT]; /* v1: its `tasks` file, for the child */
+	int dir_fd[CGROUP_CONTROLLER_COUNT];  /* -1 until created */
+	int join_fd[CGROUP_CONTROLLER_COUNT]; /* v1: the group's `tasks`, for the child */
 };
 
-/* "None": no groups, no descriptors. */
+/* Sets kind to CGROUP_NONE and all descriptors to -1. */
 void cgroup_init(struct cgroup *c);
 
 /* The controllers that the policy's limits need, as bits. */
@@ -53,59 +53,59 @@ unsigned cgroup_needs(const struct policy *p);
 
 enum cgroup_flags {
 	/*
-	 * For a sandbox that stays: every controller that can be had, whatever is limited now, so
-	 * that it can be frozen, measured and limited later.
+	 * For a named sandbox: use every available controller, even those without a limit now, so
+	 * that the sandbox can be frozen, measured and limited later.
 	 */
 	CGROUP_WANTS_ALL = 1 << 0,
 };
 
 /*
- * Finds where the groups can be made and chooses their name, but makes nothing yet: whoever
- * cleans up after a crash must know both first. CGROUP_NONE, and success, when this caller may
- * not make them; `ret_why` then says why (static text).
+ * Finds where the groups can be created and chooses their name, but creates nothing: the caller
+ * first records both for the clean-up after a crash. If this caller may not create groups, returns
+ * success with CGROUP_NONE and the reason in *ret_why (static text).
  */
 ERR_CHECKED int cgroup_plan(const struct policy *p, unsigned flags, struct cgroup *ret,
 			    const char **ret_why, struct err *e);
 
 /*
- * Where the groups are or will be, as paths ended by a newline each, for whoever has to remove them
- * after a crash: cgroup_remove_path(). Only paths of groups that we could have made are removed.
+ * Appends the paths of the groups, each followed by a newline, for cgroup_remove_path() after a
+ * crash. That function refuses paths that do not have the form of ours.
  */
 struct buf;
 void cgroup_format_paths(const struct cgroup *c, struct buf *out);
-bool cgroup_remove_path(const char *path); /* false: it still has processes */
-/* Before that: ends what is left in a group whose owner died, frozen or not. */
+bool cgroup_remove_path(const char *path); /* false: the group still has processes */
+/* Kills the processes of a group whose owner died, frozen or not. cgroup_remove_path() follows. */
 void cgroup_end_path(const char *path);
 
 /*
- * Removes the empty groups, beside those that this caller would make, whose makers are dead:
- * cgroup_make() does so where it makes one.
+ * Removes empty groups whose creators are dead, from the directories where this caller would create
+ * its own. cgroup_make() also does this for its own parent directories.
  */
 void cgroup_sweep(void);
 
-/* Makes the groups and sets the limits. On failure nothing is left. */
+/* Creates the groups and sets the limits. On failure no group is left. */
 ERR_CHECKED int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e);
 
-/* The child, v1: joins all groups. On v2 the child is born in its group. */
+/* In the child, v1 only: joins all groups. On v2 clone3() creates the child in its group. */
 ERR_CHECKED int cgroup_join(const struct cgroup *c, struct err *e);
 
-/* A descriptor of the v2 group for clone3(), -1 on v1. Stays the cgroup's. */
+/* The v2 group's descriptor for clone3(), -1 on v1. Borrowed. */
 int cgroup_clone_fd(const struct cgroup *c);
 
-/* Closes the descriptors and keeps the groups: for a child that has joined. */
+/* Closes the descriptors and keeps the groups; for a child that has joined them. */
 void cgroup_release(struct cgroup *c);
 
-/* Removes the groups, made or not; their processes must be dead. Waits a moment for the kernel. */
+/* Removes the groups, if created; their processes must be dead. Waits briefly for the kernel. */
 void cgroup_remove(struct cgroup *c);
 
-/* Sets the limits of a group that exists, to those of the policy. A limit of 0 stays as it was. */
+/* Applies the policy's limits to existing groups. A limit of 0 leaves the current value. */
 ERR_CHECKED int cgroup_set_limits(const struct cgroup *c, const struct policy *p, struct err *e);
 
-/* Can the group be frozen? And: stops all processes and waits until they have, or lets them go. */
+/* cgroup_freeze() stops all processes and waits until they have stopped; cgroup_thaw() resumes. */
 bool cgroup_can_freeze(const struct cgroup *c);
 ERR_CHECKED int cgroup_freeze(const struct cgroup *c, struct err *e);
 ERR_CHECKED int cgroup_thaw(const struct cgroup *c, struct err *e);
-/* For processes that have just been killed: whoever froze them, and without allocating memory. */
+/* Thaws processes that have just been killed, whoever froze them. Allocates no memory. */
 void cgroup_thaw_for_end(const struct cgroup *c);
 
 struct cgroup_usage {
@@ -114,17 +114,17 @@ struct cgroup_usage {
 	uint64_t peak_memory_bytes;
 	uint64_t oom_kill_count;
 	uint64_t pids_count;
-	uint64_t pids_refused_count; /* processes and threads that the limit did not allow */
+	uint64_t pids_refused_count; /* forks and clones that the limit refused */
 	uint64_t cpu_us;
 	uint64_t read_bytes, written_bytes;
 };
 
-/* Processor time of all that ever ran in the group; false where the kernel does not tell. */
+/* CPU time of all processes that ever ran in the group; false if the kernel does not report it. */
 bool cgroup_get_cpu_us(const struct cgroup *c, uint64_t *ret_us);
 
 void cgroup_get_usage(const struct cgroup *c, struct cgroup_usage *ret);
-/* One figure of it: .pids_refused_count. */
+/* Only .pids_refused_count of the above. */
 uint64_t cgroup_get_pids_refused(const struct cgroup *c);
 
-/* Lets all tasks of the group run on `set` alone; those that end meanwhile are left out. */
+/* Sets the CPU affinity of all tasks in the group; tasks that exit meanwhile are ignored. */
 void cgroup_set_affinity(const struct cgroup *c, const cpu_set_t *set);

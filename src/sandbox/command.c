@@ -27,8 +27,8 @@
 #define COMMAND_REPORT_FD 3
 
 /*
- * The streams become 0, 1, 2, the report pipe 3 (closed by exec), and all else is closed, also
- * what our caller left open in us. Low numbers: --nofile may allow only a few.
+ * The streams become 0, 1, 2 and the report pipe 3 (closed by exec); everything else is closed,
+ * also descriptors that our caller left open. Low numbers, because --nofile may allow only a few.
  */
 static int place_descriptors(const struct command *c, int *report_fd, struct err *e)
 {
@@ -98,7 +98,7 @@ static int lock_in(const struct command *c, struct err *e)
 		return -1;
 	if (c->installed_filter == (int)c->seccomp_variant)
 		return 0;
-	return seccomp_install(c->seccomp_variant, e); /* on top of init's: both hold */
+	return seccomp_install(c->seccomp_variant, e); /* on top of init's: both apply */
 }
 
 static bool is_directory(const char *path)
@@ -111,7 +111,7 @@ static bool is_directory(const char *path)
 static int explain(const char *path, int error, struct err *e)
 {
 	if (error == ENOENT || error == ENOTDIR) {
-		/* the file is there: what is missing is the interpreter in its first line */
+		/* the file exists, so the interpreter named in its first line is missing */
 		if (access(path, F_OK) == 0)
 			return err_set(e, ERR_COMMAND_NOT_EXECUTABLE,
 				       "'%s' needs an interpreter or loader that is not there",
@@ -134,9 +134,9 @@ static int explain(const char *path, int error, struct err *e)
 	return -1;
 }
 
-/* What a search through PATH has met: the first file that is there and cannot be run. */
+/* Result of the search through PATH: the first file that exists but cannot be executed. */
 struct search {
-	int error; /* 0: nothing yet */
+	int error; /* 0: none found yet */
 	char path[PATH_MAX];
 };
 

@@ -1,4 +1,4 @@
-/* cpuset - on which cpus a sandbox runs; see cpuset.h. */
+/* cpuset - the CPUs that a sandbox runs on; see cpuset.h. */
 #include "sandbox/cpuset.h"
 
 #include "base/clock.h"
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* The first cpu. Not always the same: sandboxes side by side should not share while others idle. */
+/* The first CPU, varied so that concurrent sandboxes do not share one while others idle. */
 static unsigned choose_first(const cpu_set_t *allowed, unsigned flags)
 {
 	unsigned skip = (unsigned)(clock_now_us() % (unsigned)CPU_COUNT(allowed));

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * cpuset - on which cpus a sandbox with a limit on them runs.
+ * cpuset - the CPUs that a sandbox with a CPU limit runs on.
  *
- * Where there is no cgroup this is the limit: as many cpus as allowed, and no others; the seccomp
- * variant SECCOMP_PINNED keeps it. Beside a cgroup's quota it is how programs see the limit: they
- * start as many threads as they have cpus to run on.
+ * Without a cgroup the CPU affinity is the limit: the sandbox gets as many CPUs as allowed, and the
+ * seccomp variant SECCOMP_PINNED keeps it from changing the set. With a cgroup quota the affinity
+ * tells programs about the limit, since they start as many threads as they have CPUs.
  */
 #include "base/err.h"
 
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum cpuset_flags {
-	CPUSET_NEAR = 1 << 0, /* from the cpu on which we run, which was idle a moment ago */
+	CPUSET_NEAR = 1 << 0, /* start at the CPU we run on, which was idle a moment ago */
 };
 
-/* Of those that this process may use. More than there are: all. */
+/* Chooses `count` of the CPUs that this process may use, or all of them if there are fewer. */
 ERR_CHECKED int cpuset_choose(unsigned count, unsigned flags, cpu_set_t *ret, struct err *e);

@@ -45,21 +45,21 @@ static int mount_terminals(int dev_fd, struct err *e)
 	return mount_attach_own(pts_fd, dev_fd, "pts", e);
 }
 
-/* The queues of the sandbox's own ipc namespace. Landlock needs to see where they lie. */
+/* Mounts the message queues of the sandbox's ipc namespace; Landlock needs a path for them. */
 static int mount_queues(int dev_fd, struct err *e)
 {
 	cleanup_fd int queues_fd = -1;
 
 	if (!wall_stands(WALL_IPC_NAMESPACE))
-		return 0; /* the host's, which may not be mounted here */
+		return 0; /* these would be the host's queues, which cannot be mounted here */
 	if (mount_new("mqueue", NULL, MOUNT_NO_EXEC, &queues_fd, e) < 0)
-		return e->sys == ENODEV ? 0 : err_wrap(e, "/dev/mqueue"); /* a kernel without */
+		return e->sys == ENODEV ? 0 : err_wrap(e, "/dev/mqueue"); /* kernel without it */
 	if (mkdirat(dev_fd, "mqueue", 0755) < 0)
 		return err_sys(e, errno, "create /dev/mqueue");
 	return mount_attach_own(queues_fd, dev_fd, "mqueue", e);
 }
 
-/* What a sandbox without a /dev of its own would see; for tests. */
+/* For tests: shows the host's /dev, as without WALL_OWN_DEVICES. */
 static int show_all(int root_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;

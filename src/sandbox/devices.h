@@ -2,10 +2,11 @@
 /*
  * devices - the sandbox's /dev: six harmless nodes, its own terminals, its own shared memory.
  *
- * User namespaces cannot make device nodes, so the nodes are binds of the host's. Terminals
- * come from an own devpts instance: those of the host are not there to be opened.
+ * A user namespace cannot create device nodes, so the nodes are bind mounts of the host's.
+ * Terminals come from a devpts instance of the sandbox's own; the host's terminals do not exist in
+ * it.
  */
 #include "base/err.h"
 
-/* In the sandbox's mount namespace, before the pivot: fills root_fd/dev. */
+/* Fills root_fd/dev. Runs in the sandbox's mount namespace, before the pivot. */
 ERR_CHECKED int devices_fill(int root_fd, struct err *e);

@@ -1,8 +1,8 @@
 /*
- * disk - a limit on what a sandbox that stays may write; see disk.h.
+ * disk - limits the disk space of a named sandbox; see disk.h.
  *
- * The file's loop device is told to go away by itself (LO_FLAGS_AUTOCLEAR): the mount holds it, and
- * when the sandbox's namespace and the supervisor are gone nothing is left, whatever killed them.
+ * The loop device has LO_FLAGS_AUTOCLEAR: the mount keeps it alive, and once the sandbox's
+ * namespace and the supervisor are gone the kernel removes it, even if both were killed.
  */
 #include "sandbox/disk.h"
 
@@ -25,13 +25,13 @@
 #include <unistd.h>
 
 #define QUOTA_COMMAND(command) (((unsigned)(command) << SUBCMDSHIFT) | PRJQUOTA)
-#define BYTES_A_FILE 4096u /* of the limit, for the number of files */
+#define BYTES_A_FILE 4096u /* one inode per so many bytes of the limit */
 #define FILES_MIN 1024u
 #define LOOP_TRIES 64
 #define TOOL_PATH_BYTES 32
 #define GROWING_NAME DISK_FILE_NAME ".grows"
-#define E2FSCK_CORRECTED 1        /* its highest exit status that means "all is well now" */
-#define FILE_MIN_BYTES (8u << 20) /* what mke2fs makes sense of */
+#define E2FSCK_CORRECTED 1        /* the highest exit status of e2fsck that means "clean now" */
+#define FILE_MIN_BYTES (8u << 20) /* the smallest size that mke2fs can use */
 #define MOUNT_ATTRIBUTES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
 #ifndef SYS_quotactl_fd
@@ -42,7 +42,7 @@ static bool has_project_quota(int dir_fd)
 {
 	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
 
-	/* enforced, not only counted: ext4 counts whenever it was made for quotas */
+	/* enforced, not only counted: ext4 counts on every file system made with quotas */
 	return syscall(SYS_quotactl_fd, dir_fd, QUOTA_COMMAND(Q_XGETQSTATV), 0, &state) == 0 &&
 	       (state.qs_flags & FS_QUOTA_PDQ_ENFD) != 0;
 }
@@ -103,8 +103,8 @@ bool disk_has_file(int dir_fd)
 }
 
 /*
- * A program of e2fsprogs, from where these are; argv[0] is its name. Its words are not for our
- * caller's terminal: the status is enough. -1: it could not be started, or was killed.
+ * Runs a program of e2fsprogs (argv[0] is its name) with its output discarded. Returns its exit
+ * status, or -1 if it could not be started or was killed.
  */
 static int run_tool(const char *const *argv)
 {
@@ -144,7 +144,7 @@ static int make_file_system(const char *path, struct err *e)
 	return 0;
 }
 
-/* Not closed by exec: a tool finds it by this name. */
+/* Gives fd a path for tools. Clears FD_CLOEXEC, so that the tool inherits the descriptor. */
 static int name_for_tools(int fd, char ret_path[TOOL_PATH_BYTES], struct err *e)
 {
 	if (fcntl(fd, F_SETFD, 0) < 0)
@@ -153,7 +153,7 @@ static int name_for_tools(int fd, char ret_path[TOOL_PATH_BYTES], struct err *e)
 	return 0;
 }
 
-/* Under another name until it is whole. */
+/* Created under a temporary name and renamed when complete. */
 int disk_make_file(int dir_fd, uint64_t size_bytes, struct err *e)
 {
 	cleanup_fd int fd = -1;
@@ -184,7 +184,7 @@ int disk_get_file_bytes(int dir_fd, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-/* A note in the directory stays until the file system is as large as the file. */
+/* Creates a marker file that stays until the file system has grown to the size of the file. */
 static int begin_growing(int dir_fd, int fd, uint64_t size_bytes, struct err *e)
 {
 	cleanup_fd int note_fd =
@@ -222,7 +222,7 @@ int disk_grow_file(int dir_fd, uint64_t size_bytes, struct err *e)
 	return 0;
 }
 
-/* A free loop device, which another may take between the two calls. */
+/* Retries: another process may take the free loop device between the two calls. */
 static int open_loop(int file_fd, int *ret_fd, char *ret_path, size_t path_size, struct err *e)
 {
 	cleanup_fd int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -278,7 +278,7 @@ int disk_mount_file(int dir_fd, int *ret_tree_fd, int *ret_plain_fd, struct err 
 		return err_sys(e, errno, "open the sandbox's disk");
 	if (open_loop(file_fd, &loop_fd, device, sizeof(device), e) < 0)
 		return -1;
-	/* the second time the kernel finds the file system mounted, and gives another view of it */
+	/* the file system is mounted by then, so the second call returns another mount of it */
 	if (mount_ext4(device, &tree_fd, e) < 0 || mount_ext4(device, ret_plain_fd, e) < 0)
 		return -1;
 	*ret_tree_fd = take_fd(&tree_fd);

@@ -12,7 +12,7 @@
 
 #define FIELDS_MAX 7u
 
-/* "a:b:c" -> its fields, in place. Returns how many there are. */
+/* Splits "a:b:c" in place. Returns the number of fields. */
 static unsigned split(char *line, char *fields[FIELDS_MAX])
 {
 	unsigned count = 0;
@@ -22,7 +22,7 @@ static unsigned split(char *line, char *fields[FIELDS_MAX])
 	return count;
 }
 
-/* The third field, which both files have: is it a package's? root, user and nobody are ours. */
+/* Does the id (third field) belong to a package's account? root, user and nobody are our own. */
 static bool is_system_account(char *const *fields, unsigned count)
 {
 	char *end = NULL;
@@ -68,8 +68,8 @@ static void add_group_line(struct buf *out, char *const *fields, unsigned count)
 }
 
 /*
- * "user" takes whatever id the command runs as. "*": there is no shadow file to look into, and su
- * asks for one where it finds an "x".
+ * "user" gets the uid that the command runs as. The password field is "*" because there is no
+ * shadow file, and su looks for one if the field is "x".
  */
 void hostaccounts_format_passwd(int host_etc_fd, const struct policy *p, struct buf *out)
 {

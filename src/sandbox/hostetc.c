@@ -22,7 +22,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Names that the sandbox has files of its own for, whether it gets one or not. */
+/* Names that the sandbox never takes from the host, because it writes its own file or none. */
 static const char *const own_names[] = {
 	"passwd",     "group",         "hosts", "hostname",
 	"machine-id", "nsswitch.conf", "mtab",  "resolv.conf",
@@ -39,8 +39,9 @@ static bool is_own_name(const char *name)
 /* ---- hiding ---- */
 
 /*
- * A whiteout in layer_fd for /etc/name, whether that exists or may come later. Directories above it
- * are made, to be merged with those below; where one of them is none, there is nothing to hide.
+ * Creates a whiteout in layer_fd for /etc/name, also if that does not exist yet. Parent directories
+ * are created and merge with the host's; if a parent is not a directory on the host, there is
+ * nothing to hide.
  */
 static int hide(int host_etc_fd, int layer_fd, const char *name, struct err *e)
 {
@@ -58,7 +59,7 @@ static int hide(int host_etc_fd, int layer_fd, const char *name, struct err *e)
 			continue;
 		return errno == ENOTDIR ? 0 : err_sys(e, errno, "hide /etc/%s", name);
 	}
-	/* EEXIST: hidden already; ENOTDIR: what is above it is hidden */
+	/* EEXIST: hidden already; ENOTDIR: a parent is hidden */
 	if (mknodat(layer_fd, name, S_IFCHR, makedev(0, 0)) == 0 || errno == EEXIST ||
 	    errno == ENOTDIR)
 		return 0;
@@ -95,7 +96,7 @@ int hostetc_make_layer(int layer_fd, char *const *etc_private, struct err *e)
 	return 0;
 }
 
-/* At parent_fd/name: one that state/etclayer has kept, or a new one. */
+/* Places the whiteout layer at parent_fd/name: the one cached by state/etclayer, or a new one. */
 static int place_layer(int parent_fd, const char *name, const struct rootfs_options *o,
 		       struct err *e)
 {
@@ -117,7 +118,7 @@ static int place_layer(int parent_fd, const char *name, const struct rootfs_opti
 
 /* ---- the sandbox's own files ---- */
 
-/* mtab is a link everywhere; where /etc is an overlay the others are there already. */
+/* mtab is a link on all hosts; if /etc is an overlay, the host's other links show through. */
 static int copy_link(int host_etc_fd, int etc_fd, const char *name, struct err *e)
 {
 	char text[PATH_MAX];
@@ -189,7 +190,7 @@ static int write_files(int host_etc_fd, int etc_fd, const struct rootfs_options 
 	return copy_link(host_etc_fd, etc_fd, "mtab", e);
 }
 
-/* parent_fd/name, new and empty. */
+/* Creates the directory parent_fd/name and opens it. */
 static int make_dir(int parent_fd, const char *name, int *ret_fd, struct err *e)
 {
 	int fd;
@@ -204,9 +205,9 @@ static int make_dir(int parent_fd, const char *name, int *ret_fd, struct err *e)
 }
 
 /*
- * This machine's /etc, as a lower layer at parent_fd/name. Something may be mounted in it, as in a
- * container: in a user namespace the kernel takes no such directory for a layer, since that would
- * show what lies below the mounts. A root caller has opened it without them.
+ * Places the host's /etc at parent_fd/name as a lower layer. If something is mounted inside /etc
+ * (as in a container), the kernel does not accept it as a layer in a user namespace, because that
+ * would reveal the files below the mounts; so a root caller passes a tree opened without them.
  */
 static int place_host_etc(int parent_fd, const char *name, const struct rootfs_options *o,
 			  struct err *e)
@@ -241,8 +242,7 @@ static int mount_overlay(int root_fd, const struct policy *p, struct err *e)
 	return 0;
 }
 
-/* Where the kernel mounts no overlay for a user namespace: what programs do not even start without.
- */
+/* Without overlay support in user namespaces: only entries that programs need to start. */
 static const struct {
 	const char *name;
 	mode_t type;
@@ -269,7 +269,7 @@ static int bind_entry(int host_etc_fd, int etc_fd, size_t row, struct err *e)
 	return mount_attach_own(tree_fd, etc_fd, name, e);
 }
 
-/* Did the kernel say that it mounts no such overlay here? */
+/* Does the error mean that the kernel cannot mount this overlay here? */
 static bool is_without_overlay(const struct err *e)
 {
 	return e->sys == EPERM || e->sys == EINVAL || e->sys == ENODEV;
@@ -315,7 +315,7 @@ int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e)
 	return fill_without_overlay(host_etc_fd, root_fd, o, e);
 }
 
-/* ---- a named one ---- */
+/* ---- a named sandbox ---- */
 
 static bool is_hidden(const char *name, const struct rootfs_options *o)
 {
@@ -403,7 +403,7 @@ int hostetc_mount_side(int root_fd, int staging_fd, const struct rootfs_options 
 	cleanup_fd int place_fd =
 		mount_open_plain(root_fd, HOSTETC_SIDE, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 
-	/* removed or made into something else by the sandbox: then its links lead nowhere */
+	/* the sandbox removed or replaced the directory: its links then dangle */
 	if (place_fd == -ENOENT || place_fd == -ENOTDIR || place_fd == -ELOOP)
 		return 0;
 	if (place_fd < 0)

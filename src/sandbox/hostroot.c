@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Programs of the host. On a merged /usr most are links, which are made anew. */
+/* Programs of the host. On a merged /usr most of these are links, which are copied as links. */
 static const char *const program_dir[] = {
 	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix",
 };
@@ -32,19 +32,19 @@ static const struct {
 
 static int make_skeleton(int root_fd, const struct policy *p, struct err *e)
 {
-	(void)umask(0); /* the command gets its own before it starts */
+	(void)umask(0); /* the command sets its own umask before it starts */
 	for (size_t i = 0; i < COUNT_OF(skeleton); i++)
 		if (mkdirat(root_fd, skeleton[i].path, skeleton[i].mode) < 0)
 			return err_sys(e, errno, "create /%s", skeleton[i].path);
 	if (symlinkat("/run", root_fd, "var/run") < 0)
 		return err_sys(e, errno, "create /var/run");
-	/* with a single id both are the same user already, and the call changes nothing */
+	/* with a single id both are the same user, and the call changes nothing */
 	if (p->uid != 0 && fchownat(root_fd, "home/user", p->uid, p->gid, 0) < 0)
 		return err_sys(e, errno, "give /home/user to its user");
 	return 0;
 }
 
-/* A link is made anew; for a directory there is a place to bind. *ret_is_dir tells. */
+/* Copies a link, or creates an empty directory as a bind target; *ret_is_dir says which. */
 static int make_program_place(int root_fd, const char *name, bool *ret_is_dir, struct err *e)
 {
 	char path[16], text[PATH_MAX];
@@ -61,7 +61,7 @@ static int make_program_place(int root_fd, const char *name, bool *ret_is_dir, s
 	}
 	if (n < 0 && errno == ENOENT)
 		return 0;
-	if (n < 0 && errno != EINVAL) /* which is what no link says */
+	if (n < 0 && errno != EINVAL) /* EINVAL: not a symbolic link */
 		return err_sys(e, errno, "look at %s", path);
 	if (mkdirat(root_fd, name, 0755) < 0)
 		return err_sys(e, errno, "create %s", path);
@@ -117,7 +117,7 @@ int hostroot_make(int base_fd, const struct rootfs_options *o, struct err *e)
 	return hostetc_write(base_fd, o, e);
 }
 
-/* A plain directory at the top, as hostroot_make() left it. */
+/* Binds /name over the directory that hostroot_make() created. */
 static int bind_over(int root_fd, const char *name, struct err *e)
 {
 	cleanup_fd int tree_fd = -1, place_fd = -1;
@@ -126,7 +126,7 @@ static int bind_over(int root_fd, const char *name, struct err *e)
 	if (fstatat(AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "look at /%s", name);
 	if (!S_ISDIR(st.st_mode))
-		return 0; /* a link on this machine */
+		return 0; /* a link on the host: copied already */
 	place_fd = mount_open_plain(root_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	if (place_fd < 0)
 		return err_sys(e, -place_fd,

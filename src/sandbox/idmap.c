@@ -1,9 +1,9 @@
 /*
- * idmap - who the sandbox's users are on the host; see idmap.h.
+ * idmap - maps the sandbox's users to host ids; see idmap.h.
  *
- * A slot is one byte of /run/agentkernel/ids, locked with an open-file-description lock: the
- * kernel drops it when the last process that holds the description is gone, so nothing has to
- * be cleaned up and a crash cannot leak a slot. Supervisor and init both hold it.
+ * A slot is one byte of /run/agentkernel/ids, locked with an open-file-description lock: the kernel
+ * drops it when the last process that holds the description is gone, so nothing has to be cleaned
+ * up and a crash cannot leak a slot. Supervisor and init both hold the lock.
  */
 #include "sandbox/idmap.h"
 
@@ -28,8 +28,8 @@
 #define MAP_MAX_BYTES 64
 
 /*
- * Root in a container may have no more ids than an ordinary user. Only a namespace whose map
- * reaches the private ranges can give them away; the first line is enough to tell.
+ * Root in a container may have no more ids than an ordinary user. Private ranges need a user
+ * namespace whose own map includes them; reading the first line of the map is enough.
  */
 static int find_private_ranges(bool *ret, struct err *e)
 {
@@ -66,7 +66,7 @@ static int open_lock_file(int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Starts at a place that depends on our pid, so that concurrent runs seldom meet. */
+/* Starts at a slot derived from our pid, so that concurrent runs rarely collide. */
 static int lock_slot(int fd, uint32_t *ret_slot, struct err *e)
 {
 	uint32_t start = (uint32_t)getpid() % IDMAP_SLOT_COUNT;
@@ -162,7 +162,7 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 {
 	if (m->kind == IDMAP_ONE)
 		return 0;
-	/* by number: the C library's versions wake threads, of which there are none */
+	/* by system call number: the libc versions signal other threads, and there are none */
 	if (wall_stands(WALL_GROUPS_DROPPED) && syscall(SYS_setgroups, 0, NULL) < 0)
 		return err_sys(e, errno, "drop the caller's groups");
 	if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
@@ -173,14 +173,13 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 #define HOLDER_STACK_BYTES 4096
 
 /*
- * A process that does nothing but hold a new user namespace until we have opened it. It shares our
- * memory, which saves copying it; the one thing there that it could change is errno, and none of
- * its calls fails.
+ * Main function of a process that only holds a new user namespace until we have opened it. It
+ * shares our memory to save a copy; it could only change errno there, and none of its calls fails.
  *
- * A process that has ended and is not reaped still has its namespace, and root may still write its
- * maps: for root it ends at once, which saves a wake-up and a signal at every run that shows a
- * directory. To others the kernel shows the files of an ended process as root's; then it waits
- * until it is killed, by us or, should we be killed first, by the kernel.
+ * A process that has exited but was not reaped still has its namespace, and root may still write
+ * its maps. So for root it exits at once, which saves a wake-up and a signal. For other users the
+ * kernel shows the /proc files of an exited process as root's; there it waits until we kill it or,
+ * if we die first, the kernel does.
  */
 static int holder_main(void *parent)
 {
@@ -206,17 +205,17 @@ static int holder_start(struct holder *h, struct err *e)
 	return h->pid < 0 ? err_sys(e, errno, "create a user namespace for a mount") : 0;
 }
 
-/* Ours, and not yet reaped: the pid cannot be another's. */
+/* Our own child and not reaped, so the pid cannot have been reused. */
 static void holder_stop(const struct holder *h)
 {
 	while (kill(h->pid, SIGKILL) == 0 && waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }
 
-/* Which maps a holder gets. */
+/* Writes the maps of a holder process. */
 typedef int write_maps_fn(const void *context, pid_t holder, struct err *e);
 
-/* A new user namespace with maps, kept alive by the descriptor alone. */
+/* Opens a new user namespace with these maps; only the descriptor keeps it alive. */
 static int open_namespace(write_maps_fn *write_maps, const void *context, int *ret_fd,
 			  struct err *e)
 {
@@ -239,7 +238,7 @@ static int open_namespace(write_maps_fn *write_maps, const void *context, int *r
 	return 0;
 }
 
-/* The texts of both maps. */
+/* The texts of uid_map and gid_map. */
 struct maps {
 	char uids[MAP_MAX_BYTES * 3], gids[MAP_MAX_BYTES * 3];
 };
@@ -258,7 +257,7 @@ static int write_texts(const void *context, pid_t holder, struct err *e)
 {
 	const struct maps *m = context;
 
-	/* without privileges a group map needs this first */
+	/* an unprivileged process must deny setgroups before it may write a gid_map */
 	if (geteuid() != 0 && write_file(holder, "setgroups", "deny", e) < 0)
 		return -1;
 	if (write_file(holder, "gid_map", m->gids, e) < 0)
@@ -272,9 +271,10 @@ static int write_subids(const void *context, pid_t holder, struct err *e)
 }
 
 /*
- * On disk -> on the host: the owner is the sandbox's user `id`; the other ids of the sandbox have
- * nobody's on disk. The owner is one of those where a sandbox has given the whole directory away:
- * then it is the only one, since no id can stand on both sides twice.
+ * Maps ids on disk to host ids: the owner becomes the sandbox's user `id`, and ids from
+ * IDMAP_FOREIGN_ID up become the sandbox's other ids. If a sandbox gave the whole directory away,
+ * the owner itself is such a foreign id; then it is the only entry, because no id may appear twice
+ * in a map.
  */
 static void format_owner_map(char *out, size_t size, uint32_t owner, uint32_t host_first,
 			     uint32_t id)
@@ -326,7 +326,7 @@ int idmap_open_store_ns(int *ret_fd, struct err *e)
 		return -1;
 	if (!has_ranges && subid_find(&subid, &why))
 		return open_namespace(write_subids, &subid, ret_fd, e);
-	if (has_ranges) /* as they are */
+	if (has_ranges) /* identity map */
 		format_both(&maps, 0, 0, IDMAP_RANGE_COUNT);
 	else
 		format_both(&maps, geteuid(), getegid(), 1);

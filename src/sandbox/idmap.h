@@ -1,12 +1,12 @@
 #pragma once
 /*
- * idmap - who the sandbox's users are on the host.
+ * idmap - maps the sandbox's users to host ids.
  *
- * Root callers get a private range of 65,536 ids that nobody else uses, locked while the
- * sandbox lives; root inside is the first of them and no one on the host. Ordinary callers have
- * one id to give, their own: it becomes the one user inside. For an image, whose files have many
- * owners, they may have more (sandbox/subid): then root inside is the caller and the others are
- * the range that /etc/subuid gives.
+ * A root caller's sandbox gets a private range of 65,536 host ids, locked while the sandbox lives;
+ * root inside is the first of them, an id without an account on the host. An ordinary caller has
+ * only its own id, which becomes the only user inside. For an image, whose files have many owners,
+ * an ordinary caller may have more (sandbox/subid): then root inside is the caller and the other
+ * ids are the range that /etc/subuid assigns.
  */
 #include "base/err.h"
 #include "sandbox/subid.h"
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #define IDMAP_RANGE_COUNT 65536u
-#define IDMAP_MAPPED_COUNT (IDMAP_RANGE_COUNT - 1) /* the last one is a helper's, outside */
+#define IDMAP_MAPPED_COUNT (IDMAP_RANGE_COUNT - 1) /* the last id is for a helper outside */
 /*
  * 0x70000000 to 0x7ffdffff: above what distributions, /etc/subuid and systemd hand out, below
  * the ids that break programs with signed arithmetic.
@@ -24,36 +24,36 @@
 #define IDMAP_FIRST_ID 0x70000000u
 #define IDMAP_SLOT_COUNT 4094u
 /*
- * 0x7ffe0000 to 0x7ffefffe, behind the last sandbox's: on disk, in a directory of the host that a
- * root caller shows, the owners of files that a sandbox gave to others than its own user. They are
- * the same for all sandboxes: what one has left there, another with that directory has too.
+ * 0x7ffe0000 to 0x7ffefffe, after the last sandbox's range: the owners on disk of files that a
+ * sandbox gave to another user inside, in a host directory that a root caller shares. These ids are
+ * the same for all sandboxes, so two sandboxes that share the directory see the same owners.
  */
 #define IDMAP_FOREIGN_ID 0x7ffe0000u
 
 enum idmap_kind {
 	IDMAP_ONE,     /* one id, the caller's */
-	IDMAP_PRIVATE, /* a root caller's range, nobody else's */
-	IDMAP_SUBIDS,  /* the caller's id and its range */
+	IDMAP_PRIVATE, /* a root caller's range of its own */
+	IDMAP_SUBIDS,  /* the caller's id and its range in /etc/subuid */
 };
 
 enum idmap_flags {
-	IDMAP_WANTS_MANY = 1 << 0, /* more than one id where this caller has them */
+	IDMAP_WANTS_MANY = 1 << 0, /* more than one id, if this caller has them */
 };
 
 #define IDMAP_OWNERS_MAX_BYTES 48u
 
 struct idmap {
 	enum idmap_kind kind;
-	uint32_t uid, gid;           /* inside: as whom the command runs */
-	uint32_t host_uid, host_gid; /* of id 0 of the range, or the caller's own */
-	int lock_fd;                 /* IDMAP_PRIVATE: holds the slot while it is open anywhere */
+	uint32_t uid, gid;           /* inside: the ids that the command runs as */
+	uint32_t host_uid, host_gid; /* the host id of inside id 0, or the caller's own */
+	int lock_fd;                 /* IDMAP_PRIVATE: keeps the slot locked while any process
+				      * has it */
 	struct subid subid;          /* IDMAP_SUBIDS */
 
-	/* IDMAP_PRIVATE: what idmap_open_owner_ns() would make for the files of one owner, made
-	 * already */
+	/* IDMAP_PRIVATE: a namespace that idmap_open_owner_ns() would create, opened in advance */
 	bool has_owner_ns;
 	int owner_ns_fd;               /* borrowed */
-	uint32_t owner_uid, owner_gid; /* that owner */
+	uint32_t owner_uid, owner_gid; /* the owner it was made for */
 };
 
 /* Chooses the map for a command that runs as uid:gid inside. */
@@ -61,33 +61,33 @@ ERR_CHECKED int idmap_init(struct idmap *m, uint32_t uid, uint32_t gid, unsigned
 			   struct err *e);
 void idmap_done(struct idmap *m);
 
-/* IDMAP_PRIVATE only: an id that is nobody's, inside or out, for a helper of this sandbox. */
+/* IDMAP_PRIVATE only: a host id for a helper of this sandbox, unused inside and outside. */
 uint32_t idmap_helper_id(const struct idmap *m);
 
-/* In the new user namespace, IDMAP_ONE only: writes the maps of this process. */
+/* IDMAP_ONE only: writes the maps of this process, which is in the new user namespace. */
 ERR_CHECKED int idmap_write_own(const struct idmap *m, struct err *e);
 
-/* From outside, not for IDMAP_ONE. */
+/* All kinds but IDMAP_ONE: writes the maps of process `pid` from outside its namespace. */
 ERR_CHECKED int idmap_write_for(const struct idmap *m, pid_t pid, struct err *e);
 
 /*
- * In the new user namespace, first thing once the maps are there: become inside-root (range)
- * and drop the caller's groups. Until then file access still is the caller's.
+ * First step in the new user namespace once it has its maps: becomes root inside and drops the
+ * caller's groups. Before this call file access still uses the caller's ids.
  */
 ERR_CHECKED int idmap_become_inside_root(const struct idmap *m, struct err *e);
 
 /*
- * A user namespace in which files owned by owner_uid:owner_gid belong to the command's user, and
- * those of IDMAP_FOREIGN_ID and up to the sandbox's others; for mount_set_idmap(). The descriptor
- * is the caller's to close. IDMAP_PRIVATE only.
+ * IDMAP_PRIVATE only: creates a user namespace for mount_set_idmap() in which files of
+ * owner_uid:owner_gid belong to the command's user, and files of IDMAP_FOREIGN_ID and up to the
+ * sandbox's other ids. The caller closes *ret_fd.
  */
 ERR_CHECKED int idmap_open_owner_ns(const struct idmap *m, uint32_t owner_uid, uint32_t owner_gid,
 				    int *ret_fd, struct err *e);
 
 /*
- * The store of images keeps files with the owners that this caller's sandboxes see through their
- * maps: a root caller's as the image has them (mounts translate), others' mapped already.
- * A user namespace for writing and removing such files, and a name for how owners are written.
+ * The image store keeps files with the owners that this caller's sandboxes need: for a root caller
+ * as in the image (mounts map them), for others already mapped. idmap_open_store_ns() opens a user
+ * namespace for writing and removing such files, idmap_format_owners() names the scheme.
  */
 ERR_CHECKED int idmap_open_store_ns(int *ret_fd, struct err *e);
 ERR_CHECKED int idmap_format_owners(char out[IDMAP_OWNERS_MAX_BYTES], struct err *e);

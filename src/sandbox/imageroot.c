@@ -1,23 +1,22 @@
 /*
  * imageroot - a root that is an overlay; see imageroot.h.
  *
- * Theory of operation. The staging tmpfs holds the places to mount: the directories outside that
- * have the layers and the disk, "root" for the overlay, "dev", and, where nothing is kept, "upper"
- * and "work". Each layer gets a link with a short name there ("0" is the highest), because the
- * names of all layers must fit in the one page of options that mount(2) takes; the newer calls
- * allow 255 bytes. The staging area is the working directory while it is mounted. Once the overlay
- * stands it needs neither, and the pivot lets go of both.
+ * Theory of operation. The staging tmpfs holds the mount points: one for each host directory with
+ * layers or the disk, "root" for the overlay, "dev", and, for a sandbox without a disk, "upper" and
+ * "work". Each layer gets a link with a short name there ("0" is the highest), because the names of
+ * all layers must fit in the single page of options that mount(2) takes; the newer mount calls
+ * allow only 255 bytes. The staging area is the working directory during the mount. The mounted
+ * overlay needs neither afterwards, and the pivot unmounts both.
  *
- * A root caller's sandbox owns none of the ids that the directories are written with: they come as
- * detached copies whose owners are mapped, made outside. For anyone else the ids on disk are those
- * of the map already.
+ * A root caller's sandbox has none of the ids that own the directories on disk, so the caller
+ * passes detached copies of them with mapped owners. For other callers the ids on disk are already
+ * those of the map.
  *
- * "userxattr": in a user namespace overlay may not use trusted.* attributes, so opaque directories
- * are marked with user.overlay.opaque, by image/layer below and by the kernel above. "index=off":
- * a sandbox that is started again at once may find the mount of its last run, which nobody uses,
- * still being taken down.
+ * "userxattr": in a user namespace overlay may not use trusted.* attributes, so image/layer (below)
+ * and the kernel (above) mark opaque directories with user.overlay.opaque. "index=off": a sandbox
+ * that is restarted at once may find the unused mount of its last run still being unmounted.
  *
- * Hostile: all that lies in the layers and on the disk, which a sandbox has written before.
+ * Hostile input: everything in the layers and on the disk, because sandboxes wrote it.
  */
 #include "sandbox/imageroot.h"
 
@@ -56,7 +55,7 @@ static const struct {
 	{ "dev/shm", 01777 },
 };
 
-/* Where each directory from outside is mounted in the staging area. */
+/* Mount point of each host directory in the staging area. */
 static const char *const place_of[IMAGEROOT_SOURCE_COUNT] = {
 	[IMAGEROOT_LAYERS] = "layers",
 	[IMAGEROOT_CHECKPOINTS] = "checkpoints",
@@ -80,14 +79,14 @@ bool imageroot_has_trees(const struct imageroot *i)
 
 static int make_staging(int staging_fd, struct err *e)
 {
-	(void)umask(0); /* the command gets its own before it starts */
+	(void)umask(0); /* the command sets its own umask before it starts */
 	for (size_t i = 0; i < COUNT_OF(staging_dirs); i++)
 		if (mkdirat(staging_fd, staging_dirs[i].name, staging_dirs[i].mode) < 0)
 			return err_sys(e, errno, "prepare the root");
 	return 0;
 }
 
-/* By path, in this mount namespace; it must be what was checked outside. */
+/* Opens the path in this mount namespace and compares it with the directory checked outside. */
 static int open_source(const struct imageroot_dir *dir, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
@@ -131,7 +130,7 @@ static int attach_sources(int staging_fd, const struct imageroot *image, struct 
 
 /* ---- the layers below ---- */
 
-/* The overlay's options while they grow. */
+/* The overlay's mount options, built up layer by layer. */
 struct options {
 	char text[OPTIONS_MAX_BYTES];
 	size_t len;
@@ -154,7 +153,7 @@ static int add_layer(struct options *o, int staging_fd, const char *target, stru
 	return 0;
 }
 
-/* `names` are separated by ':' and lie in the directory that is mounted at `place`. */
+/* `names` is a ':'-separated list of layers in the directory mounted at `place`. */
 static int add_layers(struct options *o, int staging_fd, const char *place, const char *names,
 		      struct err *e)
 {
@@ -173,7 +172,7 @@ static int add_layers(struct options *o, int staging_fd, const char *place, cons
 	return 0;
 }
 
-/* The host image's lowest layer, made anew for each start. */
+/* Adds the host image's lowest layer, which is created at each start. */
 static int add_base(struct options *o, int staging_fd, const struct rootfs_options *root,
 		    struct err *e)
 {
@@ -191,14 +190,14 @@ static int add_base(struct options *o, int staging_fd, const struct rootfs_optio
 
 /* ---- the directory on top ---- */
 
-/* The root of an overlay is that of its upper directory: it gets the highest layer's attributes. */
+/* The overlay's root directory is the upper one, so that gets the highest layer's attributes. */
 static int copy_root_attributes(int staging_fd, const char *upper, struct err *e)
 {
 	struct stat st;
 
 	if (fstatat(staging_fd, "0", &st, 0) < 0)
 		return err_sys(e, errno, "look at the image's root");
-	/* an owner that this sandbox has no id for stays root */
+	/* if the sandbox has no id for this owner, root stays the owner */
 	if ((st.st_uid != 0 || st.st_gid != 0) &&
 	    fchownat(staging_fd, upper, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno != EINVAL && errno != EPERM)
@@ -208,7 +207,7 @@ static int copy_root_attributes(int staging_fd, const char *upper, struct err *e
 	return 0;
 }
 
-/* On a disk they may be there from an earlier start. */
+/* On a disk both directories may exist from an earlier start. */
 static int make_top(int staging_fd, const char *upper, const char *work, struct err *e)
 {
 	if (mkdirat(staging_fd, work, 0700) < 0 && errno != EEXIST)
@@ -229,7 +228,7 @@ static int explain_overlay(int error, struct err *e)
 	return err_sys(e, error, "mount the image");
 }
 
-/* In the staging area. */
+/* The working directory is the staging area. */
 static int mount_overlay(struct options *o, const char *upper, const char *work, struct err *e)
 {
 	int n = snprintf(o->text + o->len, sizeof(o->text) - o->len, ",upperdir=%s,workdir=%s",
@@ -296,7 +295,7 @@ int imageroot_try(struct err *e)
 	return 0;
 }
 
-/* A directory at the top, whatever the image has there. */
+/* Makes sure that root_fd/name is a directory, replacing whatever the image has there. */
 static int make_real_dir(int root_fd, const char *name, mode_t mode, struct err *e)
 {
 	struct stat st;
@@ -312,7 +311,7 @@ static int make_real_dir(int root_fd, const char *name, mode_t mode, struct err 
 	return 0;
 }
 
-/* Is the plain file there with just this text? Then nothing has to be written. */
+/* Is `name` a plain file with exactly this text? Then it need not be written. */
 static bool has_text(int etc_fd, const char *name, const char *text)
 {
 	cleanup_fd int fd =
@@ -330,10 +329,10 @@ static int write_etc(int etc_fd, const char *name, const char *text, struct err 
 {
 	int r = file_create_at(etc_fd, name, 0644, text);
 
-	if (r == -EEXIST) { /* a file or a link of the image's, whose target is not to be written */
+	if (r == -EEXIST) { /* the image's file or link; the target of a link must not be written */
 		if (has_text(etc_fd, name, text))
 			return 0;
-		/* whatever it is: a sandbox must not keep itself from being started */
+		/* of any type: a sandbox must not be able to block its own start */
 		if (sweep_tree(etc_fd, name, e) < 0)
 			return err_wrap(e, "replace the image's /etc/%s", name);
 		r = file_create_at(etc_fd, name, 0644, text);
@@ -362,7 +361,7 @@ static int write_names(int root_fd, const struct rootfs_options *o, struct err *
 	return o->resolv_conf ? write_etc(etc_fd, "resolv.conf", o->resolv_conf, e) : 0;
 }
 
-/* What programs expect. An image's link that leads nowhere is in the way, and its own affair. */
+/* Directories that programs expect. A dangling link of the image in their place is kept. */
 static int make_usual_dirs(int root_fd, struct err *e)
 {
 	static const struct {

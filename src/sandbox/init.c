@@ -17,12 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The streams' numbers are free once the command has them; what init keeps moves there. */
+/* Once the command has the streams, init moves its own descriptors to their numbers. */
 enum { KEPT_REPORT_FD, KEPT_LIFELINE_FD, KEPT_LOCK_FD, KEPT_COUNT };
 
 #define EXIT_SETUP_FAILED 125
 
-/* Behind the others, without gaps; all above is closed. Moves down, so nothing is overwritten. */
+/* Moves them after the others, each to a lower number, so none is overwritten. */
 static int keep_watched(struct watch_limits *watch, struct err *e)
 {
 	for (unsigned i = 0; i < watch->tmpfs_count; i++) {
@@ -50,7 +50,7 @@ static int keep_only(const struct init_options *o, struct watch_limits *watch, s
 	return 0;
 }
 
-/* Before the command starts: the SIGCHLD of one that ends at once must not be lost. */
+/* Called before the command starts, so that the SIGCHLD of a very short command is not lost. */
 static int block_signals(sigset_t *all, struct err *e)
 {
 	sigfillset(all);
@@ -69,7 +69,7 @@ static int open_signals(const sigset_t *all, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Reaps all that can be reaped; true with its status when the command is among them. */
+/* Reaps all ended children; true, with its status, if the command was among them. */
 static bool reap(pid_t command_pid, int *ret_status)
 {
 	bool has_ended = false;
@@ -85,7 +85,7 @@ static bool reap(pid_t command_pid, int *ret_status)
 	return has_ended;
 }
 
-/* The terminal's stop key: the command's session has no shell that would stop it. */
+/* Terminal stop signals become SIGSTOP: no shell in the command's session would handle them. */
 static int translate(int number)
 {
 	return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU ? SIGSTOP : number;
@@ -95,14 +95,14 @@ static void pass_on(pid_t command_pid, const struct signalfd_siginfo *info)
 {
 	bool is_for_group = info->ssi_code == SI_QUEUE && info->ssi_int == INIT_TO_GROUP;
 
-	/* sent from inside: only processes outside have no pid here */
+	/* Ignore signals from inside: only a sender outside this pid namespace has ssi_pid 0. */
 	if (info->ssi_pid != 0 || info->ssi_signo == SIGCHLD)
 		return;
 	if (!is_for_group || kill(-command_pid, translate((int)info->ssi_signo)) < 0)
 		(void)kill(command_pid, translate((int)info->ssi_signo));
 }
 
-/* Gives the command's status; ends the sandbox itself at a limit or without a supervisor. */
+/* Returns the command's wait status; ends the sandbox at a limit or when the supervisor is gone. */
 static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_limits *watch)
 {
 	struct pollfd polled[] = {
@@ -121,7 +121,7 @@ static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_lim
 			_exit(EXIT_SETUP_FAILED);
 		}
 		if (polled[1].revents && wall_stands(WALL_LIFELINE))
-			_exit(EXIT_SETUP_FAILED); /* the supervisor is gone, so is the sandbox */
+			_exit(EXIT_SETUP_FAILED); /* the supervisor is gone: end the sandbox */
 		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			pass_on(command_pid, &info);
 		if (reap(command_pid, &status))

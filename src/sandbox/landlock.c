@@ -4,9 +4,9 @@
  * Rights only add up along a path, so a writable root is one rule with all rights. A read-only
  * root is a rule with reading rights and one with all rights for each writable place.
  *
- * The streams: a redirection to a file of the host makes /dev/stdout lead outside the root.
- * Writing through the inherited descriptor is not checked, but `> /dev/stdout` opens it anew:
- * such a file gets a rule of its own, for the direction it was passed for and no other.
+ * The streams: if a stream is redirected to a host file, /dev/stdout leads outside the root.
+ * Landlock does not check writes through the inherited descriptor, but `> /dev/stdout` opens the
+ * file again: so such a file gets its own rule, for reading only or for writing only.
  */
 #include "sandbox/landlock.h"
 
@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Newer than some distributions' headers. */
+/* Missing in some distributions' headers. */
 #define ACCESS_REFER (1ull << 13)
 #define ACCESS_TRUNCATE (1ull << 14)
 #define ACCESS_IOCTL_DEV (1ull << 15)
@@ -48,7 +48,7 @@ int landlock_abi(void)
 	return abi > 0 ? (int)abi : 0;
 }
 
-/* What each ABI adds; the kernel accepts a longer struct when the rest is zero. */
+/* The rights that each ABI adds; the kernel accepts a longer struct if the rest is zero. */
 static struct ruleset ruleset_for(int abi)
 {
 	struct ruleset r = { .handled_fs = ACCESS_ABI_1 };
@@ -93,7 +93,7 @@ static int allow_stream(int ruleset_fd, int fd, uint64_t access, struct err *e)
 
 	if (fstat(fd, &st) < 0)
 		return 0; /* closed by the caller */
-	/* pipes and sockets have no path and are not restricted; directories are no streams */
+	/* pipes and sockets have no path and are not restricted; a directory cannot be a stream */
 	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
 		return 0;
 	if (add_rule(ruleset_fd, fd, access) < 0 && errno != EBADFD && errno != EBADF)
@@ -112,7 +112,7 @@ static int allow_streams(int ruleset_fd, uint64_t handled, struct err *e)
 	return allow_stream(ruleset_fd, STDERR_FILENO, out, e);
 }
 
-/* A home that an image makes the root does not undo a read-only root. */
+/* An image may set the home directory to "/"; that must not make a read-only root writable. */
 static bool is_root(const char *path)
 {
 	struct stat root, st;
@@ -143,7 +143,7 @@ static int allow_writable_places(int ruleset_fd, const struct policy *p, uint64_
 	return 0;
 }
 
-/* mq_open() reaches queues through a mount of the kernel's own, above which no other rule lies. */
+/* mq_open() reaches queues through a kernel-internal mount, which needs a rule of its own. */
 static int allow_queues(int ruleset_fd, uint64_t all, struct err *e)
 {
 	if (allow_path(ruleset_fd, "/dev/mqueue", all, e) < 0)
@@ -168,7 +168,7 @@ int landlock_restrict(const struct policy *p, unsigned parts, struct err *e)
 	struct ruleset r = ruleset_for(abi);
 	cleanup_fd int ruleset_fd = -1;
 
-	/* who calls has seen it there: a question that fails must not become a lower wall */
+	/* the caller found Landlock before: a failing query must not drop the protection */
 	if (abi == 0)
 		return err_sys(e, errno, "ask for the version of Landlock");
 	if (!wall_stands(WALL_LANDLOCK_FILES))
@@ -178,7 +178,7 @@ int landlock_restrict(const struct policy *p, unsigned parts, struct err *e)
 	if (!(parts & LANDLOCK_SCOPES) || !wall_stands(WALL_LANDLOCK_SCOPES))
 		r.scoped = 0;
 	if (r.handled_fs == 0 && r.handled_net == 0 && r.scoped == 0)
-		return 0; /* a kernel without scopes */
+		return 0; /* kernel without scopes */
 	ruleset_fd = (int)syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0);
 	if (ruleset_fd < 0)
 		return err_sys(e, errno, "create a Landlock ruleset");

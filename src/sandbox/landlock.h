@@ -1,17 +1,17 @@
 #pragma once
 /*
- * landlock - a second wall behind the mounts.
+ * landlock - a second layer of file protection behind the mounts.
  *
- * A file is usable only if it lies beneath the sandbox's root (or is one of the three streams
- * that the caller passed), whatever descriptor or mount might still lead elsewhere; mounting is
- * over for good; and, where the kernel has the scopes (ABI 6), abstract sockets and signals do
- * not cross to processes outside.
+ * A process may use a file only if it lies beneath the sandbox's root (or is one of the three
+ * streams that the caller passed), even if a descriptor or mount still leads elsewhere; mounting is
+ * impossible from then on; and, where the kernel has scopes (ABI 6), the sandbox cannot reach
+ * abstract sockets of processes outside nor signal them.
  */
 #include "base/err.h"
 
 struct policy;
 
-#define LANDLOCK_ABI_TRUNCATE 3 /* knows cutting off a file from not writing to it */
+#define LANDLOCK_ABI_TRUNCATE 3 /* the first ABI with a separate right for truncating files */
 
 /* The ABI version of this kernel, 0 where Landlock is missing or switched off. */
 int landlock_abi(void);
@@ -22,7 +22,7 @@ enum landlock_parts {
 };
 
 /*
- * Locks the calling thread in. After the pivot; no_new_privs must be set. Processes that share the
- * scopes, by having inherited them, may signal each other.
+ * Restricts the calling thread for good. Call it after the pivot, with no_new_privs set. Processes
+ * that inherited the same scopes may signal each other.
  */
 ERR_CHECKED int landlock_restrict(const struct policy *p, unsigned parts, struct err *e);

@@ -1,25 +1,25 @@
 /*
- * limitfiles - what a sandbox is told about its limits; see limitfiles.h.
+ * limitfiles - files that show a sandbox its limits; see limitfiles.h.
  *
- * Theory of operation. The files are made in a directory and bound from there. They are the same
- * for all sandboxes with the same limits, and making them takes a fifth of a millisecond:
- * state/limitcache keeps the directory. In it are
+ * Theory of operation. The files are created in a directory and bind-mounted from there. They are
+ * the same for all sandboxes with the same limits, and creating them takes a fifth of a
+ * millisecond, so state/limitcache keeps the directory. It contains
  *
- *   sys       bound to /sys: its cpus, and an empty place for /sys/fs/cgroup
- *   cgroup    what is there on a machine with v1, and where the caller may make no groups
+ *   sys       bound to /sys: the CPUs, and an empty directory for /sys/fs/cgroup
+ *   cgroup    the content of /sys/fs/cgroup on cgroup v1, or if the caller may create no groups
  *   meminfo, cpuinfo, cgroups   bound over those of /proc
  *
- * On v2 a cgroup2 file system is mounted at /sys/fs/cgroup. Its root is the sandbox's own group,
- * since the sandbox has a cgroup namespace; its files are the kernel's and always true. Else the
- * files in `cgroup` have the layout of v2. Java looks at the type of what is mounted there, not
- * just at the files: so a cgroup2 is mounted and they are bound over it. /proc/cgroups,
- * which would say that the controllers belong to v1, is covered for the same reason.
+ * On v2 a cgroup2 file system is mounted at /sys/fs/cgroup. Because the sandbox has a cgroup
+ * namespace, its root is the sandbox's own group, and the kernel's files are always correct.
+ * Otherwise the files in `cgroup` imitate the layout of v2. Java checks the type of the file system
+ * mounted there, not just the files: so a cgroup2 is mounted and the files are bound over it.
+ * /proc/cgroups, which would say that the controllers belong to v1, is covered for the same reason.
  *
- * Cpus keep the numbers that they have outside: programs index tables with the number of the cpu
- * that they run on, and size them by `possible`.
+ * CPUs keep their host numbers: programs index tables by the number of the CPU they run on, and
+ * size these tables by `possible`.
  *
- * /proc/stat and /proc/loadavg stay the machine's: they are read for values that change, and files
- * that are written once would stop all meters.
+ * /proc/stat and /proc/loadavg remain the host's: programs read them for changing values, and
+ * static files would freeze every meter.
  */
 #include "sandbox/limitfiles.h"
 
@@ -42,9 +42,9 @@
 
 #define CPU_DIR "sys/devices/system/cpu"
 #define CGROUP_DIR "sys/fs/cgroup"
-#define LIST_MAX_BYTES 4096u /* of cpus: "0-3,8" */
+#define LIST_MAX_BYTES 4096u /* a CPU list such as "0-3,8" */
 #define CPUINFO_MAX_BYTES (4u << 20)
-#define CPUINFO_READ_BYTES 4096u /* of this machine's: its first cpu, with all flags */
+#define CPUINFO_READ_BYTES 4096u /* enough of the host's file for its first CPU with all flags */
 
 /* ---- texts ---- */
 
@@ -65,7 +65,7 @@ static void format_cpu_max(struct buf *out, uint64_t cpus_milli)
 		buf_addf(out, "max %u\n", CGROUP_CPU_PERIOD_US);
 }
 
-/* "0-3,8" */
+/* Writes a CPU list such as "0-3,8". */
 static void format_cpus(struct buf *out, const cpu_set_t *set)
 {
 	const char *comma = "";
@@ -100,14 +100,14 @@ static void parse_cpus(const char *list, cpu_set_t *ret)
 	}
 }
 
-/* As it is while nothing runs: a file that is written once has no sums that change. */
+/* Shows the memory of an idle machine: a file that is written once cannot hold changing values. */
 static void format_meminfo(struct buf *out, uint64_t memory_bytes)
 {
 	struct sysinfo machine = { 0 };
 	char sums[128];
 	uint64_t kib;
 
-	/* a limit beyond what there is limits nothing */
+	/* a limit above the host's memory is not a limit */
 	if (sysinfo(&machine) == 0 && (uint64_t)machine.totalram * machine.mem_unit < memory_bytes)
 		memory_bytes = (uint64_t)machine.totalram * machine.mem_unit;
 	kib = memory_bytes / 1024;
@@ -125,7 +125,7 @@ static void format_meminfo(struct buf *out, uint64_t memory_bytes)
 			  "Slab:                  0 kB\nSReclaimable:          0 kB\n");
 }
 
-/* Every cpu of the set as the first one in `text`, but for its number. False: no such text. */
+/* Repeats the first block of `text` for each CPU with its number. False: no such block. */
 static bool format_cpuinfo(struct buf *out, const char *text, const cpu_set_t *set)
 {
 	const char *number = strchr(text, ':'), *end = strstr(text, "\n\n");
@@ -142,7 +142,7 @@ static bool format_cpuinfo(struct buf *out, const char *text, const cpu_set_t *s
 	return !out->is_cut;
 }
 
-/* False: there is nothing to say. */
+/* False: the file is not needed. */
 static bool format_file(enum limitfiles_file file, const struct limitfiles_figures *f,
 			const char *cpuinfo, struct buf *out)
 {
@@ -170,7 +170,7 @@ static bool format_file(enum limitfiles_file file, const struct limitfiles_figur
 	return false;
 }
 
-/* ---- making them ---- */
+/* ---- creating them ---- */
 
 static const char *const path_of[LIMITFILES_COUNT] = {
 	[LIMITFILES_ONLINE] = CPU_DIR "/online", [LIMITFILES_MEMORY_MAX] = "cgroup/memory.max",
@@ -190,7 +190,7 @@ void limitfiles_done(struct limitfiles *l)
 		cleanup_closep(&l->fd[i]);
 }
 
-/* The first block ends with an empty line; the kernel makes no more of them than are read. */
+/* Reads up to the empty line after the first block; the kernel generates no more than is read. */
 static bool read_cpuinfo(char out[CPUINFO_READ_BYTES])
 {
 	cleanup_fd int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
@@ -220,7 +220,7 @@ static int make_dir(int dir_fd, const char *path, struct err *e)
 		       : 0;
 }
 
-/* A copy of the machine's, and its cpus; without one there are none. */
+/* Copies a CPU list of the host and parses it into *ret; an empty set if the host has none. */
 static int copy_list(int dir_fd, const char *path, cpu_set_t *ret, struct err *e)
 {
 	char source[64], text[LIST_MAX_BYTES + 1] = "";
@@ -235,7 +235,7 @@ static int copy_list(int dir_fd, const char *path, cpu_set_t *ret, struct err *e
 	return make_text(dir_fd, path, text, e);
 }
 
-/* A directory for each cpu: glibc before 2.35 counts them. */
+/* Creates a directory for each CPU, because glibc before 2.35 counts these. */
 static int make_cpus(int dir_fd, cpu_set_t *ret_present, struct err *e)
 {
 	cpu_set_t ignored;
@@ -252,7 +252,7 @@ static int make_cpus(int dir_fd, cpu_set_t *ret_present, struct err *e)
 	return 0;
 }
 
-/* Where node looks on a machine with v1: the same file by its names there. */
+/* Hard links under v1's file names, which node reads on a host with v1. */
 static int link_v1_names(int dir_fd, struct err *e)
 {
 	if (make_dir(dir_fd, "cgroup/memory", e) < 0)
@@ -314,7 +314,7 @@ int limitfiles_make(struct limitfiles *l, int dir_fd, const struct limitfiles_fi
 
 /* ---- mounting them ---- */
 
-/* What was not made is not shown. */
+/* Bind-mounts dir_fd/name at `target`; a name that was not created is skipped. */
 static int show(int dir_fd, const char *name, int root_fd, const char *target, unsigned flags,
 		struct err *e)
 {
@@ -327,13 +327,13 @@ static int show(int dir_fd, const char *name, int root_fd, const char *target, u
 	return mount_attach_own(tree_fd, root_fd, target, e);
 }
 
-/* Where a namespace may not mount it, or the kernel has none, there is none: *ret_is_shown. */
+/* Mounts a cgroup2; *ret_is_shown is false if the namespace may not, or the kernel has none. */
 static int show_cgroup2(int root_fd, unsigned flags, bool *ret_is_shown, struct err *e)
 {
 	cleanup_fd int fd = -1;
 
 	*ret_is_shown = false;
-	if (!wall_stands(WALL_CGROUP_NAMESPACE)) /* it would be the machine's */
+	if (!wall_stands(WALL_CGROUP_NAMESPACE)) /* it would show the host's groups */
 		return 0;
 	if (mount_new("cgroup2", NULL, flags, &fd, e) < 0)
 		return e->sys == EPERM || e->sys == ENODEV ? 0 : -1;
@@ -368,7 +368,7 @@ static void rewrite(int fd, const struct buf *text)
 		(void)!ftruncate(fd, (off_t)text->len);
 }
 
-/* What was written there before, for its first block. */
+/* Reads the file written before, to reuse its first block. */
 static bool read_back(int fd, char out[CPUINFO_READ_BYTES])
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, out, CPUINFO_READ_BYTES - 1, 0);

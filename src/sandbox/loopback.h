@@ -2,10 +2,10 @@
 /*
  * loopback - a working "localhost" in the sandbox's own network namespace.
  *
- * Loopback is the only interface there is. It leads nowhere but to the sandbox itself, so a
- * program and its test server can talk; every other address is unreachable.
+ * Loopback is the only interface there. It reaches only the sandbox itself, so a program and its
+ * test server can talk; every other address is unreachable.
  */
 #include "base/err.h"
 
-/* In the new network namespace, with CAP_NET_ADMIN in its user namespace. */
+/* Runs in the new network namespace, with CAP_NET_ADMIN in its user namespace. */
 ERR_CHECKED int loopback_up(struct err *e);

@@ -64,8 +64,7 @@ int mask_place(int empty_fd, int place_fd, const char *name, struct err *e)
 	if (fstatat(empty_fd, empty_name, &empty, 0) < 0)
 		return err_sys(e, errno, "look at an empty file for masks");
 	if (st.st_dev == empty.st_dev && st.st_ino == empty.st_ino)
-		return 0; /* another name led here before: nothing can be removed that is mounted on
-			   */
+		return 0; /* masked already under another name; a mount point cannot be removed */
 	if (open_empty(empty_fd, empty_name, &tree_fd, e) < 0)
 		return -1;
 	return mount_attach(tree_fd, place_fd, name, e);

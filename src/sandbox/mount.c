@@ -1,7 +1,7 @@
 /*
  * mount - mount operations by descriptor; see mount.h.
  *
- * musl and older C libraries have no wrappers for these calls, so they are made by number.
+ * musl and older C libraries have no wrappers for these calls, so we call them by number.
  */
 #include "sandbox/mount.h"
 
@@ -19,10 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TMPFS_BYTES_PER_INODE 4096u /* one page: a tree of tiny files fills up about evenly */
+#define TMPFS_BYTES_PER_INODE 4096u /* one page: tiny files use up both at about the same rate */
 #define TMPFS_INODES_MIN 4096u
-#define TMPFS_LIMITS 4  /* words of the options that come first, and can be left out */
-#define OPEN_RETRIES 16 /* openat2 says EAGAIN when something is renamed meanwhile */
+#define TMPFS_LIMITS 4  /* words at the start of the options that may be left out */
+#define OPEN_RETRIES 16 /* openat2 fails with EAGAIN if something is renamed meanwhile */
 
 #ifndef MNT_DETACH
 #define MNT_DETACH 2
@@ -196,8 +196,8 @@ int mount_attach_at(int tree_fd, int root_fd, const char *path, struct err *e)
 }
 
 /*
- * What was mounted over the old root would have been let go in its place. ".." of the root crosses
- * to whatever lies on it: it must be the root itself.
+ * If something was mounted over the old root, the pivot would have unmounted that instead. ".." of
+ * the root crosses to whatever is mounted there, so it must be the root itself.
  */
 static int check_alone(int new_root_fd, struct err *e)
 {
@@ -214,7 +214,7 @@ int mount_pivot(int new_root_fd, struct err *e)
 {
 	if (fchdir(new_root_fd) < 0)
 		return err_sys(e, errno, "enter the new root");
-	/* the old root lands on top of the new one at the same place, and is then let go */
+	/* the old root is stacked on the new one at the same place, and then unmounted */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_sys(e, errno, "pivot to the new root");
 	if (wall_stands(WALL_OLD_ROOT_GONE) && syscall(SYS_umount2, ".", MNT_DETACH) < 0)

@@ -1,4 +1,4 @@
-/* native - the walls and their order; see native.h. */
+/* native - creates the child and sets up all protections in order; see native.h. */
 #include "sandbox/native.h"
 
 #include "base/cleanup.h"
@@ -35,14 +35,14 @@
 
 #define EXIT_SETUP_FAILED 125
 #define PROC_PATH_MAX_BYTES 40
-#define STOP_AGAIN_MS 500 /* after which init is killed and thawed once more */
+#define STOP_AGAIN_MS 500 /* interval at which init is killed and thawed again */
 
-/* Both ends of what connects the two sides. */
+/* Both ends of the pipes and sockets between parent and child. */
 struct links {
 	int report[2];   /* child -> parent */
-	int lifeline[2]; /* parent -> child: one byte says "go on", end-of-file says "die" */
-	int channel[2];  /* descriptors, both ways; only when there are any */
-	int orders[2];   /* for init, when it serves */
+	int lifeline[2]; /* parent -> child: one byte means "go on", end-of-file means "die" */
+	int channel[2];  /* passes descriptors both ways; only if there are any */
+	int orders[2];   /* orders for init if it serves */
 };
 
 enum { READ_END, WRITE_END };
@@ -87,7 +87,7 @@ static int await_maps(int lifeline_fd, struct err *e)
 	return 0;
 }
 
-/* Until the ids are taken every file access is still the caller's: nothing comes before. */
+/* Must be the first step: until the child has its own ids it accesses files as the caller. */
 static int take_identity(const struct native_plan *plan, const struct links *l, struct err *e)
 {
 	if (plan->idmap->kind != IDMAP_ONE ? await_maps(l->lifeline[READ_END], e) < 0
@@ -96,7 +96,7 @@ static int take_identity(const struct native_plan *plan, const struct links *l, 
 	return wall_stands(WALL_USER_NAMESPACE) ? idmap_become_inside_root(plan->idmap, e) : 0;
 }
 
-/* The namespace comes after joining, so that its root is the sandbox's own group. */
+/* The cgroup namespace is created after joining, so that its root is the sandbox's own group. */
 static int enter_cgroup(const struct native_plan *plan, struct err *e)
 {
 	if (wall_stands(WALL_CGROUP) && cgroup_join(plan->cgroup, e) < 0)
@@ -126,7 +126,7 @@ static int open_network(const struct native_plan *plan, int channel_fd, struct e
 	return 0;
 }
 
-/* The root, with the trees that the parent has mapped for us, in the order of their numbers. */
+/* Builds the root with the trees that the parent mapped and sent, in the order of their enum. */
 static int enter_root(const struct native_plan *plan, int channel_fd, struct limitfiles *limits,
 		      struct placement *placement, struct err *e)
 {
@@ -153,16 +153,16 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 				image.dirs[i].tree_fd = fds[taken++];
 		rootfs.image = &image;
 	}
-	return rootfs_enter(&rootfs, e); /* what is left open is closed before the command */
+	return rootfs_enter(&rootfs, e); /* other descriptors are closed before the command */
 }
 
-/* Nobody works on the files of one that waits, and its root is not there before it is claimed. */
+/* A warm sandbox has no complete root before it is claimed, and nobody works on its files. */
 static bool hands_out_root(const struct native_plan *plan)
 {
 	return plan->serves && !plan->awaits_places;
 }
 
-/* What work on files from outside needs: the finished root, its users, and its mounts. */
+/* Sends what is needed for work on files from outside: root, user namespace, mount namespace. */
 static int hand_out_root(int channel_fd, struct err *e)
 {
 	cleanup_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -222,7 +222,7 @@ static int build_walls(const struct native_plan *plan, const struct links *l,
 	return wall_stands(WALL_HIDDEN_INIT) ? privs_hide(e) : 0;
 }
 
-/* A security module may allow the namespaces and then forbid what they are for. */
+/* A security module (AppArmor) may allow creating the namespaces but then deny mounts in them. */
 static void hint_at_doctor(struct err *e)
 {
 	size_t len = strlen(e->msg);
@@ -254,10 +254,10 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 	struct err e = { 0 };
 	int slave_fd = -1;
 
-	/* first: what is inside can read the command line that we have of our caller */
+	/* first: processes inside can read the command line that we inherited from our caller */
 	title_set_init();
 	limitfiles_init(&limits);
-	/* our copy of the supervisor's end would keep the lifeline open for ever */
+	/* our copy of the supervisor's end would keep the lifeline open forever */
 	cleanup_closep(&l->lifeline[WRITE_END]);
 	cleanup_closep(&l->orders[PARENT_END]);
 	if (build_walls(plan, l, &limits, &placement, &e) < 0) {
@@ -294,7 +294,7 @@ static uint64_t choose_namespaces(void)
 		{ WALL_IPC_NAMESPACE, CLONE_NEWIPC },     { WALL_UTS_NAMESPACE, CLONE_NEWUTS },
 		{ WALL_NETWORK_NAMESPACE, CLONE_NEWNET },
 	};
-	uint64_t flags = CLONE_NEWNS; /* without it the host's own mounts would change */
+	uint64_t flags = CLONE_NEWNS; /* always: otherwise we would change the host's own mounts */
 
 	for (size_t i = 0; i < COUNT_OF(namespaces); i++)
 		if (wall_stands(namespaces[i].wall))
@@ -327,7 +327,7 @@ static int map_tree(const struct imageroot_dir *dir, int userns_fd, struct err *
 		       dir->path);
 }
 
-/* Gives the trees the owners that the child's namespace knows, and the child the trees. */
+/* Maps the owners of the trees to the child's user namespace and sends the trees to the child. */
 static int hand_trees(const struct native_plan *plan, pid_t pid, int channel_fd, struct err *e)
 {
 	const struct imageroot *image = plan->rootfs.image;
@@ -369,7 +369,7 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 	return 0;
 }
 
-/* What the child made inside for us to use outside. */
+/* Receives descriptors that the child created inside for use outside. */
 static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[FDPASS_MAX],
 		   unsigned *ret_count, struct err *e)
 {
@@ -379,7 +379,7 @@ static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[F
 
 	if (r == 0)
 		return 0;
-	/* the child knows better what went wrong, where it is the child that has hung up */
+	/* if the child closed the channel, its report says why */
 	if (r == -EPIPE && report_read(s->report_fd, &report, &ignored) == 1 &&
 	    report.kind == REPORT_FAILED) {
 		*e = report.error;
@@ -388,7 +388,7 @@ static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[F
 	return err_sys(e, -r, "receive descriptors from the sandbox");
 }
 
-/* All that the plan says the child will hand out, in its order. */
+/* Receives everything that the plan tells the child to send, in that order. */
 static int receive_all(const struct native_plan *plan, struct native_sandbox *s, int channel_fd,
 		       struct err *e)
 {
@@ -461,17 +461,17 @@ void native_init(struct native_sandbox *s)
 	};
 }
 
-/* A frozen process dies of SIGKILL only once it is thawed. In this order nothing runs again. */
+/* A frozen process dies of SIGKILL only once thawed. Killed first, it never runs again. */
 static void kill_and_thaw(struct native_sandbox *s)
 {
-	/* the end of its lifeline ends it as well */
+	/* closing the lifeline also makes init exit */
 	if (syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0) < 0)
 		cleanup_closep(&s->lifeline_fd);
 	if (s->cgroup)
 		cgroup_thaw_for_end(s->cgroup);
 }
 
-/* True: init has ended, and can be reaped without waiting. */
+/* True: init has ended and can be reaped without blocking. */
 static bool await_end(struct native_sandbox *s)
 {
 	struct pollfd polled = { .fd = s->pid_fd, .events = POLLIN };

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * native - the backend that builds the walls out of namespaces. This is the list of the walls
+ * native - the backend that isolates a sandbox with namespaces. This is the list of all protections
  * and their order; each has a file of its own.
  *
- * native_start() makes one child with clone3(): user, mount, pid, ipc, uts and network
- * namespaces at once, born in its v2 cgroup. The child finishes the walls, becomes init and
- * starts the command; what goes wrong comes home as a report (sandbox/report.h).
+ * native_start() creates one child with clone3(): user, mount, pid, ipc, uts and network namespaces
+ * at once, and directly in its v2 cgroup. The child sets up the remaining protections, becomes init
+ * and starts the command; it sends errors back as a report (sandbox/report.h).
  */
 #include "base/err.h"
 #include "base/fdpass.h"
@@ -19,61 +19,61 @@
 #include <sys/types.h>
 
 /*
- * Gives the new network namespace its ways out, as its root. The sockets it makes there are
- * closed inside and go to whoever started the sandbox.
+ * Sets up the new network namespace's connections to the outside; runs as its root. The sockets it
+ * creates there are closed inside and passed to the process that started the sandbox.
  */
 typedef int native_network_fn(int ret_sockets[FDPASS_MAX], unsigned *ret_count, struct err *e);
 
-/* Everything is prepared by the caller; nothing here is owned. */
+/* Prepared by the caller; all pointers are borrowed. */
 struct native_plan {
 	struct command command;
 	struct idmap *idmap;
 	struct cgroup *cgroup;
 	struct rootfs_options rootfs;
 	struct watch_limits watch;
-	native_network_fn *network;        /* NULL: loopback and nothing else */
-	struct limitfiles_figures figures; /* with the cpus that it may run on */
-	bool is_pinned;                    /* and no others: it is made so */
-	bool awaits_places;                /* what it shows of the host comes when it is claimed:
-					      sandbox/placement.h */
+	native_network_fn *network;        /* NULL: loopback only */
+	struct limitfiles_figures figures; /* includes the CPUs that the sandbox may run on */
+	bool is_pinned;                    /* restrict the sandbox to those CPUs */
+	bool awaits_places;                /* host directories arrive only when the sandbox is
+					    * claimed: sandbox/placement.h */
 	bool serves; /* init waits for orders (sandbox/order.h) instead of one command */
 };
 
 struct native_sandbox {
-	pid_t pid; /* of init, as seen from here */
+	pid_t pid; /* of init, in the caller's pid namespace */
 	int pid_fd;
 	int report_fd;
 	int lifeline_fd;         /* closing it ends the sandbox */
 	int tty_master_fd;       /* -1 without a terminal */
-	int sockets[FDPASS_MAX]; /* plan.network's, the caller's to take; -1: taken */
+	int sockets[FDPASS_MAX]; /* from plan.network, for the caller to take; -1: taken */
 	unsigned socket_count;
 
-	/* when it serves; else -1 */
-	int orders_fd; /* sandbox/order.h's, both ways */
-	int root_fd;   /* the finished root, for looking at its files */
-	int userns_fd; /* whose ids those are */
-	int mntns_fd;  /* where its mounts can be neither removed nor renamed */
+	/* the next four are -1 unless it serves */
+	int orders_fd; /* messages of sandbox/order.h, both ways */
+	int root_fd;   /* the finished root, for reading its files */
+	int userns_fd; /* the user namespace of those files' owners */
+	int mntns_fd;  /* its mount namespace: mounts there cannot be removed or renamed */
 
-	const struct cgroup *cgroup; /* the plan's: native_stop() thaws what is frozen in it */
+	const struct cgroup *cgroup; /* of the plan, borrowed: native_stop() thaws it */
 
-	/* after native_stop(): what init and all it has reaped have used */
+	/* set by native_stop(): usage of init and all its reaped children */
 	uint64_t cpu_us;
 	uint64_t peak_process_bytes; /* of the largest process */
-	bool is_stuck; /* init did not end in time: the kernel holds it or a process below it */
+	bool is_stuck; /* init did not exit in time: it or a process below it hangs in the kernel */
 };
 
 ERR_CHECKED int native_start(const struct native_plan *plan, struct native_sandbox *ret,
 			     struct err *e);
 
-void native_init(struct native_sandbox *s); /* "nothing started" */
+void native_init(struct native_sandbox *s); /* no process, all descriptors -1 */
 
 #define NATIVE_STOP_MAX_MS 10000u
 
 /*
- * Kills and thaws whatever is left and waits for its end, so long at most (is_stuck); what it has
- * written can still be read.
+ * Kills and thaws all processes and waits up to NATIVE_STOP_MAX_MS for init to exit (else
+ * is_stuck). The pipes stay open, so output that was not read yet is not lost.
  */
 void native_stop(struct native_sandbox *s);
 
-/* Stops, and closes the descriptors. Both may run twice. */
+/* native_stop(), then closes the descriptors. Both functions may be called twice. */
 void native_end(struct native_sandbox *s);

@@ -1,4 +1,4 @@
-/* nsaccount - which account the kernel charges for what a sandbox's users hold; see nsaccount.h. */
+/* nsaccount - bounds the kernel resources charged to a sandbox's users; see nsaccount.h. */
 #include "sandbox/nsaccount.h"
 
 #include "base/cleanup.h"
@@ -20,11 +20,11 @@
 
 #define INOTIFY_INSTANCES_MAX "64"
 #define INOTIFY_WATCHES_MAX UINT64_C(65536)
-#define INOTIFY_WATCHES_PART 4u   /* of what the account may have: so many sandboxes use it up */
-#define PENDING_SIGNALS_MAX 4096u /* of all users of a sandbox */
+#define INOTIFY_WATCHES_PART 4u   /* a sandbox gets this fraction of the account's watches */
+#define PENDING_SIGNALS_MAX 4096u /* of all users of a sandbox together */
 #define KEEP_ID ((uid_t)-1)
 
-/* ---- limits of each user ---- */
+/* ---- limits per user ---- */
 
 static int set_share(const char *path, const char *text, struct err *e)
 {
@@ -34,7 +34,7 @@ static int set_share(const char *path, const char *text, struct err *e)
 				     : 0;
 }
 
-/* How many watches an account may have depends on the machine's memory: 8192 to a million. */
+/* The number of watches per account depends on the host's memory: 8192 to a million. */
 static int format_watches(char *out, size_t size, struct err *e)
 {
 	char text[32];
@@ -52,12 +52,12 @@ static int format_watches(char *out, size_t size, struct err *e)
 	return 0;
 }
 
-/* Where there is no such setting there is no such count. */
+/* If the kernel lacks a setting, it does not count that resource either. */
 int nsaccount_bound_users(struct err *e)
 {
 	char watches[24];
 
-	/* without a namespace of our own it would be the machine's setting */
+	/* without our own user namespace this would change the host's setting */
 	if (!wall_stands(WALL_INOTIFY_SHARE) || !wall_stands(WALL_USER_NAMESPACE))
 		return 0;
 	if (format_watches(watches, sizeof(watches), e) < 0 ||
@@ -86,7 +86,7 @@ static int explain_clone(int error, struct err *e)
 	return err_sys(e, error, "create the sandbox's namespaces");
 }
 
-/* What the new namespace's users may have queued together is this process's limit right now. */
+/* The new namespace's users together get the current RLIMIT_SIGPENDING of this process. */
 static void bound_pending(struct rlimit *ret_old)
 {
 	struct rlimit bound;
@@ -101,7 +101,7 @@ static void bound_pending(struct rlimit *ret_old)
 	(void)setrlimit(RLIMIT_SIGPENDING, &bound);
 }
 
-/* -1 with errno, as clone3. */
+/* Returns like clone3: a pid, 0 in the child, or -1 with errno. */
 static pid_t clone_bounded(const struct clone_args *args)
 {
 	struct rlimit pending;
@@ -117,26 +117,26 @@ static pid_t clone_bounded(const struct clone_args *args)
 	return pid;
 }
 
-/* ---- a root caller: the namespace's creator is the sandbox's own id ---- */
+/* ---- a root caller: create the namespace with the sandbox's own id ---- */
 
-/* What the kernel resets when the effective id changes. */
+/* Attributes that the kernel resets when the effective id changes. */
 struct reset_by_kernel {
 	int dumpable, death_signal;
 };
 
 static int set_effective_id(uint32_t uid, const struct reset_by_kernel *kept)
 {
-	/* by number: the C library's version wakes threads, of which there are none */
+	/* by system call number: the libc version signals other threads, and there are none */
 	if (syscall(SYS_setresuid, KEEP_ID, uid, KEEP_ID) < 0)
 		return -1;
-	if (kept->dumpable == 1) /* the child is a copy, and opens files of its own in /proc */
+	if (kept->dumpable == 1) /* the child inherits this, and opens its own files in /proc */
 		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	if (kept->death_signal)
 		(void)prctl(PR_SET_PDEATHSIG, kept->death_signal, 0, 0, 0);
 	return 0;
 }
 
-/* Another effective id than 0 empties the effective set; the permitted one stays. */
+/* Changing the effective id from 0 clears the effective set; the permitted set stays. */
 static int raise_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -150,8 +150,8 @@ static int raise_capabilities(void)
 }
 
 /*
- * clone3 itself still needs root's capabilities: for CLONE_INTO_CGROUP, and on hosts where nobody
- * else may create user namespaces.
+ * clone3 still needs root's capabilities: for CLONE_INTO_CGROUP, and on hosts where only root may
+ * create user namespaces.
  */
 static pid_t clone_as(uint32_t uid, const struct clone_args *args)
 {
@@ -166,8 +166,9 @@ static pid_t clone_as(uint32_t uid, const struct clone_args *args)
 		pid = clone_bounded(args);
 	error = errno;
 	if (pid != 0 && set_effective_id(0, &kept) < 0) {
-		/* cannot happen to a process whose real id is 0; its capabilities are raised, so it
-		 * can still clean up */
+		/*
+		 * Cannot happen while the real id is 0. The raised capabilities allow the clean-up.
+		 */
 		error = errno;
 		if (pid > 0) {
 			(void)kill(pid, SIGKILL);
@@ -179,14 +180,14 @@ static pid_t clone_as(uint32_t uid, const struct clone_args *args)
 	return pid;
 }
 
-/* ---- a caller with a range of ids: a namespace in between ---- */
+/* ---- a caller with a range of ids: an intermediate namespace ---- */
 
 struct middle_report {
 	pid_t pid;
-	struct err error; /* .code 0: none */
+	struct err error; /* .code 0: no error */
 };
 
-/* The sandbox's namespace has the same ids as the one around it; a line must fit one line there. */
+/* Same ids as the namespace around it; each line must fit within one line of the outer map. */
 static int write_same_map(pid_t pid, const char *file, const struct subid_range *range,
 			  struct err *e)
 {
@@ -201,7 +202,7 @@ static int write_same_map(pid_t pid, const char *file, const struct subid_range 
 	return r < 0 ? err_sys(e, -r, "write %s", path) : 0;
 }
 
-/* In the middle process: 0 in the child, the child's pid in the middle process itself. */
+/* Runs in the middle process. Returns 0 in the child, the child's pid in the middle process. */
 static pid_t clone_inner(const struct idmap *m, const struct clone_args *outer_args,
 			 int lifeline[2], struct err *e)
 {
@@ -209,13 +210,13 @@ static pid_t clone_inner(const struct idmap *m, const struct clone_args *outer_a
 	char byte;
 	pid_t pid;
 
-	cleanup_closep(&lifeline[1]); /* our own copy would hide the supervisor's end from us */
+	cleanup_closep(&lifeline[1]); /* our copy would hide that the supervisor closed its end */
 	if (read(lifeline[0], &byte, 1) != 1)
 		return err_set(e, ERR_SYSTEM, "the supervisor ended while the sandbox started");
 	if (idmap_become_inside_root(m, e) < 0 || nsaccount_bound_users(e) < 0)
 		return -1;
 	args.flags |= CLONE_PARENT;
-	args.exit_signal = 0; /* with CLONE_PARENT it is this process's own */
+	args.exit_signal = 0; /* with CLONE_PARENT the child gets this process's exit signal */
 	pid = clone_bounded(&args);
 	if (pid < 0)
 		return explain_clone(errno, e);
@@ -227,7 +228,7 @@ static pid_t clone_inner(const struct idmap *m, const struct clone_args *outer_a
 	return pid;
 }
 
-/* Returns in the sandbox's first process alone. */
+/* Returns only in the sandbox's first process. */
 static void middle_main(const struct idmap *m, const struct clone_args *args, int lifeline[2],
 			int report_fd)
 {
@@ -242,7 +243,7 @@ static void middle_main(const struct idmap *m, const struct clone_args *args, in
 	_exit(0);
 }
 
-/* Writes the middle process's maps, and waits for what it says and for its end. */
+/* Writes the middle process's maps, reads its report and reaps it. */
 static int await_middle(const struct idmap *m, pid_t middle, int lifeline_fd, int report_fd,
 			pid_t *ret_pid, struct err *e)
 {
@@ -293,7 +294,7 @@ static int clone_nested(const struct idmap *m, const struct clone_args *args, in
 		return explain_clone(errno, e);
 	if (middle == 0) {
 		middle_main(m, args, lifeline, write_fd);
-		write_fd = -1; /* closed there */
+		write_fd = -1; /* middle_main() closed it */
 		*ret_pid = 0;
 		return 0;
 	}
@@ -301,7 +302,7 @@ static int clone_nested(const struct idmap *m, const struct clone_args *args, in
 	return await_middle(m, middle, lifeline[1], read_fd, ret_pid, e);
 }
 
-/* ---- one of them ---- */
+/* ---- choosing one of them ---- */
 
 static int clone_one(const struct idmap *m, const struct clone_args *args, int lifeline[2],
 		     pid_t *ret_pid, struct err *e)
@@ -330,7 +331,7 @@ int nsaccount_clone(const struct idmap *m, struct clone_args *args, int lifeline
 	}
 	if (clone_one(m, args, lifeline, &pid, e) < 0)
 		return -1;
-	if (pid > 0 && pid_fd < 0) { /* our child, not reaped: the number cannot be another's */
+	if (pid > 0 && pid_fd < 0) { /* our unreaped child: the pid cannot have been reused */
 		pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (pid_fd < 0) {
 			(void)err_sys(e, errno, "open the sandbox's first process");

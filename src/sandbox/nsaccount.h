@@ -1,11 +1,11 @@
 #pragma once
 /*
- * nsaccount - which account the kernel charges for what a sandbox's users hold.
+ * nsaccount - bounds the kernel resources charged to a sandbox's users.
  *
- * The kernel adds what all users of a user namespace hold together (inotify instances and watches,
- * pending signals, nested namespaces) to the account of whoever created that namespace. The limits
- * that a namespace sets for itself are per user, so a sandbox with many users inside could use up
- * all that its caller has. Two ways keep the sum bounded:
+ * The kernel charges the resources that all users of a user namespace hold (inotify instances and
+ * watches, pending signals, nested namespaces) also to the user who created that namespace. The
+ * limits that a namespace sets for itself are per user, so a sandbox with many users inside could
+ * use up its caller's whole allowance. Two methods bound the sum:
  *
  *   - a root caller creates the namespace under the sandbox's private id, whose account is the
  *     sandbox's alone;
@@ -22,12 +22,13 @@
 #include <sys/types.h>
 
 /*
- * clone3 with a user namespace. args->exit_signal is SIGCHLD and args->flags has no CLONE_PIDFD.
- * For IDMAP_SUBIDS the child's maps are written here; the middle process is told through lifeline
- * (a pipe) to go on, as the child is later. In the child *ret_pid is 0 and *ret_pid_fd -1.
+ * clone3 with a new user namespace. args->exit_signal is SIGCHLD and args->flags must not have
+ * CLONE_PIDFD. For IDMAP_SUBIDS this also writes the child's maps, and uses lifeline (a pipe) to
+ * let the middle process continue, as the caller does later for the child. In the child *ret_pid is
+ * 0 and *ret_pid_fd -1.
  */
 ERR_CHECKED int nsaccount_clone(const struct idmap *m, struct clone_args *args, int lifeline[2],
 			      pid_t *ret_pid, int *ret_pid_fd, struct err *e);
 
-/* In a new user namespace, as root of it: bounds what each of its users may hold. */
+/* Runs as root of a new user namespace: limits what each of its users may hold. */
 ERR_CHECKED int nsaccount_bound_users(struct err *e);

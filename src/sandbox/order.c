@@ -1,4 +1,4 @@
-/* order - what a supervisor tells a serving init; see order.h. */
+/* order - messages between a supervisor and a serving init; see order.h. */
 #include "sandbox/order.h"
 
 #include "base/cleanup.h"
@@ -43,7 +43,7 @@ void order_texts_done(struct order_texts *t)
 	*t = (struct order_texts){ 0 };
 }
 
-/* The next text, or NULL when there is none. */
+/* Returns the next NUL-terminated text, or NULL if there is none. */
 static char *next_text(char **at, const char *end)
 {
 	char *text = *at;

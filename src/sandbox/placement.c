@@ -1,8 +1,9 @@
 /*
- * placement - the directories of the host for a sandbox that waits; see placement.h.
+ * placement - sends host directories to a warm sandbox; see placement.h.
  *
- * The message is a header, then for each place and each guard a struct and its texts, each ended by
- * a NUL. Both ends are one program, of one build (pool/claim), so structs travel as they are.
+ * The message is a header, then for each place and each guard a struct and its NUL-terminated
+ * texts. Both ends are the same build of the same program (pool/claim checks this), so structs are
+ * sent as they are in memory.
  */
 #include "sandbox/placement.h"
 
@@ -90,7 +91,7 @@ static bool take(struct reader *r, void *ret, size_t len)
 	return true;
 }
 
-/* NULL: there is none that ends. */
+/* NULL if no NUL-terminated text is left. */
 static char *take_text(struct reader *r)
 {
 	char *text = r->at;
@@ -129,7 +130,7 @@ static bool take_place(struct reader *r, struct rootfs_place *ret)
 	return true;
 }
 
-/* It lies in a place that is a directory of the host. */
+/* Is `target` the target of one of the host directories? */
 static bool has_target(const struct rootfs_place *places, unsigned count, const char *target)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -180,7 +181,7 @@ int placement_parse(struct placement *p, struct rootfs_options *o, struct err *e
 	return 0;
 }
 
-/* The lifeline counts here too: whoever keeps us may die while we wait. */
+/* Also polls the lifeline, because the supervisor may die while we wait. */
 static int wait_for_order(struct placement *p, struct err *e)
 {
 	struct pollfd polled[] = { { .fd = p->orders_fd, .events = POLLIN },
@@ -203,7 +204,7 @@ static int wait_for_order(struct placement *p, struct err *e)
 	return 0;
 }
 
-/* What sandbox/serve would do later, and takes time, is done while nobody waits. */
+/* Slow steps of sandbox/serve, done early, while no client waits for this sandbox. */
 static int prepare_init(struct err *e)
 {
 	signals_reset();

@@ -1,16 +1,17 @@
 #pragma once
 /*
- * placement - the directories of the host for a sandbox that was built before anybody knew them.
+ * placement - host directories for a sandbox that was built before they were known.
  *
- * A sandbox that waits ready (pool/warm) and will show a workspace stops in the middle of
- * building its root: all of it is there but what the policy shows of the host. Whoever claims the
- * sandbox checks these directories as at any start (workspace/hostfiles) and sends them with
- * ORDER_PLACES; a root caller sends mounts that it made, for an ordinary caller the child opens the
- * paths itself and compares what it finds. Then the child goes on: the same code, in the same
- * order, as for a sandbox that did not wait. No command has run before, and the host's tree is let
- * go of before one does (sandbox/rootfs).
+ * A warm sandbox (pool/warm) that will show a workspace stops in the middle of building its root:
+ * everything is mounted except the host directories of the policy. The process that claims the
+ * sandbox checks these directories as for any start (workspace/hostfiles) and sends them with
+ * ORDER_PLACES: a root caller sends mounts that it made; for an ordinary caller the child opens the
+ * paths itself and compares their identity. Then the child continues with the same code in the same
+ * order as a sandbox that did not wait. No command has run before, and the child unmounts the
+ * host's tree before one does (sandbox/rootfs).
  *
- * The descriptors of ORDER_PLACES: where to say that the walls stand, then the mounts.
+ * Descriptors of ORDER_PLACES: first the one to report to once the sandbox is complete, then the
+ * mounts.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -19,27 +20,29 @@
 
 #define PLACEMENT_PLACES_MAX 256u
 #define PLACEMENT_GUARDS_MAX 16384u
-#define PLACEMENT_TREES_MAX (FRAME_DESCRIPTORS_MAX - 2u) /* one is for a large body: base/frame */
+#define PLACEMENT_TREES_MAX (FRAME_DESCRIPTORS_MAX - 2u) /* one for a large body: base/frame */
 
-/* ret_fds has room for PLACEMENT_TREES_MAX, and borrows them; false: there are more, or of more
- * bytes than `out` takes. */
+/*
+ * Writes the message; ret_fds (PLACEMENT_TREES_MAX) borrows the mounts. False if there are too many
+ * or `out` is too small.
+ */
 bool placement_format(const struct rootfs_options *o, struct buf *out, int *ret_fds,
 		      unsigned *ret_count);
 
 struct placement {
-	int orders_fd, report_fd, lifeline_fd; /* init's, borrowed */
+	int orders_fd, report_fd, lifeline_fd; /* of init, borrowed */
 
-	int placed_fd; /* -1: nobody has claimed it. report_started() there: the walls stand */
+	int placed_fd; /* -1: not claimed. report_started() there when the sandbox is complete */
 	struct frame frame;
 	struct rootfs_place *places;
 	struct rootfs_guard *guards;
 };
 
 /*
- * In the child: reports that it waits, waits, and puts what it was sent into `o`, which borrows it
- * from `p`. It is the last thing that this process keeps: nobody frees it.
+ * In the child: reports that it is waiting, waits for ORDER_PLACES and puts its content into `o`,
+ * which borrows from `p`. `p` is never freed: it lives as long as this process.
  */
 ERR_CHECKED int placement_await(struct placement *p, struct rootfs_options *o, struct err *e);
 
-/* The other half of placement_format(), strict: into p->places and p->guards, from p->frame. */
+/* Parses the message of placement_format() in p->frame, strictly, into p->places and p->guards. */
 ERR_CHECKED int placement_parse(struct placement *p, struct rootfs_options *o, struct err *e);

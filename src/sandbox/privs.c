@@ -15,7 +15,7 @@
 #define CAP_BIT(cap) (1ull << (cap))
 
 /*
- * Not among them: CAP_SETFCAP. A file capability set in a root caller's workspace would count
+ * CAP_SETFCAP is left out: a file capability set in a root caller's workspace would be valid
  * outside, where the mapped owner is the host's root.
  */
 static const uint64_t package_manager_set =
@@ -32,15 +32,15 @@ int privs_hide(struct err *e)
 
 int privs_fresh_keyring(struct err *e)
 {
-	/* ENOSYS: a kernel without keyrings has nothing to hide */
+	/* ENOSYS: kernel without keyrings */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return err_sys(e, errno, "start a new session keyring");
 	return 0;
 }
 
 /*
- * EINVAL marks the end of what this kernel knows. Looking first is cheap, while dropping copies the
- * process's credentials even if the capability has gone before.
+ * EINVAL marks the last capability that this kernel knows. Reads before dropping, because a drop
+ * copies the process's credentials even if the capability is already gone.
  */
 static int drop_bounding(uint64_t keep, struct err *e)
 {

@@ -10,12 +10,12 @@
 #include <errno.h>
 
 /*
- * Readable by anyone. What only the host's root may open (kcore, timer_list, sysrq-trigger) is
- * closed already: nobody inside is the host's root.
+ * World-readable files. Those that only the host's root may open (kcore, timer_list, sysrq-trigger)
+ * need no mask, because nobody inside is the host's root.
  */
 static const char *const masked[] = { "proc/keys", "proc/key-users", "proc/kallsyms" };
 
-/* Where the rest of /proc may be written. */
+/* Read-only even if the rest of /proc is writable. */
 static const char *const read_only[] = { "proc/sys", "proc/pressure" };
 
 static int close_knobs(int root_fd, struct err *e)
@@ -25,7 +25,7 @@ static int close_knobs(int root_fd, struct err *e)
 
 		if (mount_open_tree(root_fd, read_only[i], 0, &tree_fd, e) < 0) {
 			if (e->code == ERR_NOT_FOUND)
-				continue; /* a kernel without it */
+				continue; /* kernel without this file */
 			return -1;
 		}
 		if (mount_restrict(tree_fd, MOUNT_READ_ONLY | MOUNT_NO_EXEC, e) < 0 ||
@@ -43,8 +43,8 @@ int procfs_mount(int root_fd, int empty_fd, const struct policy *p, struct err *
 
 	if (mount_new("proc", NULL, flags, &proc_fd, e) < 0) {
 		/*
-		 * The kernel lets a user namespace mount proc only where the whole of it was
-		 * visible before; a container runtime's masks make that false.
+		 * The kernel lets a user namespace mount proc only if all of /proc was visible
+		 * before; masks of a container runtime prevent that.
 		 */
 		if (e->sys == EPERM)
 			return err_set(e, ERR_UNSUPPORTED,

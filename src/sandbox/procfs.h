@@ -2,12 +2,12 @@
 /*
  * procfs - the sandbox's /proc.
  *
- * A new instance that shows the sandbox's own processes. Knobs of the kernel are read-only: those
- * of the machine belong to the host's root, who nobody inside is, but /proc/sys also has some that
- * belong to the sandbox's namespaces, and anyone may register a trigger in /proc/pressure. A
- * process may write what is its own (comm, oom_score_adj upwards, its debuggee's mem); under a
- * policy that forbids tracing the whole of /proc is read-only, since mem would be a way to trace.
- * Files that tell about the host's kernel and are readable by anyone are masked.
+ * A new instance that shows only the sandbox's processes. Kernel settings are read-only: the
+ * machine's belong to the host's root anyway, but some in /proc/sys belong to the sandbox's
+ * namespaces, and anyone may register a trigger in /proc/pressure. A process may write its own
+ * files (comm, oom_score_adj upwards, its debuggee's mem); if the policy forbids tracing, all of
+ * /proc is read-only, because writing mem is a way to trace. World-readable files about the host's
+ * kernel are masked.
  */
 #include "base/err.h"
 

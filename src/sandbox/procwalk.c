@@ -1,4 +1,4 @@
-/* procwalk - the processes in /proc, or the threads of one of them; see procwalk.h. */
+/* procwalk - iterates over the processes in /proc, or the threads of one; see procwalk.h. */
 #include "sandbox/procwalk.h"
 
 #include <dirent.h>

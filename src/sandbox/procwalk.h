@@ -1,9 +1,9 @@
 #pragma once
-/* procwalk - the processes in /proc, or the threads of one of them. */
+/* procwalk - iterates over the processes in /proc, or the threads of one. */
 #include <stdbool.h>
 
-/* False: enough seen. */
+/* Called for each process or thread; returns false to stop the iteration. */
 typedef bool procwalk_fn(int dir_fd, const char *id, void *context);
 
-/* 0, or -errno: the directory could not be opened. */
+/* Returns 0, or -errno if the directory could not be opened. */
 int procwalk_each(int at_fd, const char *path, procwalk_fn *fn, void *context);

@@ -1,4 +1,4 @@
-/* report - what comes home from inside a sandbox; see report.h. */
+/* report - messages from a starting or ending command to its supervisor; see report.h. */
 #include "sandbox/report.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 static_assert(sizeof(struct report) <= PIPE_BUF, "two reports could mix");
 
-/* Nobody is left to tell when the pipe is gone: the supervisor is dead, and so are we soon. */
+/* A write error is ignored: it means that the supervisor is dead, and we will be killed soon. */
 static void send_report(int report_fd, const struct report *r)
 {
 	(void)!write(report_fd, r, sizeof(*r));
@@ -26,8 +26,8 @@ void report_failed(int report_fd, const struct err *e)
 }
 
 /*
- * Whoever met the end has seldom used up the very last block, and ext4 keeps some back: a hundredth
- * counts as nothing, or FULL_BYTES of a small disk.
+ * A program that ran out of space rarely used the very last block, and ext4 reserves some: less
+ * than a hundredth free counts as full, or less than FULL_BYTES on a small disk.
  */
 #define FULL_BYTES (512u << 10)
 #define FULL_PART 100u

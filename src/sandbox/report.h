@@ -1,25 +1,25 @@
 #pragma once
 /*
- * report - what comes home from inside a sandbox, through one pipe or socket.
+ * report - messages from a starting or ending command to its supervisor, over a pipe or socket.
  *
- * Written by our own code only: by the child while it builds the walls, by the command's
- * process when exec fails, and by init when the command has ended. Each report is one write
- * below PIPE_BUF, so two never mix.
+ * Written by our own code only: by the child while it sets up the sandbox, by the command's process
+ * if exec fails, and by init when the command has ended. Each report is a single write below
+ * PIPE_BUF, so reports never interleave.
  */
 #include "base/err.h"
 #include "base/frame.h"
 
 enum report_kind {
-	REPORT_FAILED = 1, /* .error says what */
+	REPORT_FAILED = 1, /* .error is the reason */
 	REPORT_ENDED,      /* .wait_status of the command */
 	REPORT_LIMIT,      /* init ended the sandbox: .limit was reached */
-	REPORT_STARTED,    /* a serving init is ready; a detached command runs */
+	REPORT_STARTED,    /* a serving init is ready, or a detached command was started */
 };
 
 enum report_flags {
-	REPORT_TIMED_OUT = 1 << 0, /* its deadline passed first */
-	REPORT_DISK_FULL = 1 << 1, /* when it ended the root had no room left */
-	REPORT_ALONE = 1 << 2,     /* when it ended nothing but init was left inside */
+	REPORT_TIMED_OUT = 1 << 0, /* the command's deadline passed before it ended */
+	REPORT_DISK_FULL = 1 << 1, /* the root file system was full when it ended */
+	REPORT_ALONE = 1 << 2,     /* only init was left inside when it ended */
 };
 
 enum report_limit {
@@ -37,13 +37,13 @@ struct report {
 	struct err error;
 };
 
-FRAME_STRUCT(struct report, 536); /* init tells the end of a command to whoever asked for it */
+FRAME_STRUCT(struct report, 536); /* init sends the end of a command to the client as a frame */
 
 void report_failed(int report_fd, const struct err *e);
-/* Inside, after the pivot: looks at the root's disk where the command has failed. */
+/* Runs inside, after the pivot: if the command failed, checks whether the root's disk is full. */
 void report_ended(int report_fd, int wait_status, unsigned flags);
 void report_started(int report_fd);
 void report_limit_reached(int report_fd, enum report_limit limit);
 
-/* 1 with a report, 0 at the end of the pipe, -1 on failure. */
+/* Returns 1 with a report, 0 at end of file, -1 on failure. */
 ERR_CHECKED int report_read(int report_fd, struct report *ret, struct err *e);

@@ -34,7 +34,7 @@ int rlimits_check(const struct policy *p, struct err *e)
 	struct rlimit limit;
 
 	if (policy_is_default(p, POLICY_NOFILE))
-		return 0; /* the lower of both is what anyone would expect */
+		return 0; /* the lower limit wins */
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return err_sys(e, errno, "read limit nofile");
 	if (limit.rlim_max != RLIM_INFINITY && p->nofile_count > limit.rlim_max)
@@ -63,13 +63,13 @@ int rlimits_apply(const struct policy *p, unsigned flags, struct err *e)
 		{ RLIMIT_NOFILE, "nofile", p->nofile_count, p->nofile_count },
 		{ RLIMIT_FSIZE, "file-size", file_size, file_size },
 		{ RLIMIT_NPROC, "processes", processes, processes },
-		/* one second after SIGXCPU comes SIGKILL */
+		/* SIGKILL one second after SIGXCPU */
 		{ RLIMIT_CPU, "cpu-time", cpu_s, cpu_s == none ? none : cpu_s + 1 },
 		{ RLIMIT_DATA, "data", data, data },
 		{ RLIMIT_MEMLOCK, "memlock", MEMLOCK_BYTES, MEMLOCK_BYTES },
 		{ RLIMIT_STACK, "stack", STACK_BYTES, none },
 		{ RLIMIT_AS, "address space", none, none },
-		/* counted for the caller's whole account, so a share of it */
+		/* charged to the caller's whole account, so each sandbox gets a part */
 		{ RLIMIT_SIGPENDING, "pending signals", SIGPENDING_COUNT, SIGPENDING_COUNT },
 		{ RLIMIT_MSGQUEUE, "message queues", MSGQUEUE_BYTES, MSGQUEUE_BYTES },
 		{ RLIMIT_RTPRIO, "real-time priority", 0, 0 },

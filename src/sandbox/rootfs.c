@@ -1,18 +1,18 @@
 /*
  * rootfs - the file system that a sandbox sees; see rootfs.h.
  *
- * Theory of operation. For the host image the new root is a tmpfs that is laid over "/" of the
- * child's mount namespace: path names still find the host's files underneath (a walk starts at the
- * process's root, not at what covers it), descriptors reach the new tree. For another image, and
- * for a sandbox that stays, the tmpfs is a staging area, laid over some other directory, and the
- * new root is the overlay in it. Order matters:
+ * Theory of operation. For the host image the new root is a tmpfs mounted over "/" of the child's
+ * mount namespace: paths still find the host's files underneath (a lookup starts at the process's
+ * root, not at the mount that covers it), descriptors reach the new tree. For another image, and
+ * for a named sandbox, the tmpfs is a staging area, mounted over some other directory, and the new
+ * root is the overlay in it. The order matters:
  *
- *   1. the base                                     written, bound, restricted
- *   2. for a read-only root, its writable places    binds of the root's own directories
- *   3. /dev, /proc, /sys                            here a sandbox that waits ready stops
- * (placement) then what the policy shows                   parents before children
- *   4. masks and protected paths                    on top of all that
- *   5. for a read-only root, the root itself; pivot
+ *   1. the base: files, bind mounts, restrictions
+ *   2. for a read-only root, its writable places: binds of the root's own directories
+ *   3. /dev, /proc, /sys; here a warm sandbox waits (placement)
+ *   4. the mounts of the policy, parents before children
+ *   5. masks and protected paths, on top of all these
+ *   6. for a read-only root, the root itself; pivot
  *
  * One tmpfs and few calls keep this at a few hundred microseconds.
  */
@@ -50,12 +50,12 @@
 
 const char *const rootfs_always_writable[] = { "/tmp", "/var/tmp", "/dev/shm", "/run", NULL };
 
-/* The nearest place before `index` that holds its target; NULL: the root itself does. */
+/* The nearest place before `index` that contains its target; NULL: only the root does. */
 static const struct rootfs_place *place_around(const struct rootfs_options *o, unsigned index)
 {
 	const struct rootfs_place *nearest = NULL;
 
-	/* sorted: of the places that hold the target, the last is the innermost */
+	/* the places are sorted, so the last match is the innermost */
 	for (unsigned i = 0; i < index; i++)
 		if (path_is_within(o->places[index].target, o->places[i].target))
 			nearest = &o->places[i];
@@ -63,8 +63,8 @@ static const struct rootfs_place *place_around(const struct rootfs_options *o, u
 }
 
 /*
- * By its name the target lies in the root or in a tmpfs, `inside_fd`. An image's links may lead it
- * into a directory of the host that is shown already, where nothing may be made.
+ * By its name the target lies in the root or in a tmpfs (`inside_fd`), but an image's links may
+ * lead it into a host directory that is mounted already, where we must not create anything.
  */
 static int check_makeable(int root_fd, int inside_fd, const char *target, struct err *e)
 {
@@ -91,7 +91,7 @@ static int check_makeable(int root_fd, int inside_fd, const char *target, struct
 	return 0;
 }
 
-/* Where the target lies in a directory of the host it must exist: we leave nothing behind. */
+/* A target inside a host directory must exist, because we create nothing in host directories. */
 static int prepare_target(int root_fd, const struct rootfs_options *o, const int *tree_fds,
 			  unsigned index, struct err *e)
 {
@@ -114,7 +114,7 @@ static int prepare_target(int root_fd, const struct rootfs_options *o, const int
 	return 0;
 }
 
-/* Where a descriptor's file lies, as this namespace sees it. Returns -errno. */
+/* Path of a descriptor's file in this mount namespace. Returns -errno. */
 static int find_path(int fd, char out[PATH_MAX])
 {
 	char link[FD_LINK_MAX_BYTES];
@@ -129,8 +129,8 @@ static int find_path(int fd, char out[PATH_MAX])
 }
 
 /*
- * The policy keeps targets out of /proc and /dev by name. An image's links may lead one there all
- * the same, and init counts processes and memory by what it reads in /proc.
+ * The policy refuses targets in /proc, /sys and /dev by name, but an image's links may lead there,
+ * and init trusts /proc when it counts processes and memory.
  */
 static int check_target(int root_fd, const char *target, struct err *e)
 {
@@ -154,7 +154,7 @@ static int check_target(int root_fd, const char *target, struct err *e)
 	return 0;
 }
 
-/* The path was checked in another mount namespace: what it names now must be the same file. */
+/* The path was checked in another mount namespace, so it must still be the same file here. */
 static int open_source(const struct rootfs_place *place, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
@@ -191,7 +191,7 @@ static int open_place(const struct rootfs_place *place, int *ret_fd, struct err 
 	return 0;
 }
 
-/* *tree_fd is the root of the mount from then on, whatever its name leads to. */
+/* tree_fds[index] refers to the root of the mount afterwards, wherever its name leads. */
 static int show(int root_fd, const struct rootfs_options *o, int *tree_fds, unsigned index,
 		struct err *e)
 {
@@ -208,7 +208,7 @@ static int get_mount_id(int fd, uint64_t *ret)
 {
 	struct statx stx;
 
-	/* by number: older C libraries have no statx(), musl no mask for this field */
+	/* by system call number: older C libraries have no statx(), musl no mask for this field */
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, ROOTFS_STATX_MNT_ID, &stx) < 0)
 		return -errno;
 	*ret = stx.stx_mnt_id;
@@ -216,8 +216,8 @@ static int get_mount_id(int fd, uint64_t *ret)
 }
 
 /*
- * A link of the image may lead through a directory that a place has covered since: then the name
- * that the policy gave means something else now. Everything that comes later goes by name.
+ * A link of the image may lead through a directory that a later place covered: then the policy's
+ * name no longer leads to its place, and all later steps go by name.
  */
 static int check_places(int root_fd, const struct rootfs_options *o, const int *tree_fds,
 			struct err *e)
@@ -238,12 +238,12 @@ static int check_places(int root_fd, const struct rootfs_options *o, const int *
 	return 0;
 }
 
-/* What a name below a place leads to: nothing, one file, or two. */
+/* The files that a name below a place leads to: none, one, or two. */
 struct below {
 	int fds[2];
 	unsigned count;
 	bool is_by_link;
-	int link_fd; /* the name itself, where that is a link; or -1 */
+	int link_fd; /* the name itself if it is a link, else -1 */
 };
 
 static void below_done(struct below *b)
@@ -276,9 +276,8 @@ static int below_add(struct below *b, int fd)
 }
 
 /*
- * base_fd/name, from the place itself, whatever leads to it. Where a link is on the way it is
- * followed both ways, inside the place and inside the root: a program inside would go the second,
- * and the first is certain. Returns -errno.
+ * Opens base_fd/name. If the path contains a link, it is resolved in two ways: inside the place,
+ * which cannot be wrong, and inside the root, as a program in the sandbox would. Returns -errno.
  */
 static int below_open(struct below *b, int root_fd, int base_fd, const char *base, const char *name)
 {
@@ -320,7 +319,7 @@ static int mask_credentials(int root_fd, int empty_fd, int home_fd, const struct
 	return 0;
 }
 
-/* Mounts what place_fd is over itself. A mount can be neither renamed nor removed. */
+/* Bind-mounts the file of place_fd over itself: a mount point cannot be renamed or removed. */
 static int pin(int place_fd, const char *name, unsigned flags, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
@@ -329,7 +328,7 @@ static int pin(int place_fd, const char *name, unsigned flags, struct err *e)
 	if (fstat(place_fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s' to protect it", name);
 	if (!S_ISDIR(st.st_mode))
-		flags |= MOUNT_READ_ONLY; /* a worktree's .git: what it says is what git obeys */
+		flags |= MOUNT_READ_ONLY; /* a worktree's .git file: git follows its content */
 	if (mount_open_tree(place_fd, "", MOUNT_RECURSIVE, &tree_fd, e) < 0)
 		return err_wrap(e, "protect '%s'", name);
 	if (mount_restrict(tree_fd, MOUNT_RECURSIVE | flags, e) < 0)
@@ -337,7 +336,7 @@ static int pin(int place_fd, const char *name, unsigned flags, struct err *e)
 	return mount_attach(tree_fd, place_fd, name, e);
 }
 
-/* The place that is mounted at `target`. */
+/* Descriptor of the place mounted at `target`. */
 static int tree_at(const struct rootfs_options *o, const int *tree_fds, const char *target)
 {
 	for (unsigned i = 0; i < o->place_count; i++)
@@ -347,7 +346,7 @@ static int tree_at(const struct rootfs_options *o, const int *tree_fds, const ch
 	return -1;
 }
 
-/* The innermost directory of the host that holds `path` (inside); NULL: none does. */
+/* Returns the innermost host directory that contains `path` (inside), or NULL. */
 static const struct rootfs_place *host_place_of(const struct rootfs_options *o, const char *path)
 {
 	const struct rootfs_place *nearest = NULL;
@@ -358,7 +357,7 @@ static const struct rootfs_place *host_place_of(const struct rootfs_options *o, 
 	return nearest;
 }
 
-/* A link has led to fd: what is above that must not be moved aside either. */
+/* fd was reached through a link: pins the directories above it, so that they cannot be moved. */
 static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct err *e)
 {
 	char root[PATH_MAX], found[PATH_MAX];
@@ -382,13 +381,13 @@ static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct
 			return err_sys(e, -dir_fd, "find '%s' to protect it", path);
 		if (pin(dir_fd, path, 0, e) < 0)
 			return -1;
-		/* cppcheck-suppress nullPointerRedundantCheck ; the loop has just looked */
+		/* cppcheck-suppress nullPointerRedundantCheck ; checked by the loop condition */
 		*slash = '/';
 	}
 	return 0;
 }
 
-/* A link that leads nowhere yet: whoever makes what it leads to decides what it says. */
+/* Handles a dangling link: whoever creates its target later decides the content. */
 static int check_dangling(const struct below *b, const struct rootfs_guard *g,
 			  const struct rootfs_options *o, struct err *e)
 {
@@ -421,7 +420,7 @@ static int guard_link(int root_fd, const struct below *b, const struct rootfs_gu
 		if (pin(b->link_fd, g->name, 0, e) < 0)
 			return -1;
 	}
-	/* after what they hold: a copy of a directory has the mounts in it */
+	/* pinned after their content: a copy of a directory includes the mounts in it */
 	for (unsigned i = 0; b->is_by_link && i < b->count; i++)
 		if (pin_above(root_fd, b->fds[i], o, e) < 0)
 			return -1;
@@ -483,7 +482,7 @@ static int show_places(int root_fd, int empty_fd, const struct rootfs_options *o
 	return r;
 }
 
-/* An image's own links decide where the path leads, inside the root. */
+/* Resolves the path inside the root, following the image's links. */
 static int keep_writable(int root_fd, const char *path, struct err *e)
 {
 	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH | O_DIRECTORY);
@@ -492,13 +491,13 @@ static int keep_writable(int root_fd, const char *path, struct err *e)
 	if (place_fd < 0)
 		return err_sys(e, -place_fd, "find '%s' to keep it writable", path);
 	if (is_same_file(place_fd, root_fd))
-		return 0; /* a home directory "/" does not undo a read-only root */
+		return 0; /* a home directory "/" must not make a read-only root writable */
 	if (mount_open_tree(place_fd, "", 0, &tree_fd, e) < 0)
 		return err_wrap(e, "'%s'", path);
 	return mount_attach(tree_fd, place_fd, path, e);
 }
 
-/* Binds of the root's own directories, so that one size limit covers all. */
+/* Bind mounts of the root's own directories, so that one size limit covers all of them. */
 static int keep_places_writable(int root_fd, const struct policy *p, struct err *e)
 {
 	for (const char *const *path = rootfs_always_writable; *path; path++)
@@ -509,7 +508,7 @@ static int keep_places_writable(int root_fd, const struct policy *p, struct err 
 	return p->home ? 0 : keep_writable(root_fd, p->home_dir, e);
 }
 
-/* What state/limitcache has kept is attached below what shows its parts. */
+/* A directory cached by state/limitcache is attached below the mounts that show its parts. */
 static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o, int limits_fd,
 		       struct err *e)
 {
@@ -526,8 +525,8 @@ static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o
 }
 
 /*
- * The places of a sandbox that waited become known only now. Where the staging area covers a
- * directory of the host, none of them can be opened by its name.
+ * The places of a warm sandbox become known only now. A place below the host directory that the
+ * staging area covers can no longer be opened by name.
  */
 static int await_places(struct rootfs_options *o, const char *stage, struct err *e)
 {
@@ -543,7 +542,7 @@ static int await_places(struct rootfs_options *o, const char *stage, struct err 
 	return 0;
 }
 
-/* Everything above the base. */
+/* Builds everything above the base. */
 static int fill_root(int root_fd, int empty_fd, struct rootfs_options *o, const char *stage,
 		     int limits_fd, struct err *e)
 {
@@ -575,7 +574,7 @@ static int build_host(int root_fd, const struct rootfs_options *o, struct err *e
 	return devices_fill(root_fd, e);
 }
 
-/* An image brings its own programs; a named sandbox of the host image shows this machine's. */
+/* An image has its own programs; a named sandbox of the host image uses the host's. */
 static int fill_overlay(int root_fd, int staging_fd, const struct rootfs_options *o, struct err *e)
 {
 	if (imageroot_fill(root_fd, o, e) < 0)
@@ -599,8 +598,9 @@ static int build_overlay(int staging_fd, const struct rootfs_options *o, int *re
 }
 
 /*
- * Where the staging area covers a directory of the host, in this namespace only: anywhere that we
- * need nothing from. Not "/", where the pivot would let go of it instead of the old root.
+ * Chooses a host directory that the staging area covers (in this namespace only); nothing needed
+ * may lie below it. Not "/": there the pivot would unmount the staging area instead of the old
+ * root.
  */
 static const char *find_stage(const struct rootfs_options *o)
 {
@@ -622,7 +622,7 @@ static const char *find_stage(const struct rootfs_options *o)
 	return NULL;
 }
 
-/* In "sys" of the new tmpfs, where it is below the mount at /sys that shows them. */
+/* Creates the files in "sys" of the new tmpfs, below the later mount at /sys that shows them. */
 static int make_limits(int tmpfs_fd, const struct rootfs_options *o, struct err *e)
 {
 	cleanup_fd int dir_fd = openat(tmpfs_fd, "sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -631,16 +631,16 @@ static int make_limits(int tmpfs_fd, const struct rootfs_options *o, struct err 
 		return err_sys(e, errno, "open a directory for limits");
 	if (limitfiles_make(o->limits, dir_fd, o->figures, e) < 0)
 		return -1;
-	/* what is open for writing would keep a root without a disk from becoming read-only */
+	/* files open for writing would keep a root without a disk from becoming read-only */
 	if (!o->image)
 		limitfiles_done(o->limits);
 	return 0;
 }
 
-/* Finds those that were kept, or makes new ones, before anything covers directories of the host. */
+/* Opens the cached files or creates new ones, before anything covers host directories. */
 static int prepare_limits(int tmpfs_fd, const struct rootfs_options *o, int *ret_fd, struct err *e)
 {
-	(void)umask(0); /* the command gets its own before it starts */
+	(void)umask(0); /* the command sets its own umask before it starts */
 	if (mkdirat(tmpfs_fd, "sys", 0755) < 0)
 		return err_sys(e, errno, "create /sys");
 	if (o->limits_tree_fd >= 0) {

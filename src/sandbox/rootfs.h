@@ -2,10 +2,10 @@
 /*
  * rootfs - the file system that a sandbox sees.
  *
- * A base (sandbox/hostroot: this machine's programs; sandbox/imageroot: an overlay of an image or
- * of a sandbox that stays), an own /dev and /proc, and the directories of the host that the policy
- * shows. What is written goes to one tmpfs with a size, or to a named sandbox's disk. Runs in the
- * child, in its new namespaces, and ends with the pivot: after it the host's files have no name.
+ * A base (sandbox/hostroot: the host's programs; sandbox/imageroot: an overlay of an image or of a
+ * named sandbox), an own /dev and /proc, and the host directories of the policy. Writes go to one
+ * tmpfs with a size limit, or to a named sandbox's disk. Runs in the child, in its new namespaces,
+ * and ends with the pivot: after it no path leads to the host's other files.
  */
 #include "base/err.h"
 #include "sandbox/cgroup.h"
@@ -26,16 +26,16 @@ enum rootfs_kind {
 	ROOTFS_TMPFS, /* an empty directory in memory */
 };
 
-/* Something that the policy puts into the root. */
+/* A mount that the policy adds to the root. */
 struct rootfs_place {
 	enum rootfs_kind kind;
 	const char *target; /* absolute, inside; borrowed */
 
 	/* ROOTFS_HOST */
 	const char *source; /* host path; borrowed */
-	char *real_path;    /* where that leads; whoever made the place frees it */
+	char *real_path;    /* `source` with links resolved; the creator of the place frees it */
 	int tree_fd;        /* detached tree made by a root caller; -1: open `source` here */
-	dev_t device;       /* what `source` was when it was checked; another is refused */
+	dev_t device;       /* identity of `source` when it was checked; another file is refused */
 	ino_t inode;
 	bool is_dir;
 	bool is_read_only;
@@ -44,17 +44,17 @@ struct rootfs_place {
 	uint64_t size_bytes;
 };
 
-/* Something in a place that has to be treated with care. */
+/* Protection for a file or directory inside a place. */
 enum rootfs_care {
 	ROOTFS_PINNED,    /* cannot be renamed or removed */
-	ROOTFS_PROTECTED, /* and is read-only */
+	ROOTFS_PROTECTED, /* pinned and read-only */
 	ROOTFS_MASKED,    /* appears empty */
 };
 
 struct rootfs_guard {
 	enum rootfs_care care;
-	const char *target; /* of the place */
-	char *name;         /* below it; what is not there is left out */
+	const char *target; /* the place's target */
+	char *name;         /* path below it; a missing file is ignored */
 };
 
 struct rootfs_options {
@@ -63,27 +63,28 @@ struct rootfs_options {
 	unsigned place_count;
 	const struct rootfs_guard *guards; /* parents before children */
 	unsigned guard_count;
-	char *const *etc_private;      /* names in /etc that are not for all; or NULL */
-	const char *etc_layer_path;    /* a layer that hides them, kept; NULL: none */
-	int etc_host_tree_fd;          /* /etc without mounts in it, of a root caller; -1: none */
-	int etc_tree_fd;               /* that, as a detached tree of a root caller; -1: by path */
+	char *const *etc_private;      /* names in /etc that only this caller may read; or NULL */
+	const char *etc_layer_path;    /* cached layer of whiteouts that hides them; NULL: none */
+	int etc_host_tree_fd;          /* a root caller's /etc without mounts inside it; -1: none */
+	int etc_tree_fd;               /* the layer as a root caller's detached tree; -1: by path */
 	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
-	const struct imageroot *image; /* NULL: the host's own programs, and nothing stays */
-	const char *host_name;         /* NULL: that of every sandbox without a name */
+	const struct imageroot *image; /* NULL: the host's programs and a temporary root */
+	const char *host_name;         /* NULL: the default of unnamed sandboxes */
 	const char *machine_id;        /* NULL: none */
-	const struct limitfiles_figures *figures; /* what it is told about its limits */
-	const char *limits_path;      /* limitfiles_make() was there already; NULL: not */
-	int limits_tree_fd;           /* that, as a detached tree of a root caller; -1: by path */
-	struct limitfiles *limits;    /* filled in where they can be changed */
-	enum cgroup_kind cgroup_kind; /* what keeps them */
+	const struct limitfiles_figures *figures; /* contents of the files about limits */
+	const char *limits_path;      /* where limitfiles_make() already ran; NULL: nowhere */
+	int limits_tree_fd;           /* the same as a root caller's detached tree; -1: by path */
+	struct limitfiles *limits;    /* filled in if the limits can change later */
+	enum cgroup_kind cgroup_kind; /* what enforces the limits */
 
-	/* Called when all but the places is there, and fills these in. NULL: they are known
-	 * already. */
+	/*
+	 * Called when all but the places is mounted; fills them in. NULL: they are known already.
+	 */
 	int (*await_places)(struct placement *context, struct rootfs_options *o, struct err *e);
 	struct placement *placement;
 };
 
-/* Writable also where the root is not; the home directory is one more. Ended by NULL. */
+/* Writable even if the root is read-only, as is the home directory. Ended by NULL. */
 extern const char *const rootfs_always_writable[];
 
 ERR_CHECKED int rootfs_enter(const struct rootfs_options *o, struct err *e);

@@ -1,4 +1,4 @@
-/* seccomp - hands a prebuilt filter to the kernel; see seccomp.h. */
+/* seccomp - installs a prebuilt system call filter; see seccomp.h. */
 #include "sandbox/seccomp.h"
 
 #include "base/wall.h"

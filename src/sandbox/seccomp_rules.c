@@ -1,15 +1,15 @@
 /*
- * seccomp_rules - which system calls a sandbox may make.
+ * seccomp_rules - the system calls that a sandbox may make.
  *
- * An allowlist: what is not named here does not exist (ENOSYS); io_setup and its family are left
- * out because their contexts are counted for the whole machine. Known calls that are refused
- * on purpose give EPERM, which programs understand better. Refused are: new namespaces,
- * everything that mounts, kernel keyrings, bpf, perf, io_uring (its operations bypass this
- * filter), userfaultfd, opening files by handle, modules, clocks, other kernels' leftovers, and
- * address families that only widen the attack surface.
+ * An allowlist: calls not named here fail with ENOSYS; io_setup and its family are left out because
+ * their contexts are counted for the whole machine. Known calls that are refused on purpose fail
+ * with EPERM, which programs handle better: new namespaces, everything that mounts, kernel
+ * keyrings, bpf, perf, io_uring (its operations bypass this filter), userfaultfd, opening files by
+ * handle, modules, clocks, calls of other kernels, and address families that only widen the attack
+ * surface.
  *
- * Arguments are compared on their low 32 bits, as the kernel itself reads them: an int
- * argument with rubbish in its high half must not slip past.
+ * Arguments are compared on their low 32 bits, as the kernel itself reads them: an int argument
+ * with garbage in its high half must not bypass a check.
  */
 #include "base/callfilter.h"
 #include "sandbox/seccomp.h"
@@ -30,20 +30,20 @@
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define SET_ID_BITS (S_ISUID | S_ISGID)
-#define ACCESS_MODE 3         /* O_ACCMODE, which some libcs make wider */
-#define TMPFILE_BIT 020000000 /* of O_TMPFILE, without the O_DIRECTORY that comes with it */
+#define ACCESS_MODE 3         /* O_ACCMODE, which some C libraries define wider */
+#define TMPFILE_BIT 020000000 /* O_TMPFILE without the O_DIRECTORY that it includes */
 
-/* clone3 hides its flags behind a pointer; it answers ENOSYS below, so clone() can be read. */
+/* clone3 passes its flags behind a pointer; it fails with ENOSYS below, so programs use clone(). */
 static const struct rule_step clone_steps[] = { ALLOW_IF_CLEAR(0, NEW_NAMESPACES) };
 static const struct rule_step unshare_steps[] = {
 	ALLOW_IF_CLEAR(0, NEW_NAMESPACES | CLONE_NEWTIME),
 };
 
 static const struct rule_step ioctl_steps[] = {
-	REFUSE_IF(1, TIOCSTI),   /* types into a terminal */
+	REFUSE_IF(1, TIOCSTI),   /* injects input into a terminal */
 	REFUSE_IF(1, TIOCLINUX), /* pastes into a console */
 	REFUSE_IF(1, TIOCCONS),  /* takes over console output */
-	REFUSE_IF(1, TIOCSETD),  /* loads line disciplines, a long list of kernel bugs */
+	REFUSE_IF(1, TIOCSETD),  /* loads line disciplines, which have had many kernel bugs */
 	ELSE_ALLOW,
 };
 
@@ -71,13 +71,13 @@ static const struct rule_step socketpair_steps[] = {
 static const struct rule_step personality_steps[] = {
 	ALLOW_IF(0, PER_LINUX), ALLOW_IF(0, PER_LINUX32),
 	ALLOW_IF(0, UNAME26),   ALLOW_IF(0, UNAME26 | PER_LINUX32),
-	ALLOW_IF(0, ALL), /* asks for the current one */
+	ALLOW_IF(0, ALL), /* queries the current one */
 	ELSE_FAIL(EPERM),
 };
 
-/* Our pid 1 has the same user inside: its limits and priority must not be theirs to set. */
+/* Our pid 1 has the same user id inside; processes must not change its limits or priority. */
 static const struct rule_step not_init_steps[] = { REFUSE_IF(0, 1), ELSE_ALLOW };
-/* "All processes of a user" includes pid 1 too; its group is its own and has its number. */
+/* PRIO_USER would include pid 1, and pid 1 leads the process group 1. */
 static const struct rule_step setpriority_steps[] = {
 	REFUSE_IF(0, PRIO_USER),
 	REFUSE_IF(1, 1),
@@ -90,10 +90,9 @@ static const struct rule_step ioprio_set_steps[] = {
 };
 
 /*
- * With a single id every other owner is EINVAL to the kernel, whatever the file: a chown to one
- * never succeeds. It answers 0 and changes nothing, since what unpacks an archive as root (tar, cp
- * -a, rsync, dpkg) takes the failure for its own, and none of it has a word for "there is one
- * owner".
+ * With a single id in the namespace the kernel fails every chown to another owner with EINVAL,
+ * whatever the file. The filter returns 0 without effect instead, because programs that unpack
+ * archives as root (tar, cp -a, rsync, dpkg) would treat the error as their own failure.
  */
 #define IF_THERE(argument, next)                                                                   \
 	{ argument, ALL, ALL, STEP_GOTO, STEP_NEXT, .go_to = (next) },                             \
@@ -113,11 +112,11 @@ static const struct rule_step fchownat_steps[] = {
 	ELSE_FAIL(0),
 };
 
-/* A set-id file in a directory of the host would be one outside too. */
+/* A set-id file in a host directory would be effective outside too. */
 static const struct rule_step mode_in_1_steps[] = { ALLOW_IF_CLEAR(1, SET_ID_BITS) };
 static const struct rule_step mode_in_2_steps[] = { ALLOW_IF_CLEAR(2, SET_ID_BITS) };
 
-/* An open file for reading is cut off all the same; mode 3 is for neither reading nor writing. */
+/* open() truncates even with O_RDONLY; access mode 3 allows neither reading nor writing. */
 #define REFUSE_CUTTING(flags)                                                                      \
 	{                                                                                          \
 		flags,     O_TRUNC | ACCESS_MODE, O_TRUNC | O_RDONLY, STEP_FAIL,                   \
@@ -130,7 +129,7 @@ static const struct rule_step mode_in_2_steps[] = { ALLOW_IF_CLEAR(2, SET_ID_BIT
 static const struct rule_step cutting_open_steps[] = { REFUSE_CUTTING(1), ELSE_ALLOW };
 static const struct rule_step cutting_openat_steps[] = { REFUSE_CUTTING(2), ELSE_ALLOW };
 
-/* The mode of open() is rubbish unless something is created. */
+/* The mode argument of open() is undefined unless a file is created. */
 static const struct rule_step open_steps[] = {
 	REFUSE_CUTTING(1),
 	{ 1, O_CREAT, O_CREAT, STEP_GOTO, STEP_NEXT, .go_to = 4 },
@@ -238,7 +237,7 @@ const struct rule callfilter_rules[] = {
 	CHECK_IN(SECCOMP_NO_SET_ID, "fchmodat fchmodat2 mknodat", mode_in_2_steps),
 	CHECK_IN(SECCOMP_NO_SET_ID, "open", open_steps),
 	CHECK_IN(SECCOMP_NO_SET_ID, "openat", openat_steps),
-	/* its mode lies behind a pointer; libc and runtimes fall back to openat */
+	/* its mode is behind a pointer; libc and language runtimes fall back to openat */
 	{ .names = "openat2", .action = RULE_ENOSYS, .only_in = SECCOMP_NO_SET_ID },
 };
 

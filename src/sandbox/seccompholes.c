@@ -1,4 +1,4 @@
-/* seccompholes - groups of the filter that a test has opened; see seccompholes.h. */
+/* seccompholes - test builds: allows groups of system calls; see seccompholes.h. */
 #include "sandbox/seccompholes.h"
 
 #ifdef AGENTKERNEL_TESTING
@@ -84,8 +84,7 @@ static void emit(struct code *c, struct sock_filter instruction)
 	c->list[c->count++] = instruction;
 }
 
-/* What stands in the accumulator: if it is `value` (or, else, if it is not), the call is allowed.
- */
+/* Allows the call if the accumulator equals `value` (or, if `is` is false, differs from it). */
 static void emit_allow_if(struct code *c, unsigned value, bool is)
 {
 	emit(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, is ? 0 : 1,

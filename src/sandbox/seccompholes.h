@@ -1,15 +1,15 @@
 #pragma once
 /*
- * seccompholes - takes single groups out of the system call filter, in builds for tests alone.
+ * seccompholes - removes single groups from the system call filter; only in builds for tests.
  *
- * A filter cannot be loosened by another: the strictest answer counts. So what a test wants open
- * (base/wall.h, seccomp-*) is answered by instructions in front of the filter.
+ * A second filter cannot loosen the first, because the strictest answer wins. So instructions in
+ * front of the filter allow the calls that a test wants open (base/wall.h, seccomp-*).
  */
 #include <linux/filter.h>
 
 #ifdef AGENTKERNEL_TESTING
 
-/* The program, or a longer one that stays valid. */
+/* Replaces the program by a longer one in static memory. */
 void seccompholes_cut(struct sock_fprog *program);
 
 #else

@@ -1,21 +1,21 @@
 /*
  * serve - pid 1 of a named sandbox; see serve.h.
  *
- * Theory of operation. One poll loop over the orders, signals (SIGCHLD), the lifeline, and the
- * output of detached commands. A command is a task: its process, where to report its end, and, when
- * detached, its pipes or terminal and its log. Nothing that a command does or does not do makes
- * this process wait.
+ * Theory of operation. One poll loop over orders, signals (SIGCHLD), the lifeline, and the output
+ * of detached commands. A command is a task: its process, the socket to report its end to, and,
+ * when detached, its pipes or terminal and its log. No behaviour of a command can block this
+ * process.
  *
- * Landlock comes in two parts here. The scopes (signals, abstract sockets) are laid around init and
- * so around all commands together: they may signal each other. The rules for files are each
- * command's own, because they name its streams.
+ * Landlock comes in two parts here. init applies the scopes (signals, abstract sockets) to itself
+ * and so to all commands together: they may signal each other. Each command applies its own file
+ * rules, because they name its streams.
  *
- * The sandbox's filter of system calls is laid around init too: building one takes the kernel
- * longer than all other steps of starting a command, and this way its commands are born with it. A
- * command that needs another gets that one on top.
+ * init also installs the sandbox's system call filter: building a filter takes the kernel longer
+ * than all other steps of starting a command, and this way commands inherit it. A command that
+ * needs another filter installs that one in addition.
  *
  * Trusted input: orders, which the supervisor has checked. Hostile: the output of commands, which
- * is copied and never read; the processes themselves, which share nothing with this one.
+ * is copied but never parsed; the processes themselves, which share nothing with this one.
  */
 #include "sandbox/serve.h"
 
@@ -58,20 +58,20 @@
 
 #define EXIT_SERVE_FAILED 125
 #define TASK_OUTPUTS 2
-#define TELL_TRIES 100u /* while the kernel has no memory for it */
+#define TELL_TRIES 100u /* retries while the kernel has no memory for a message */
 #define TELL_PAUSE_NS 1000000l
-#define OUTPUT_TURNS 4u /* pieces of one output before others are looked at */
-#define REAP_TURNS 256u /* ended processes before orders and the lifeline are looked at */
+#define OUTPUT_TURNS 4u /* reads from one output before other events are handled */
+#define REAP_TURNS 256u /* ended processes reaped before orders and the lifeline are handled */
 
 struct task {
 	uint32_t id;
-	pid_t pid;     /* 0: ended, and only its output is still open */
-	int report_fd; /* -1: nobody waits */
+	pid_t pid;     /* 0: ended, only its output is still open */
+	int report_fd; /* -1: no client waits */
 	int master_fd; /* of a detached command's terminal; else -1 */
 	bool is_detached, is_attached;
 	int output_fd[TASK_OUTPUTS]; /* read ends of stdout and stderr, -1 once ended */
 	struct tasklog log;
-	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
+	uint64_t deadline_ms; /* 0: none; when it passes it is moved to the end of the grace time */
 	bool has_timed_out;
 };
 
@@ -83,13 +83,13 @@ struct server {
 	struct limitfiles limits;
 	struct task *tasks;
 	unsigned count, capacity;
-	bool has_ended_children; /* that reap() has not come to yet */
+	bool has_ended_children; /* reap() has more children to reap */
 	bool has_had_commands;
 };
 
-/* ---- telling the supervisor ---- */
+/* ---- messages to the supervisor ---- */
 
-/* A queue that is full means a supervisor that does not read: it is as good as gone. */
+/* A full queue means that the supervisor does not read; treat it as dead and exit. */
 static void tell(const struct server *s, uint32_t kind, const void *body, size_t len)
 {
 	const struct timespec pause = { .tv_nsec = TELL_PAUSE_NS };
@@ -163,7 +163,7 @@ static bool is_over(const struct task *t)
 
 /* ---- starting ---- */
 
-/* What an order's descriptors are for. Takes them from the frame. */
+/* Assigns an order's descriptors; takes them from the frame. */
 static int take_streams(struct task *t, struct command *c, struct frame *f, struct err *e)
 {
 	unsigned flags = t->is_detached ? ORDER_DETACHED : 0;
@@ -180,7 +180,7 @@ static int take_streams(struct task *t, struct command *c, struct frame *f, stru
 	return 0;
 }
 
-/* Its ends for the command; closed by us once it has started. */
+/* The command's ends of pipes or terminal; we close them once it has started. */
 struct ends {
 	int fds[3];
 };
@@ -262,8 +262,8 @@ static void fill_command(const struct server *s, const struct order_command *ord
 }
 
 /*
- * The first is vforked, as in sandbox/init. The others are not: whoever is root inside may stop the
- * new process before it has executed anything, and would stop us with it.
+ * The first command is vforked, as in sandbox/init. Later ones are forked: root inside could stop
+ * the new process before its exec, which would block us in vfork().
  */
 static int execute(struct server *s, const struct command *c, int report_fd, pid_t *ret_pid,
 		   struct err *e)
@@ -293,7 +293,7 @@ static int start_task(struct server *s, struct frame *f, struct task *t, struct 
 	t->id = order.id;
 	t->is_detached = order.flags & ORDER_DETACHED;
 	t->is_attached =
-		order.flags & ORDER_AWAITED && order.flags & ORDER_TTY; /* its first words wait */
+		order.flags & ORDER_AWAITED && order.flags & ORDER_TTY; /* output waits for it */
 	fill_command(s, &order, &texts, &c);
 	if (open_streams(s, t, &order, f, &c, &ends, e) < 0)
 		return -1;
@@ -301,7 +301,7 @@ static int start_task(struct server *s, struct frame *f, struct task *t, struct 
 		return -1;
 	if (order.timeout_ms)
 		t->deadline_ms = clock_now_ms() + order.timeout_ms;
-	/* the command's own copy is closed by exec: its end without a word means that it runs */
+	/* exec closes the command's copy: end of file without a report means that it is running */
 	if (t->is_detached)
 		cleanup_closep(&t->report_fd);
 	return 0;
@@ -328,7 +328,7 @@ static void on_start(struct server *s, struct frame *f)
 
 /* ---- other orders ---- */
 
-/* The stop key of a terminal: the command's session has no shell that would stop it. */
+/* Terminal stop signals become SIGSTOP: no shell in the command's session would handle them. */
 static int translate(int number)
 {
 	return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU ? SIGSTOP : number;
@@ -465,7 +465,7 @@ static void on_orders(struct server *s)
 		frame_done(&f);
 	}
 	if (!frame_may_pass(r))
-		_exit(EXIT_SERVE_FAILED); /* the supervisor is gone, so is the sandbox */
+		_exit(EXIT_SERVE_FAILED); /* the supervisor is gone: end the sandbox */
 }
 
 /* ---- output, ends and deadlines ---- */
@@ -479,7 +479,7 @@ static void on_output(struct task *t, int which)
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (n <= 0) { /* a terminal whose other side is closed says EIO */
+		if (n <= 0) { /* a terminal whose slave is closed gives EIO */
 			cleanup_closep(&t->output_fd[which]);
 			return;
 		}
@@ -487,7 +487,7 @@ static void on_output(struct task *t, int which)
 	}
 }
 
-/* Whoever loses its parent becomes our child: without a child there is no other process. */
+/* Orphans become our children, so if we have no child there is no other process. */
 static bool is_alone(void)
 {
 	siginfo_t info;
@@ -502,7 +502,7 @@ static void end_task(struct server *s, struct task *t, int status)
 	for (int i = 0; i < TASK_OUTPUTS && !t->is_attached; i++)
 		if (t->output_fd[i] >= 0)
 			on_output(t, i);
-	if (t->master_fd >= 0) /* nothing more comes from a terminal that nobody has open */
+	if (t->master_fd >= 0) /* a terminal that no process has open produces no more output */
 		cleanup_closep(&t->output_fd[0]);
 	tasklog_write(&t->log, TASKLOG_END, &end, sizeof(end));
 	if (t->report_fd >= 0)
@@ -533,7 +533,7 @@ static void reap(struct server *s)
 		}
 	}
 	s->has_ended_children =
-		pid > 0 || (pid < 0 && errno == EINTR); /* the rest in the next turn */
+		pid > 0 || (pid < 0 && errno == EINTR); /* the rest in the next iteration */
 }
 
 static void check_deadlines(struct server *s)
@@ -618,7 +618,7 @@ static void turn(struct server *s, struct pollfd *polled)
 	for (unsigned i = 0; i < task_count * TASK_OUTPUTS; i++)
 		if (polled[SLOT_FIRST_OUTPUT + i].revents)
 			on_output(&s->tasks[i / TASK_OUTPUTS], (int)(i % TASK_OUTPUTS));
-	/* SIGCHLD: one is pending at most. Whoever sends more of them must not keep us here. */
+	/* Read once: one SIGCHLD at most is pending, and senders of more must not keep us here. */
 	if (polled[SLOT_SIGNAL].revents && read(s->signal_fd, &info, sizeof(info)) > 0)
 		s->has_ended_children = true;
 	if (s->has_ended_children)
@@ -630,12 +630,12 @@ static void turn(struct server *s, struct pollfd *polled)
 	drop_ended(s);
 }
 
-#define KEPT_FIRST_FD 16 /* above all that a start has open at low numbers; ulimit -n may be 64 */
+#define KEPT_FIRST_FD 16 /* above the low numbers that a start uses; ulimit -n may be 64 */
 #define KEPT_MAX (6 + POLICY_TMPFS_MAX + LIMITFILES_COUNT)
 
 static int keep_only(struct server *s, struct err *e)
 {
-	int lock_fd = s->options->lock_fd; /* our ids stay ours for as long as we live */
+	int lock_fd = s->options->lock_fd; /* keeps our range of ids locked while we live */
 	int *wanted[KEPT_MAX] = { &s->orders_fd, &s->lifeline_fd, &s->report_fd,
 				  &s->pts_fd,    &s->null_fd,     &lock_fd };
 	int kept[KEPT_MAX];
@@ -656,21 +656,21 @@ static int keep_only(struct server *s, struct err *e)
 	}
 	if (closeothers_but(kept, count) < 0)
 		return err_sys(e, errno, "close init's descriptors");
-	/* 0, 1 and 2 are nobody's: what a command is given must not land there by chance */
+	/* occupy 0, 1 and 2, so that no descriptor for a command lands there by chance */
 	for (int stream = 0; stream < 3; stream++)
 		if (dup3(s->null_fd, stream, O_CLOEXEC) < 0)
 			return err_sys(e, errno, "fill init's streams");
 	return 0;
 }
 
-/* Everything opened before the first command can change what a name leads to. */
+/* Opens everything before the first command can change where a path leads. */
 static int prepare(struct server *s, struct err *e)
 {
 	sigset_t children;
 
 	/*
-	 * All else is not blocked: the kernel throws away what is sent to a pid 1 without handlers,
-	 * but queues what it has blocked, on the caller's account.
+	 * Only SIGCHLD is blocked: the kernel discards signals to a pid 1 without handlers, but
+	 * queues blocked ones, charged to the caller's account.
 	 */
 	if (!s->options->has_waited)
 		signals_reset();
@@ -729,7 +729,7 @@ void serve_run(const struct init_options *o)
 			capacity = SLOT_FIRST_OUTPUT + s.count * TASK_OUTPUTS * 2;
 			polled = mem_grow(polled, capacity, sizeof(*polled));
 		}
-		assert(polled); /* there are slots before the first task */
+		assert(polled); /* there are slots even without a task */
 		turn(&s, polled);
 	}
 }

@@ -1,10 +1,10 @@
 /*
- * stopall - every process inside stopped by a signal; see stopall.h.
+ * stopall - stops every process inside with SIGSTOP; see stopall.h.
  *
- * The kernel sends a signal for all to all at once, also to what is being forked, but a process
- * stops only when it next leaves the kernel: a write that it is in is written to its end. So it is
- * looked until each thread has stopped. A thread that waits for its vforked child, which has been
- * stopped before it called exec, never does; it changes nothing either.
+ * kill(-1) reaches all processes at once, including those being forked, but a process stops only
+ * when it next leaves the kernel: a write in progress is completed first. So we poll /proc until
+ * every thread is stopped. A thread that waits for its vforked child, itself stopped before exec,
+ * never stops; it counts as stopped because it cannot change anything either.
  */
 #include "sandbox/stopall.h"
 
@@ -59,7 +59,7 @@ static bool is_still(int threads_fd, const char *id)
 	r = file_read_at(threads_fd, path, LINE_MAX_BYTES, &text, &len);
 	if (r < 0)
 		return is_gone(r);
-	after_name = strrchr(text, ')'); /* the name may hold anything, also ')' */
+	after_name = strrchr(text, ')'); /* the name may contain any character, also ')' */
 	if (!after_name || after_name[1] != ' ')
 		return false;
 	if (after_name[2] == 'D')
@@ -97,7 +97,7 @@ bool stopall_begin(void)
 	for (unsigned i = 0; i < LOOKS_MAX; i++) {
 		bool all_still = true;
 
-		/* again each time: one that was about to stop may have let another go on */
+		/* resend each time: a process that was about to stop may have continued another */
 		(void)kill(-1, SIGSTOP);
 		if (procwalk_each(AT_FDCWD, "/proc", look_at_process, &all_still) == 0 && all_still)
 			return true;

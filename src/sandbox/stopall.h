@@ -1,15 +1,15 @@
 #pragma once
 /*
- * stopall - every process inside stopped by a signal, where there is no freezer.
+ * stopall - stops every process inside with SIGSTOP, on hosts without a freezer.
  *
- * Weaker than a freezer: a process sees that it was stopped, and what was stopped before goes on
- * with the others afterwards.
+ * Weaker than a freezer: processes can notice that they were stopped, and stopall_end() also
+ * continues processes that were stopped before.
  */
 #include <stdbool.h>
 
 /*
- * In init: stops all processes and waits until none of them does anything more. False: one of them
- * goes on after all that time.
+ * In init: stops all processes and waits until none runs. False if one is still running at the end
+ * of the wait.
  */
 bool stopall_begin(void);
 void stopall_end(void);

@@ -1,4 +1,4 @@
-/* subid - the ids that an ordinary user may use besides its own; see subid.h. */
+/* subid - the additional ids of an ordinary user; see subid.h. */
 #include "sandbox/subid.h"
 
 #include "base/cleanup.h"
@@ -100,7 +100,7 @@ bool subid_find(struct subid *ret, const char **ret_why)
 	return true;
 }
 
-/* "newuidmap PID 0 OWN 1 1 FIRST COUNT", with its complaints into words_fd. */
+/* Starts "newuidmap PID 0 OWN 1 1 FIRST COUNT" with its stderr in words_fd. */
 static int start_program(int which, const struct subid_range *range, uint32_t count, uint32_t own,
 			 pid_t target, int words_fd, pid_t *ret_pid, struct err *e)
 {

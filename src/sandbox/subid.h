@@ -1,9 +1,10 @@
 #pragma once
 /*
- * subid - the ids that an ordinary user may use besides its own.
+ * subid - the additional ids of an ordinary user.
  *
- * /etc/subuid and /etc/subgid say which; the set-id programs newuidmap and newgidmap (package
- * uidmap) write them into a user namespace's maps. Both run at once: each costs over a millisecond.
+ * /etc/subuid and /etc/subgid assign them; the set-id programs newuidmap and newgidmap (package
+ * uidmap) write them into a user namespace's maps. Both run in parallel: each takes over a
+ * millisecond.
  */
 #include "base/err.h"
 
@@ -12,7 +13,7 @@
 #include <sys/types.h>
 
 #define SUBID_FILE_MAX_BYTES (1u << 20)
-#define SUBID_COUNT_MIN 1000u /* fewer serve no image */
+#define SUBID_COUNT_MIN 1000u /* too few for an image below this */
 
 struct subid_range {
 	uint32_t first, count;
@@ -22,14 +23,14 @@ struct subid {
 	struct subid_range uids, gids;
 };
 
-/* False, with the reason, where this user has none or the programs are not there. */
+/* False, with the reason, if this user has no range or the programs are not installed. */
 bool subid_find(struct subid *ret, const char **ret_why);
 
-/* The range of `user` (by name or number) in a file's text. Pure. */
+/* Finds the range of `user` (by name or uid) in a file's text. */
 bool subid_parse(const char *text, const char *user, uint32_t uid, struct subid_range *ret);
 
 /*
- * Maps id 0 of the process's user namespace to the caller's own, and 1 and up to the ranges, at
- * most `count` of them.
+ * Maps id 0 of the process's user namespace to the caller's own id, and 1 and up to the ranges, at
+ * most `count` ids.
  */
 ERR_CHECKED int subid_write_maps(const struct subid *s, uint32_t count, pid_t pid, struct err *e);

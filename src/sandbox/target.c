@@ -1,4 +1,4 @@
-/* target - a place in the new root to mount something over; see target.h. */
+/* target - mount points in the new root; see target.h. */
 #include "sandbox/target.h"
 
 #include "base/cleanup.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes root_fd/path where it is missing; the directory above it exists. Returns -errno. */
+/* Creates root_fd/path unless it exists; its parent directory must exist. Returns -errno. */
 static int make_entry(int root_fd, const char *path, mode_t type, mode_t mode)
 {
 	cleanup_fd int place_fd = mount_open_in_root(root_fd, path, O_PATH);
@@ -79,7 +79,7 @@ int target_make_user_dir(int root_fd, const char *target, uid_t uid, gid_t gid, 
 	if (target_make_dir(root_fd, target, 0755, e) < 0)
 		return -1;
 	dir_fd = mount_open_in_root(root_fd, target, O_PATH | O_DIRECTORY);
-	/* with a single id everything is the user's already, and the call changes nothing */
+	/* with a single id the user owns everything already, and the call changes nothing */
 	if (dir_fd < 0 || fchownat(dir_fd, "", uid, gid, AT_EMPTY_PATH) < 0)
 		return err_sys(e, dir_fd < 0 ? -dir_fd : errno, "give '%s' to its user", target);
 	return 0;

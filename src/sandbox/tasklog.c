@@ -1,4 +1,4 @@
-/* tasklog - the kept output of a command that nobody waits for; see tasklog.h. */
+/* tasklog - the logged output of a detached command; see tasklog.h. */
 #include "sandbox/tasklog.h"
 
 #include "base/cleanup.h"
@@ -43,7 +43,7 @@ static void write_chunk(struct tasklog *l, enum tasklog_stream stream, const voi
 	if (l->file_bytes + sizeof(chunk) + len > TASKLOG_FILE_MAX_BYTES)
 		take_turns(l);
 	n = writev(l->fds[l->current], parts, 2);
-	/* half a chunk would end the file for every reader: take it back */
+	/* remove a partial chunk: it would end the file for every reader */
 	if (n != (ssize_t)(sizeof(chunk) + len)) {
 		(void)!ftruncate(l->fds[l->current], (off_t)l->file_bytes);
 		(void)lseek(l->fds[l->current], (off_t)l->file_bytes, SEEK_SET);

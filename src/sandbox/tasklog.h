@@ -1,14 +1,14 @@
 #pragma once
 /*
- * tasklog - the kept output of a command that nobody waits for.
+ * tasklog - the logged output of a detached command.
  *
- * Two files that take turns: when one is full the other is emptied and goes on, so the last
- * TASKLOG_FILE_MAX_BYTES at least are always there and twice that at most. A file is a row of
- * chunks, each a header and its bytes; `offset` counts all bytes of the command's output since its
- * start, so a reader knows what is missing and continues where it was. The last chunk tells how the
- * command ended. docs/design/named-sandboxes.md has the format.
+ * Two files used in turn: when one is full the other is truncated and used, so at least the last
+ * TASKLOG_FILE_MAX_BYTES are kept, and at most twice as many. A file is a sequence of chunks, each
+ * a header and its bytes; `offset` counts all bytes of the command's output since its start, so a
+ * reader detects gaps and can continue where it stopped. The last chunk records how the command
+ * ended. docs/design/named-sandboxes.md has the format.
  *
- * Written by init, whose own time and memory are the sandbox's, into descriptors made outside.
+ * Written by init, whose CPU time and memory are the sandbox's, into descriptors opened outside.
  */
 #include "base/err.h"
 
@@ -50,12 +50,12 @@ struct tasklog {
 void tasklog_init(struct tasklog *l, int first_fd, int second_fd); /* takes the descriptors */
 void tasklog_done(struct tasklog *l);
 
-/* What cannot be written (a full disk) is lost; the command is not held up by it. */
+/* Output that cannot be written (full disk) is lost; the command is not blocked. */
 void tasklog_write(struct tasklog *l, enum tasklog_stream stream, const void *bytes, size_t len);
 
 /*
- * Reading: the chunk at `at` of a file's bytes. 1 and its size in *ret_size; 0: not whole yet, or
- * the end; -1: not a log.
+ * Parses the chunk at offset `at` of a file's bytes. Returns 1 with its size in *ret_size; 0 at the
+ * end or if the chunk is incomplete; -1 if this is not a log.
  */
 int tasklog_read_chunk(const char *bytes, size_t len, size_t at, struct tasklog_chunk *ret,
 		       size_t *ret_size);

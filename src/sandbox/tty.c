@@ -40,7 +40,7 @@ int tty_open_inside(int socket_fd, int *ret_slave_fd, struct err *e)
 		return err_sys(e, errno, "open /dev/pts");
 	if (tty_open_pair(pts_fd, &master_fd, &slave_fd, e) < 0)
 		return -1;
-	/* before the command can ask for it; the caller's streams are still ours */
+	/* before the command can query it; our stdin and stdout are still the caller's */
 	tty_copy_size(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO, master_fd);
 	r = fdpass_send(socket_fd, &master_fd, 1);
 	if (r < 0)
@@ -65,7 +65,7 @@ void tty_set_raw(struct tty_mode *m, int fd)
 void tty_restore(struct tty_mode *m)
 {
 	if (m->is_raw)
-		/* what a terminal answered to the command is not for the shell to read */
+		/* FLUSH: the shell must not read the terminal's replies to the command */
 		(void)tcsetattr(m->fd, TCSAFLUSH, &m->saved);
 	m->is_raw = false;
 }

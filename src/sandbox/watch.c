@@ -1,11 +1,11 @@
 /*
- * watch - limits that init checks by looking; see watch.h.
+ * watch - limits that init enforces by polling; see watch.h.
  *
- * Memory is what the processes hold (anonymous and shared pages) and what lies in the sandbox's
- * tmpfs directories. A mapped file of a tmpfs is both, so of shared pages and files only the
- * larger counts. First a cheap sum is taken, which counts pages that forked processes still
- * share once for each; only when it exceeds the limit comes the exact, slower one (proportional
- * set sizes, for which init keeps CAP_SYS_PTRACE).
+ * Memory is the sum of the processes' anonymous and shared pages and the contents of the sandbox's
+ * tmpfs directories. A mapped tmpfs file would count twice, so of shared pages and tmpfs contents
+ * only the larger is added. First a cheap sum is taken, which counts pages shared by forked
+ * processes once per process; only if it exceeds the limit, the exact but slower sum follows
+ * (proportional set sizes, for which init keeps CAP_SYS_PTRACE).
  */
 #include "sandbox/watch.h"
 
@@ -43,7 +43,7 @@ struct usage {
 
 typedef void measure_fn(int proc_fd, const char *pid, struct usage *total);
 
-/* The number after "\nNAME" in `text`, in bytes; the files give KiB. */
+/* Returns the number after `name` ("\nNAME:") in `text`, in bytes; the files give KiB. */
 static uint64_t field_bytes(const char *text, const char *name)
 {
 	const char *field = strstr(text, name);
@@ -65,7 +65,7 @@ static void add_resident(int proc_fd, const char *pid, struct usage *total)
 	cleanup_free char *text = NULL;
 
 	if (!read_proc(proc_fd, pid, "status", &text))
-		return; /* gone meanwhile */
+		return; /* the process has exited */
 	total->anonymous_bytes += field_bytes(text, "\nRssAnon:");
 	total->shared_bytes += field_bytes(text, "\nRssShmem:");
 }
@@ -82,7 +82,7 @@ static void add_proportional(int proc_fd, const char *pid, struct usage *total)
 	total->shared_bytes += field_bytes(text, "\nPss_Shmem:");
 }
 
-/* User and system time of a process and of the children it has waited for. */
+/* Adds user and system time of a process and of its reaped children. */
 static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 {
 	uint64_t user, system, child_user, child_system;
@@ -91,7 +91,7 @@ static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 
 	if (!read_proc(proc_fd, pid, "stat", &text))
 		return;
-	after_name = strrchr(text, ')'); /* the name may hold anything, also ')' */
+	after_name = strrchr(text, ')'); /* the name may contain any character, also ')' */
 	if (!after_name || sscanf(after_name + 1,
 				  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
 				  " %" SCNu64 " %" SCNu64 " %" SCNu64,
@@ -101,7 +101,7 @@ static void add_cpu(int proc_fd, const char *pid, struct usage *total)
 		(user + system + child_user + child_system) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-/* A directory for each thread, besides "." and "..". */
+/* task/ has one directory per thread, besides "." and "..". */
 static void add_threads(int proc_fd, const char *pid, struct usage *total)
 {
 	char path[PATH_MAX_BYTES];
@@ -126,7 +126,7 @@ static bool add_process(int proc_fd, const char *pid, void *context)
 	return true;
 }
 
-/* Over all processes but init itself. What cannot be looked at counts as beyond any limit. */
+/* Sums over all processes but init itself. If /proc cannot be read, returns more than any limit. */
 static struct usage sum(measure_fn *measure)
 {
 	struct summing s = { .measure = measure };
@@ -149,13 +149,13 @@ static uint64_t used_bytes(const struct statvfs *fs)
 	return (uint64_t)(fs->f_blocks - fs->f_bfree) * fs->f_frsize;
 }
 
-/* What cannot be looked at counts as beyond any limit. */
+/* If a file system cannot be read, returns more than any limit. */
 static uint64_t files_bytes(const struct watch_limits *w)
 {
 	struct statvfs fs;
 	uint64_t total;
 
-	/* of a root on disk only this is ours to count */
+	/* a root on disk is not memory: only /dev/shm counts */
 	if (statvfs(w->is_root_on_disk ? "/dev/shm" : "/", &fs) < 0)
 		return UINT64_MAX / 2;
 	total = used_bytes(&fs);

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * watch - limits that init checks by looking: cpu time, memory and processes, where the caller may
- * not make cgroups.
+ * watch - limits that init enforces by polling: CPU time, memory and processes, if the caller may
+ * not create cgroups.
  *
- * Looking every 50 ms is weaker than a cgroup: a burst can overshoot in between, processes that
- * live shorter are not seen, and memory that no process maps (an unmapped memfd, a detached
- * segment, socket buffers) is not either. RLIMIT_DATA stops a single process at the limit; this
- * stops many processes together. RLIMIT_NPROC counts each user inside for itself; where there is
- * more than one, this counts them together.
+ * Polling every 50 ms is weaker than a cgroup: a burst can exceed the limit in between,
+ * shorter-lived processes are missed, and so is memory that no process maps (an unmapped memfd, a
+ * detached segment, socket buffers). RLIMIT_DATA limits a single process; this limits all processes
+ * together. RLIMIT_NPROC counts each user inside separately; if there are several, this counts them
+ * together.
  */
 #include "policy/policy.h"
 #include "sandbox/report.h"
@@ -16,27 +16,27 @@
 #include <stdint.h>
 
 struct watch_limits {
-	const struct policy *policy; /* whose tmpfs directories count as memory */
+	const struct policy *policy; /* its tmpfs directories count as memory */
 	uint64_t memory_bytes;       /* 0: do not watch */
 	uint64_t cpu_ms;             /* 0: do not watch */
 	uint64_t pids_count;         /* 0: do not watch */
 
-	bool is_root_on_disk; /* what lies in the root is no memory */
+	bool is_root_on_disk; /* files in the root do not count as memory */
 
-	int tmpfs_fd[POLICY_TMPFS_MAX]; /* of the policy's, by watch_open(); their names can be
-					   moved */
+	int tmpfs_fd[POLICY_TMPFS_MAX]; /* the policy's tmpfs directories, opened by
+					 * watch_open(); their paths could be moved */
 	unsigned tmpfs_count;
 };
 
-/* In init, before the command can change anything. The descriptors stay open. */
+/* In init, before the command can change anything: opens the tmpfs directories for good. */
 void watch_open(struct watch_limits *w);
 
-/* For poll(): -1 when there is nothing to watch. */
+/* Timeout for poll(); -1 if there is nothing to watch. */
 int watch_interval_ms(const struct watch_limits *w);
 
-/* In init: which limit the sandbox has reached. */
+/* In init: returns the limit that the sandbox has reached, if any. */
 enum report_limit watch_check(const struct watch_limits *w);
 
-/* What all processes inside use together; the files in memory count as in watch_check(). */
+/* Usage of all processes inside together; tmpfs files count as in watch_check(). */
 void watch_measure(const struct watch_limits *w, uint64_t *ret_memory_bytes, uint64_t *ret_cpu_us,
 		   uint64_t *ret_pids_count);
