@@ -1,4 +1,4 @@
-/* account - users and groups as an image's own files name them; see account.h. */
+/* account - users and groups of an image's passwd and group files; see account.h. */
 #include "policy/account.h"
 
 #include "base/cleanup.h"
@@ -18,7 +18,7 @@ struct field {
 	size_t len;
 };
 
-/* The fields of the line at *text, which moves to the next one. False at the end. */
+/* Splits the line at *text into fields and moves *text to the next line. False at the end. */
 static bool next_line(const char **text, struct field fields[FIELDS_MAX], unsigned *ret_count)
 {
 	const char *p = *text;
@@ -75,7 +75,7 @@ static void take_home(const struct field *f, struct account *a)
 		(void)snprintf(a->home, sizeof(a->home), "%.*s", (int)f->len, f->text);
 }
 
-/* By name, or by number when `is_by_id`. */
+/* Finds a user by name, or by number if `is_by_id`. */
 static bool find_user(const char *passwd, const char *text, bool is_by_id, uint32_t id,
 		      struct account *a)
 {

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * account - users and groups as an image's own passwd and group files name them.
+ * account - users and groups of an image's passwd and group files.
  *
- * The files are text from outside: a line that is not well-formed is passed over, as the C library
- * does, and ids beyond POLICY_ID_MAX do not exist for us. Pure code.
+ * Hostile input: the text of both files. Malformed lines are skipped, as the C library does, and so
+ * are ids above POLICY_ID_MAX. No system calls.
  */
 #include "base/err.h"
 
@@ -16,16 +16,16 @@
 
 struct account {
 	uint32_t uid, gid;
-	uint32_t groups[ACCOUNT_GROUPS_MAX]; /* besides gid */
+	uint32_t groups[ACCOUNT_GROUPS_MAX]; /* supplementary groups */
 	unsigned group_count;
 	char name[ACCOUNT_NAME_MAX_BYTES];
-	char home[ACCOUNT_HOME_MAX_BYTES]; /* absolute, "/" when the files do not say */
+	char home[ACCOUNT_HOME_MAX_BYTES]; /* absolute; "/" if the files have none */
 };
 
 /*
- * "name", "name:group", "uid", "uid:gid" and mixtures, as in an image's User and in --user. A
- * number needs no line in the files; without one its group is 0, as Docker has it. A named user
- * without a named group also gets the groups that list it.
+ * Resolves "name", "name:group", "uid", "uid:gid" or a mixture, as in an image's User and in
+ * --user. A number needs no line in the files; without one its group is 0, as in Docker. A named
+ * user without an explicit group also gets the supplementary groups that list it.
  */
 ERR_CHECKED int account_find(const char *passwd, const char *group, const char *text,
 			     struct account *ret, struct err *e);

@@ -1,9 +1,8 @@
 /*
  * address - IP addresses and networks as values; see address.h.
  *
- * The table below is the IANA special-purpose registries, written for one question: may a
- * sandbox that was promised the public internet go there? For IPv6 the answer is easier the
- * other way round: only 2000::/3 is public at all, less the rows before it.
+ * The table below holds the IANA special-purpose registries, reduced to one question: is the
+ * address part of the public internet? For IPv6 only 2000::/3 is public, minus the rows before it.
  */
 #include "policy/address.h"
 
@@ -32,7 +31,7 @@
 		}                                                                                  \
 	}
 
-/* The first row that holds the address says what it is. */
+/* The first row that contains the address decides. */
 static const struct {
 	struct address_network network;
 	const char *kind; /* NULL: public */
@@ -65,23 +64,23 @@ static const struct {
 	{ { V6(0), 0 }, "a reserved address" },
 };
 
-/* Some lie in ranges that are special anyway; a wide rule for those must not open them. */
+/* Some lie in special ranges; a rule that opens such a range must not open these. */
 static const struct address metadata[] = {
 	V4(169, 254, 169, 254), /* most clouds */
-	V4(169, 254, 170, 2),   /* containers' credentials */
+	V4(169, 254, 170, 2),   /* credentials of containers */
 	V4(169, 254, 170, 23),
 	V4(169, 254, 169, 123),
 	V4(169, 254, 169, 253),
 	V4(169, 254, 0, 23),
 	V4(100, 100, 100, 200),
 	V4(192, 0, 0, 192),
-	V4(168, 63, 129, 16), /* looks public */
+	V4(168, 63, 129, 16), /* in a public range */
 	V6(0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54),
 	V6(0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x23),
 	V6(0xfd, 0x20, 0, 0xce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54),
 };
 
-/* The v4-mapped form is IPv4. */
+/* A v4-mapped IPv6 address becomes IPv4. */
 static void set_v6(struct address *a, const uint8_t bytes[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -244,7 +243,7 @@ bool address_is_unspecified(const struct address *a)
 	return memcmp(a->bytes, zero, a->bits / 8) == 0;
 }
 
-/* Who connects to the unspecified address connects to itself: Linux takes it for loopback. */
+/* Includes the unspecified address: on Linux a connection to it reaches loopback. */
 bool address_is_loopback(const struct address *a)
 {
 	static const struct address one = V6(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * address - IP addresses and networks as values, and which of them are not the public internet.
+ * address - IP addresses and networks as values, and which of them are not public.
  *
- * An IPv4 address has one form only: the v4-mapped form of IPv6 is turned into it wherever an
- * address comes in, so no rule can be walked around by writing an address differently.
+ * An IPv4 address has a single form: every input function converts the v4-mapped form of IPv6, so
+ * no rule can be bypassed by writing an address differently.
  */
 #include "base/err.h"
 
@@ -23,12 +23,12 @@ struct address_network {
 	uint8_t prefix_bits;
 };
 
-/* Dotted decimal with four parts, or IPv6 without a zone; nothing else is an address. */
+/* Accepts dotted decimal with four parts, or IPv6 without a zone. */
 bool address_parse(const char *text, struct address *ret);
 const char *address_format(const struct address *a, char out[ADDRESS_TEXT_MAX_BYTES]);
 bool address_is_equal(const struct address *a, const struct address *b);
 
-/* "10.0.0.0/8", "2001:db8::/32"; an address alone is a network of one. */
+/* "10.0.0.0/8", "2001:db8::/32"; a single address is a network of one. */
 ERR_CHECKED int address_parse_network(const char *text, struct address_network *ret, struct err *e);
 const char *address_format_network(const struct address_network *n,
 				   char out[ADDRESS_TEXT_MAX_BYTES]);
@@ -37,8 +37,8 @@ bool address_is_in(const struct address *a, const struct address_network *n);
 bool address_from_sockaddr(const struct sockaddr *sa, struct address *ret, uint16_t *ret_port);
 socklen_t address_to_sockaddr(const struct address *a, uint16_t port, struct sockaddr_storage *ret);
 
-/* What kind of address this is when it is not a public one ("a private address"), or NULL. */
+/* Returns the kind of a non-public address ("a private address"), or NULL for a public one. */
 const char *address_special_kind(const struct address *a);
 bool address_is_unspecified(const struct address *a); /* all zero */
-bool address_is_loopback(const struct address *a);    /* or unspecified, which leads there */
+bool address_is_loopback(const struct address *a);    /* or unspecified, which reaches loopback */
 bool address_is_metadata(const struct address *a);    /* a cloud's instance metadata service */

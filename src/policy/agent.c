@@ -1,4 +1,4 @@
-/* agent - the coding agents that we know; see agent.h. */
+/* agent - the supported coding agents; see agent.h. */
 #include "policy/agent.h"
 
 #include "base/cleanup.h"
@@ -7,14 +7,14 @@
 
 static const char *const claude_keys[] = { "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
 					   "CLAUDE_CODE_OAUTH_TOKEN", NULL };
-/* OPENAI_API_KEY is what people have; `codex exec` reads CODEX_API_KEY alone. */
+/* Users have OPENAI_API_KEY, but `codex exec` reads only CODEX_API_KEY. */
 static const char *const codex_keys[] = { "OPENAI_API_KEY", "CODEX_API_KEY", NULL };
 static const char *const gemini_keys[] = { "GEMINI_API_KEY", "GOOGLE_API_KEY", NULL };
 static const char *const opencode_keys[] = { "ANTHROPIC_API_KEY",  "OPENAI_API_KEY",
 					     "GEMINI_API_KEY",     "GOOGLE_API_KEY",
 					     "OPENROUTER_API_KEY", NULL };
 
-/* Root inside is nobody outside, and the program's directory is read-only: no update of itself. */
+/* IS_SANDBOX lets claude run as root. No self-update: the program's directory is read-only. */
 static const char *const claude_env[] = { "IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", NULL };
 static const char *const opencode_env[] = { "OPENCODE_DISABLE_AUTOUPDATE=1", NULL };
 static const char *const no_env[] = { NULL };
@@ -22,8 +22,8 @@ static const char *const no_env[] = { NULL };
 static const struct agent_file no_files[] = { { NULL, NULL, NULL } };
 
 /*
- * Codex runs every command in a sandbox of its own, which takes user namespaces that no sandbox of
- * ours gives away: without this each of its commands fails. Ours is the sandbox here.
+ * Codex runs every command in its own sandbox, which needs user namespaces, and our sandboxes
+ * forbid those: without this setting each of its commands fails.
  */
 static const struct agent_file codex_files[] = {
 	{ ".codex/config.toml", NULL,
@@ -33,9 +33,9 @@ static const struct agent_file codex_files[] = {
 };
 
 /*
- * Which key counts is a setting of Gemini's; where it has none, it guesses from variables, and with
- * GOOGLE_GEMINI_BASE_URL guesses a way to sign in that it then refuses (0.61: "Invalid auth method
- * selected"), and GOOGLE_API_KEY alone it does not take for one.
+ * Gemini has a setting for the kind of key. Without it Gemini guesses from variables: with
+ * GOOGLE_GEMINI_BASE_URL it picks a sign-in method that it then rejects (0.61: "Invalid auth method
+ * selected"), and it does not recognise GOOGLE_API_KEY alone.
  */
 static const struct agent_file gemini_files[] = {
 	{ ".gemini/settings.json", "GEMINI_API_KEY",
@@ -52,7 +52,7 @@ const struct agent agent_all[] = {
 	  ".codex", codex_files },
 	{ "gemini", "gemini", "@google/gemini-cli", MODE_GEMINI, gemini_keys, NULL, no_env,
 	  ".gemini", gemini_files },
-	/* it talks to whichever model the user has chosen, so its network is the profile's */
+	/* opencode uses whichever model the user chose, so it keeps the profile's network */
 	{ "opencode", "opencode", "opencode-ai", MODE_NATIVE, opencode_keys, NULL, opencode_env,
 	  ".opencode", no_files },
 };

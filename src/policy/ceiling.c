@@ -1,4 +1,4 @@
-/* ceiling - does one policy allow nothing that another forbids? See ceiling.h. */
+/* ceiling - checks that one policy allows no more than another; see ceiling.h. */
 #include "policy/ceiling.h"
 
 #include "base/buf.h"
@@ -13,22 +13,22 @@
 #include <string.h>
 
 enum rule_kind {
-	RULE_NONE,    /* a name for others (mode, profile), or without weight (variables, tmpfs) */
-	RULE_LIMIT,   /* uint64_t, 0 is no limit: at most the ceiling's */
-	RULE_GRANT,   /* bool, true is more: only where the ceiling has it */
-	RULE_WALL,    /* bool, true is less: wherever the ceiling has it */
-	RULE_GUARD,   /* the same, of the workspace: nothing without one */
-	RULE_SAME,    /* char *, NULL is less: the ceiling's own, or none */
-	RULE_ONLY,    /* list: no name that the ceiling's lacks */
-	RULE_AT_LEAST /* list: every name that the ceiling's has */
+	RULE_NONE,    /* not compared: a preset's name (mode, profile) or harmless (variables) */
+	RULE_LIMIT,   /* uint64_t, 0 is no limit: at most the ceiling's value */
+	RULE_GRANT,   /* bool, true allows more: only if the ceiling has it */
+	RULE_WALL,    /* bool, true allows less: required if the ceiling has it */
+	RULE_GUARD,   /* like RULE_WALL, but only with a workspace */
+	RULE_SAME,    /* char *, NULL allows less: NULL or equal to the ceiling's */
+	RULE_ONLY,    /* list: only names of the ceiling's list */
+	RULE_AT_LEAST /* list: all names of the ceiling's list */
 };
 
-/* How a field is compared. The others have a function each in is_field_within(). */
+/* How a field is compared. Fields without a rule have a function each in is_field_within(). */
 struct rule {
 	enum rule_kind kind;
 	size_t offset;
-	uint64_t maximum; /* RULE_LIMIT, for callers of a server: where nobody has set the field; 0:
-			     none */
+	uint64_t maximum; /* RULE_LIMIT, for callers of a server: maximum if no one set the
+			   * field; 0: none */
 };
 
 static const struct rule rules[POLICY_FIELD_COUNT] = {
@@ -48,7 +48,7 @@ static void *writable_member_of(struct policy *p, enum policy_field field)
 	return (char *)p + rules[field].offset;
 }
 
-/* 0 is no limit. */
+/* 0 means no limit. */
 static bool is_limit_within(uint64_t value, uint64_t most)
 {
 	return most == 0 || (value != 0 && value <= most);
@@ -59,7 +59,7 @@ static bool is_text_within(const char *value, const char *most)
 	return !value || (most && strcmp(value, most) == 0);
 }
 
-/* Every name of `part` is in `whole`. */
+/* Is every name of `part` in `whole`? */
 static bool is_list_within(char *const *part, char *const *whole)
 {
 	for (; part && *part; part++)
@@ -86,7 +86,7 @@ static bool are_mounts_within(const struct policy *p, const struct policy *most)
 	return true;
 }
 
-/* A name that a pattern stands for and that no rule is likely to name; NULL: any. */
+/* Returns a name that matches the pattern but that other rules hardly name; NULL: any name. */
 static char *example_name(const struct egress_rule *r)
 {
 	if (r->kind == EGRESS_ANY)
@@ -103,9 +103,9 @@ static bool has_rule(const struct egress *g, const struct egress_rule *r)
 }
 
 /*
- * A rule for addresses opens what no name can, also those that are not public: it must be the
- * ceiling's own. A rule for names is fine if the ceiling allows such a name at that port; its own
- * rules below that name are more specific and hold in both.
+ * An address rule can open non-public addresses, which no name rule can, so it must also be one of
+ * the ceiling's rules. A name rule is within the ceiling if the ceiling allows an example name at
+ * that port; more specific rules of the ceiling apply in both policies.
  */
 static bool is_rule_within(const struct egress_rule *r, const struct egress *most)
 {
@@ -117,8 +117,7 @@ static bool is_rule_within(const struct egress_rule *r, const struct egress *mos
 	if (r->kind == EGRESS_NETWORK || (r->name && egress_is_host_name(r->name)))
 		return false;
 	name = example_name(r);
-	/* without a port it opens all of them: those that no rule names, which is 0, and the rest
-	 */
+	/* without a port: check all named ports, and port 0 for those that no rule names */
 	egress_decide_name(most, name, r->port, &d);
 	for (unsigned i = 0; d.is_allowed && r->port == 0 && i < most->count; i++)
 		if (most->rules[i].port)
@@ -126,7 +125,7 @@ static bool is_rule_within(const struct egress_rule *r, const struct egress *mos
 	return d.is_allowed;
 }
 
-/* The first rule that opens what the ceiling does not; NULL: none does. */
+/* Returns the first rule that allows more than the ceiling, or NULL. */
 static const struct egress_rule *find_rule_beyond(const struct policy *p, const struct policy *most)
 {
 	for (unsigned i = 0; p->has_network && i < p->egress.count; i++)
@@ -135,7 +134,7 @@ static const struct egress_rule *find_rule_beyond(const struct policy *p, const 
 	return NULL;
 }
 
-/* What the ceiling blocks by a rule stays blocked: rules are only ever added. */
+/* Every block rule of the ceiling must also be in the policy. */
 static bool are_blocks_within(const struct policy *p, const struct policy *most)
 {
 	for (unsigned i = 0; p->has_network && i < most->egress.count; i++)
@@ -145,7 +144,7 @@ static bool are_blocks_within(const struct policy *p, const struct policy *most)
 	return true;
 }
 
-/* What of the caller's own variables is asked for by name would also go inside by itself. */
+/* A caller's variable requested by name must be one that the ceiling would pass anyway. */
 static bool are_variables_within(const struct policy *p, const struct policy *most)
 {
 	for (char *const *name = p->passed; name && *name; name++) {
@@ -161,7 +160,7 @@ static bool are_variables_within(const struct policy *p, const struct policy *mo
 	return true;
 }
 
-/* "1000", "1000:5": who that is, no image decides. */
+/* "1000", "1000:5": independent of the image's accounts. */
 static bool is_number(const char *user)
 {
 	size_t digits = strspn(user, "0123456789");
@@ -174,7 +173,7 @@ static bool is_root_number(const char *user)
 	return is_number(user) && strspn(user, "0") == strspn(user, "0123456789");
 }
 
-/* Could the command be root, as far as is known before the image is there? */
+/* Could the command run as root, judged before the image's accounts are known? */
 static bool may_be_root(const struct policy *p)
 {
 	if (p->is_user_known || !p->user_text)
@@ -186,11 +185,11 @@ bool ceiling_allows_root(const struct policy *most)
 {
 	if (most->is_user_known || !most->user_text)
 		return most->uid == 0;
-	/* who a name is, only an image knows: it is not taken for root unless that is the name */
+	/* only the image knows who a name is: assume root only for the name "root" */
 	return is_root_number(most->user_text) || strcmp(most->user_text, "root") == 0;
 }
 
-/* Where the ceiling names a user, another may not be asked for. */
+/* If the ceiling names a user, callers may not choose another. */
 static bool is_user_within(const struct policy *p, const struct policy *most)
 {
 	if (most->user_text && p->user_text)
@@ -198,7 +197,7 @@ static bool is_user_within(const struct policy *p, const struct policy *most)
 	return !may_be_root(p) || ceiling_allows_root(most);
 }
 
-/* A registry of its own in the reference: pulling it would tell that registry about us. */
+/* Does the reference name a registry? Pulling from one would tell its owner about us. */
 static bool names_registry(const char *image)
 {
 	size_t len = strcspn(image, "/");
@@ -210,9 +209,9 @@ static bool names_registry(const char *image)
 }
 
 /*
- * This machine's own programs are not every image's: where the user has named an image, `host` goes
- * beyond it, unless the user says otherwise. An image that was only detected is a default and no
- * ceiling: if it cannot be pulled, the sandbox falls back to `host` and must stay usable.
+ * If the user named an image, `host` (the host's own programs) exceeds the ceiling, unless the user
+ * allowed it. An image that was only detected is a default, not a ceiling: if it cannot be pulled,
+ * the sandbox falls back to `host` and must stay usable.
  */
 static bool is_host_within(const struct policy *most)
 {
@@ -228,7 +227,7 @@ static bool is_image_within(const struct policy *p, const struct policy *most)
 	return strcmp(p->image, most->image) == 0 || !names_registry(p->image);
 }
 
-/* The fields that a rule of the table compares. */
+/* Compares the fields that have a rule in the table. */
 static bool is_member_within(const struct policy *p, const struct policy *most,
 			     enum policy_field field)
 {
@@ -303,7 +302,7 @@ static void format_beyond(const struct policy *p, const struct policy *most,
 		 buf_text(&asked), buf_text(&allowed), most->origin[field].text);
 }
 
-/* ---- what callers may ask for beyond the defaults ---- */
+/* ---- maxima for callers above the defaults ---- */
 
 void ceiling_raise(struct policy *most, uint64_t machine_bytes)
 {
@@ -332,9 +331,9 @@ int ceiling_set_maximum(struct policy *most, const struct policy_setting *s, str
 	return 0;
 }
 
-/* ---- what presets bring is lowered ---- */
+/* ---- lowering values of presets ---- */
 
-/* Did the caller set this very field? `network` is a preset's, also where a caller names it. */
+/* Did the caller set this field itself? `network` counts as a preset even then. */
 static bool is_callers_own(const struct policy *p, enum policy_field field)
 {
 	return p->origin[field].layer == POLICY_BY_CALLER && policy_is_asked(p, field) &&
@@ -390,7 +389,7 @@ static void lower_member(struct policy *p, const struct policy *most, enum polic
 	}
 }
 
-/* Nobody in particular is the profile's user: then it is the ceiling's profile that says who. */
+/* The user comes from the profile, so the ceiling's profile replaces it. */
 static void lower_user(struct policy *p, const struct policy *most)
 {
 	free(p->user_text);
@@ -401,7 +400,7 @@ static void lower_user(struct policy *p, const struct policy *most)
 	p->origin[POLICY_PROFILE] = most->origin[POLICY_PROFILE];
 }
 
-/* Variables of the server's own environment that the ceiling does not pass. */
+/* Removes variables of the server's environment that the ceiling does not pass. */
 static void lower_variables(struct policy *p, const struct policy *most)
 {
 	char **beyond = NULL;
@@ -445,7 +444,7 @@ static void lower_field(struct policy *p, const struct policy *most, enum policy
 	}
 }
 
-/* What follows from fields that were lowered is derived again. */
+/* Derives the dependent fields again after others were lowered. */
 static int derive_again(struct policy *p, const struct policy *most, struct err *e)
 {
 	if (!p->is_workdir_asked) {
@@ -475,8 +474,8 @@ int ceiling_lower(struct policy *p, const struct policy *most, char ***ret_lower
 		format_beyond(p, most, field, &why);
 		lower_field(p, most, field);
 		if (!is_field_within(p, most, field))
-			continue; /* not one that a preset brings: ceiling_check() refuses it */
-		/* a default beyond the user's own maximum is nothing that the caller asked for */
+			continue; /* no preset sets this field: ceiling_check() will refuse it */
+		/* not reported: a lowered default is nothing that the caller asked for */
 		if (is_callers)
 			(void)keyrows_list_add(ret_lowered, buf_text(&why));
 		p->origin[field] = most->origin[field];

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 
-/* One word for a shell. */
+/* Appends one word, quoted for a shell. */
 static void add_quoted(struct buf *out, const char *word)
 {
 	buf_add_text(out, "'");
@@ -16,7 +16,7 @@ static void add_quoted(struct buf *out, const char *word)
 	buf_add_text(out, "'");
 }
 
-/* The repository is somebody else's to git: whoever owns the files outside. */
+/* safe.directory: to git the repository belongs to another user, its owner outside. */
 void clone_format_init(const struct policy *p, struct buf *out)
 {
 	buf_add_text(out, "command -v git >/dev/null || { echo 'agentkernel: --clone needs git in "

@@ -1,14 +1,14 @@
 /*
- * configuration - what an agentkernel.toml says; see configuration.h.
+ * configuration - the parsed agentkernel.toml; see configuration.h.
  *
  * Theory of operation. `keys` has a row for every "table.key" (those of policies are in
- * policy/fields.def): what kind of value it takes and where that goes, mostly as the text of a
- * policy setting, so that a value means the same in a file and on the command line and is checked
- * in one place, policy/policy.c. Two tables have names of the user's own ([env], [daemon.agents.*])
- * and one is a list ([[mounts]]): they have a reader each.
+ * policy/fields.def): the type of its value and its destination. Most become the text of a policy
+ * setting, so that a value means the same in a file and on the command line and is checked in one
+ * place, policy/policy.c. Tables with user-defined names ([env], [daemon.agents.*]) and the list
+ * [[mounts]] have a reader each.
  *
- * Hostile: the document, when it comes with a project. It is bounded by base/toml; what it may ask
- * for is decided by who resolves the settings.
+ * Hostile input: the document, if it comes with a project. base/toml limits its size; the code that
+ * resolves the settings limits what it may ask for.
  */
 #include "policy/configuration.h"
 
@@ -31,7 +31,7 @@ struct reader {
 	const char *name;
 	const char *dir;
 	enum configuration_owner owner;
-	enum policy_layer layer; /* of its settings */
+	enum policy_layer layer; /* assigned to its settings */
 };
 
 enum key_kind {
@@ -39,9 +39,9 @@ enum key_kind {
 	KEY_AMOUNT,   /* a string with a unit, or a number */
 	KEY_MEBIBYTE, /* a number of MiB */
 	KEY_SWITCH,   /* true or false */
-	KEY_LIST,     /* strings, each a setting of its own */
-	KEY_WORD,     /* a string for the struct at .offset, no setting */
-	KEY_NAMES,    /* strings for the list at .offset, no settings */
+	KEY_LIST,     /* strings, each a separate setting */
+	KEY_WORD,     /* a string for the struct at .offset, not a setting */
+	KEY_NAMES,    /* strings for the list at .offset, not settings */
 	KEY_COUNT,    /* a number for the struct at .offset */
 };
 
@@ -51,7 +51,7 @@ struct key {
 	enum policy_field field;
 	size_t offset;
 	uint64_t max;
-	bool is_maximum; /* for callers of a server, and no value */
+	bool is_maximum; /* a maximum for callers of a server, not a value */
 };
 
 #define MEMBER(table, name, kind, member, ...)                                                     \
@@ -87,10 +87,10 @@ static const struct key keys[] = {
 
 #define AGENTS_TABLE "daemon.agents"
 
-/* Tables whose entries are not in `keys`, or only partly. */
+/* Tables with entries that are not in `keys`. */
 static const char *const other_tables[] = { "env", "mounts", "registries" };
 
-/* A key may hold a NUL, and what is before that says nothing then. */
+/* Compares the length too, because a TOML key may contain a NUL. */
 static bool is_named(const struct toml_entry *entry, const char *name)
 {
 	return strlen(name) == entry->key_len && memcmp(entry->key, name, entry->key_len) == 0;
@@ -103,7 +103,7 @@ static const char *keep(struct configuration *c, char *text)
 	return text;
 }
 
-/* Takes `text`. */
+/* Takes ownership of `text`. */
 static int add_setting(struct reader *r, const struct toml_value *v, enum policy_field field,
 		       char *text, struct err *e)
 {
@@ -130,7 +130,7 @@ static int read_text(struct reader *r, const struct key *k, const struct toml_va
 	return add_setting(r, v, k->field, mem_dup(text), e);
 }
 
-/* A number means the same with and without quotation marks; times are in seconds then. */
+/* A number means the same with and without quotes; a time is then in seconds. */
 static int read_amount(struct reader *r, const struct key *k, const struct toml_value *v,
 		       struct err *e)
 {
@@ -166,7 +166,7 @@ static int read_switch(struct reader *r, const struct key *k, const struct toml_
 	return add_setting(r, v, k->field, mem_dup(is_on ? "true" : "false"), e);
 }
 
-/* Without '=' it is a name; with one it would set a variable, which [env] is for. */
+/* A list entry is a name only; with '=' it would set a variable, which belongs in [env]. */
 static int check_passed(const struct key *k, const struct toml_value *v, const char *text,
 			struct err *e)
 {
@@ -200,7 +200,7 @@ static int read_names(struct reader *r, const struct key *k, const struct toml_v
 		return -1;
 	if (toml_count(v) > TOOLPOLICY_NAMES_MAX)
 		return toml_err(v, e, "more than %u names", TOOLPOLICY_NAMES_MAX);
-	/* an empty list is one: nothing is allowed */
+	/* an empty list is not NULL: it allows nothing */
 	*list = mem_grow(*list, 1, sizeof(**list));
 	(*list)[0] = NULL;
 	for (size_t i = 0; i < toml_count(v); i++) {
@@ -436,7 +436,7 @@ static bool is_table(const char *name)
 	return false;
 }
 
-/* The tables in tables, as `keys` names them, and [daemon.agents]. */
+/* Nested tables as `keys` names them, and [daemon.agents]. */
 static const char *name_below(const char *table, const char *name)
 {
 	size_t len = strlen(table);

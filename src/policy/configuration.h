@@ -1,11 +1,11 @@
 #pragma once
 /*
- * configuration - what an agentkernel.toml says.
+ * configuration - the parsed agentkernel.toml.
  *
  * configuration_parse() turns a document into settings for policy_resolve(), each with "FILE:LINE"
- * as its origin, and into the few things that are not policy. Every key is in one table in
- * configuration.c; an unknown one is an error that names the nearest. Pure: paths are only made
- * absolute, seen from the file's directory.
+ * as its origin, and into the few values that are not policy. configuration.c has one table of all
+ * keys; an unknown key is an error that suggests the nearest one. Reads no files; relative paths
+ * are resolved against the file's directory.
  */
 #include "base/err.h"
 #include "policy/policy.h"
@@ -16,34 +16,34 @@
 #define CONFIGURATION_WARM_MAX 256u
 
 enum configuration_owner {
-	CONFIGURATION_USERS,    /* the user's own: also [registries], which others read */
-	CONFIGURATION_PROJECTS, /* comes with the files it is about */
+	CONFIGURATION_USERS,    /* the user's own; may have [registries], which other code reads */
+	CONFIGURATION_PROJECTS, /* part of a project */
 };
 
 struct configuration_pool {
-	char *agent; /* NULL: for every mode that has no pool of its own */
-	char *image; /* NULL: as `run` would choose */
+	char *agent; /* NULL: for every mode without its own pool */
+	char *image; /* NULL: chosen as by `run` */
 	uint64_t min_warm, max_warm;
 };
 
 struct configuration {
-	struct policy_setting *settings; /* texts and origins are kept in .owned */
+	struct policy_setting *settings; /* .owned holds their texts and origins */
 	size_t setting_count;
 	char **owned;
 	size_t owned_count;
 
-	char *name;                  /* [sandbox] name, NULL: none; and so on */
-	char *init;                  /* run once in a new sandbox, by its shell */
+	char *name;                  /* [sandbox] name, NULL: none; likewise below */
+	char *init;                  /* shell script, run once in a new sandbox */
 	char *agent;                 /* [agent] preferred */
-	char *api_key, *api_key_env; /* whoever knows it may ask `serve`; where it is kept */
+	char *api_key, *api_key_env; /* key for clients of `serve`, or the variable that holds it */
 	struct toolpolicy tools;
 	struct configuration_pool pools[CONFIGURATION_AGENTS_MAX];
 	unsigned pool_count;
 };
 
 /*
- * `name` is for messages and origins, `dir` (absolute) is where relative paths begin. *ret is the
- * caller's to release; origins of the settings live as long.
+ * `name` is for messages and origins; relative paths start at `dir` (absolute). Free *ret with
+ * configuration_done(), which also frees the settings' origins.
  */
 ERR_CHECKED int configuration_parse(const char *bytes, size_t len, const char *name,
 				    const char *dir, enum configuration_owner owner,

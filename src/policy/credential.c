@@ -1,12 +1,12 @@
-/* credential - paths that need care when shown to a sandbox; see credential.h. */
+/* credential - paths that need protection in a sandbox; see credential.h. */
 #include "policy/credential.h"
 
 #include "base/cleanup.h"
 
 /*
- * Most of these are closed to other users on an ordinary machine. They are named all the same: one
- * wrong mode must not show a key to every sandbox. Some are open to all and say whose machine this
- * is, or tend to hold passwords in plain text.
+ * Most of these are unreadable for other users on an ordinary machine. They are listed anyway, so
+ * that one wrong file mode does not show a key to every sandbox. Some are world-readable and
+ * identify the machine's owner, or tend to hold plain-text passwords.
  */
 const char *const credential_etc[] = {
 	/* accounts of this machine */
@@ -25,7 +25,7 @@ const char *const credential_etc[] = {
 	"doas.conf",
 	"security/opasswd",
 	"polkit-1",
-	/* its name and number */
+	/* identity of the machine */
 	"machine-info",
 	"hostid",
 	"iscsi",
@@ -66,7 +66,7 @@ const char *const credential_etc[] = {
 	"samba",
 	"rsyncd.conf",
 	"rsyncd.secrets",
-	/* clouds, clusters, secrets' stores, monitors */
+	/* clouds, clusters, secret stores, monitoring */
 	"cloud",
 	"boto.cfg",
 	"google-cloud",
@@ -93,7 +93,7 @@ const char *const credential_etc[] = {
 	"newrelic-infra.yml",
 	"zabbix",
 	"snmp",
-	/* what runs on this machine, when, and with which variables */
+	/* services and jobs of this machine and their variables */
 	"environment",
 	"environment.d",
 	"default",
@@ -256,15 +256,14 @@ const char *const credential_home[] = {
 const size_t credential_home_count = COUNT_OF(credential_home);
 
 /*
- * What a program outside runs or obeys without asking, in the top directory of a project. Content
- * that people run because they want to (package.json, Makefile, .husky) is not; what has a trust of
- * its own (.envrc, agentkernel.toml) neither, nor start-up files of shells, which mean nothing
- * here.
+ * Files in a project's top directory that a program outside runs or obeys without asking. Not
+ * listed: files that people run deliberately (package.json, Makefile, .husky), files with their own
+ * trust mechanism (.envrc, agentkernel.toml), and shell start-up files, which no shell reads here.
  */
 const struct credential_protected credential_protected[] = {
 	{ ".git", .is_pinned_only = true, .is_kept_free = true },
 	{ ".gitmodules" },
-	/* obeyed by agents and editors */
+	/* read by agents and editors */
 	{ ".claude", .is_kept_free = true, .is_watched = true },
 	{ ".mcp.json", .is_kept_free = true, .is_watched = true },
 	{ ".codex", .is_kept_free = true, .is_watched = true },
@@ -282,14 +281,14 @@ const struct credential_protected credential_protected[] = {
 };
 const size_t credential_protected_count = COUNT_OF(credential_protected);
 
-/* Run or obeyed by git, at the next commit or status. */
+/* Run or obeyed by git at the next commit or status. */
 const struct credential_protected credential_git[] = {
 	{ "hooks", .is_kept_free = true, .is_watched = true },
 	{ "config", .is_watched = true },
-	/* git would stumble over a directory: no settings, and "what is common is here" */
+	/* files, as git fails on a directory: no settings, and "this is the common directory" */
 	{ "config.worktree", .is_kept_free = true, .text = "" },
 	{ "commondir", .is_kept_free = true, .is_watched = true, .text = ".\n" },
-	{ "gitdir" }, /* of a linked worktree's entry */
+	{ "gitdir" }, /* of a linked worktree */
 	{ "modules", .is_pinned_only = true, .is_kept_free = true },
 	{ "worktrees", .is_pinned_only = true },
 	{ "info", .is_pinned_only = true },

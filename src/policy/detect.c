@@ -1,4 +1,4 @@
-/* detect - which image a command or a project asks for; see detect.h. */
+/* detect - chooses an image for a command or a project; see detect.h. */
 #include "policy/detect.h"
 
 #include "base/cleanup.h"
@@ -42,8 +42,7 @@ static const struct {
 };
 
 /*
- * What says most about a project comes first: a Makefile often only wraps another tool. A name
- * that begins with '*' is an ending.
+ * Sorted by significance: a Makefile often only wraps another tool. A leading '*' means a suffix.
  */
 static const struct {
 	const char *name;

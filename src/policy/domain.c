@@ -1,10 +1,10 @@
 /*
  * domain - one normal form for host names; see domain.h.
  *
- * Theory of operation. The text is cut at its dots; each label is checked and appended. A label
+ * Theory of operation. The text is split at its dots; each label is checked and appended. A label
  * with bytes beyond ASCII is decoded, lower-cased and encoded again by RFC 3492 (punycode). Only
- * what has one obvious reading is taken: the full mapping tables of IDNA are large and change
- * every year, and whoever needs them has the xn-- form at hand.
+ * characters with one unambiguous mapping are accepted: the full IDNA tables are large and change
+ * every year, and a user who needs other characters can write the xn-- form.
  */
 #include "policy/domain.h"
 
@@ -61,9 +61,8 @@ static const char *why_not(unsigned char c)
 }
 
 /*
- * The letters that have one reading: lower case, or with a lower case that is a matter of counting,
- * and the same in every normal form of Unicode. Where upper and lower case take turns, the upper
- * is the even or the odd one.
+ * Letters with one unambiguous mapping: lower case, or with a lower case at a fixed distance, and
+ * the same in every Unicode normal form. In EVEN/ODD ranges upper and lower case alternate.
  */
 enum folding { AS_IT_IS, PLUS_32, PLUS_80, EVEN_PLUS_1, ODD_PLUS_1 };
 
@@ -147,7 +146,7 @@ static uint32_t apply(enum folding folding, uint32_t c)
 	return c;
 }
 
-/* The lower case of a code point; 0 where its reading is not clear. */
+/* Returns the lower case of a code point; 0 if it is not in the table. */
 static uint32_t fold(uint32_t c)
 {
 	for (size_t i = 0; i < COUNT_OF(letters); i++)
@@ -156,7 +155,7 @@ static uint32_t fold(uint32_t c)
 	return c < 0x80 ? c : 0;
 }
 
-/* One code point of at most three bytes; beyond the first plane there are no host names. */
+/* Decodes one code point of at most three bytes; host names use only the first plane. */
 static size_t decode(const char *text, size_t len, uint32_t *ret)
 {
 	const unsigned char *b = (const unsigned char *)text;
@@ -218,7 +217,7 @@ static uint32_t next_point(const uint32_t *points, size_t count, uint32_t from)
 	return least;
 }
 
-/* A label has at most 63 code points of 16 bits, so nothing here can overflow. */
+/* A label has at most 63 code points of 16 bits, so no arithmetic overflows. */
 static bool append_punycode(struct normalizer *n, size_t at, const uint32_t *points, size_t count)
 {
 	uint32_t code = 0x80, delta = 0, bias = 72;
@@ -317,7 +316,7 @@ static bool append_label(struct normalizer *n, size_t at, size_t len)
 	return true;
 }
 
-/* Resolvers take "1.2.3", "017700000001" and "0x7f.1" for addresses. */
+/* Resolvers read "1.2.3", "017700000001" and "0x7f.1" as addresses. */
 static bool ends_in_number(const char *name)
 {
 	const char *last = strrchr(name, '.');
@@ -357,7 +356,7 @@ bool domain_normalize(const char *text, size_t len, enum domain_source source, c
 	return true;
 }
 
-/* The length of the service label that `name` starts with; 0: it starts with none. */
+/* Length of the service label at the start of `name`; 0 if there is none. */
 static size_t service_label_len(const char *name)
 {
 	size_t len;
@@ -375,5 +374,5 @@ const char *domain_service_host(const char *name)
 
 	for (unsigned i = 0; i < DOMAIN_SERVICE_LABELS_MAX && (len = service_label_len(host)); i++)
 		host += len + 1;
-	return host[0] == '_' ? name : host; /* more labels than services have */
+	return host[0] == '_' ? name : host; /* too many labels for a service name */
 }

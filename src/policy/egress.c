@@ -1,12 +1,12 @@
 /*
- * egress - the rules of the network and their answers; see egress.h.
+ * egress - network rules and decisions; see egress.h.
  *
- * Theory of operation. Patterns are read once into rules in normal form. A decision walks all
- * rules and keeps the one with the greatest rank: (kind, length of name or prefix, has a port).
- * Rules are few and decisions are made once a connection, so a list is fast enough.
+ * Theory of operation. Patterns are parsed once into rules in normal form. A decision scans all
+ * rules and keeps the one with the highest rank: (kind, length of name or prefix, has a port).
+ * There are few rules and one decision per connection, so a list is fast enough.
  *
- * Written down, a rule is one line: action, pattern, origin, with tabs between. The reader is
- * the same egress_add() that reads what people type, so the two cannot drift apart.
+ * A saved rule is one line: action, pattern, origin, separated by tabs. egress_load() parses it
+ * with the same egress_add() that parses user input, so the two formats cannot diverge.
  */
 #include "policy/egress.h"
 
@@ -22,12 +22,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RULES_FIRST 256u /* a mode has some hundred: each larger block costs two system calls */
+#define RULES_FIRST 256u /* enough for a mode's rules: each larger block costs two system calls */
 #define PORT_MAX 65535u
 
 static const char *const host_names[] = { EGRESS_HOST_NAME, "host.docker.internal", "localhost" };
 
-/* What clouds call the machine that hands out credentials. */
+/* Names that clouds give to their metadata service, which hands out credentials. */
 static const char *const metadata_names[] = {
 	"metadata.google.internal",   "metadata.goog", "metadata", "instance-data",
 	"instance-data.ec2.internal",
@@ -73,8 +73,9 @@ void egress_set_fallback(struct egress *g, enum egress_action action, const char
 	g->fallback_origin = mem_dup(origin);
 }
 
-/* The owned copy of an origin. Neighbouring rules mostly share theirs, so only the last is
- * compared. */
+/*
+ * Returns the owned copy of an origin. Only the last one is compared: neighbours mostly share it.
+ */
 static const char *own_origin(struct egress *g, const char *origin)
 {
 	if (g->origin_count > 0 && strcmp(g->origins[g->origin_count - 1], origin) == 0)
@@ -87,8 +88,8 @@ static const char *own_origin(struct egress *g, const char *origin)
 }
 
 /*
- * Sets text and name of a rule in one block. Not formatted with printf and allocated piecemeal: a
- * mode has over a hundred rules, and they are made at every start.
+ * Sets text and name of a rule in one allocation and without printf, because over a hundred rules
+ * of a mode are built at every start.
  */
 static void set_texts(struct egress_rule *r, const char *prefix, const char *name, const char *port)
 {
@@ -104,7 +105,7 @@ static void set_texts(struct egress_rule *r, const char *prefix, const char *nam
 	r->name = r->kind == EGRESS_HOST || r->kind == EGRESS_WILDCARD ? text + text_len + 1 : NULL;
 }
 
-/* Makes room for one more rule. */
+/* Appends an empty rule. */
 static struct egress_rule *append_rule(struct egress *g)
 {
 	if (g->count == g->capacity) {
@@ -132,7 +133,7 @@ void egress_copy(const struct egress *from, struct egress *ret)
 	}
 }
 
-/* ---- reading patterns ---- */
+/* ---- parsing patterns ---- */
 
 static int read_port(const char *pattern, const char *text, uint16_t *ret, struct err *e)
 {
@@ -145,8 +146,8 @@ static int read_port(const char *pattern, const char *text, uint16_t *ret, struc
 }
 
 /*
- * Cuts the port off. A ':' belongs to a port when it follows a ']' or is the only one; two or
- * more without brackets are an IPv6 address.
+ * Splits off the port. A ':' starts a port if it follows a ']' or is the only one; two or more
+ * without brackets are an IPv6 address.
  */
 static int split_port(const char *pattern, char *text, uint16_t *ret_port, struct err *e)
 {
@@ -202,7 +203,7 @@ static int read_host(const char *pattern, const char *name, struct egress_rule *
 	return 0;
 }
 
-/* Not the whole of a family, which only starts with such an address. */
+/* A network of loopback addresses. Not "0.0.0.0/0", which only starts with such an address. */
 static bool is_loopback(const struct address_network *n)
 {
 	return address_is_loopback(&n->base) &&
@@ -277,7 +278,7 @@ void egress_target_done(struct egress_target *t)
 	*t = (struct egress_target){ 0 };
 }
 
-/* The pattern in normal form, and the name in it; `normal` is "" where there is none. */
+/* Sets the pattern in normal form and the name in it; `normal` is "" if it has no name. */
 static void set_pattern(struct egress_rule *r, const char *normal)
 {
 	char network[ADDRESS_TEXT_MAX_BYTES];
@@ -378,7 +379,7 @@ static bool matches_name(const struct egress_rule *r, const char *name)
 	return false;
 }
 
-/* Greater wins; equal ranks are a tie. */
+/* The higher rank wins; equal ranks are a tie. */
 static uint32_t rank_of(const struct egress_rule *r)
 {
 	uint32_t length = 0;
@@ -478,8 +479,8 @@ void egress_decide_name(const struct egress *g, const char *name, uint16_t port,
 }
 
 /*
- * What only address rules can say. Returns true when that is the last word, false when nothing
- * speaks against the address.
+ * Decides by address rules alone. True if that is final, false if they do not object to the
+ * address.
  */
 static bool decide_by_address(const struct egress *g, const struct address *a, uint16_t port,
 			      enum egress_owner owner, struct egress_decision *ret)
@@ -523,16 +524,13 @@ void egress_decide_resolved(const struct egress *g, const struct address *a, uin
 		*ret = (struct egress_decision){ .is_allowed = true, .reason = EGRESS_BY_DEFAULT };
 }
 
-/*
- * Only a rule that names a port and matches can allow more than is allowed at every other port, so
- * a name that no such rule matches costs one decision.
- */
+/* Only matching rules with a port can allow more than port 0, so most names cost one decision. */
 bool egress_can_allow(const struct egress *g, const char *name)
 {
 	const char *matched = egress_is_host_name(name) ? EGRESS_HOST_NAME : name;
 	struct egress_decision d;
 
-	/* port 0 is in no rule, so this asks for every port that no rule names */
+	/* no rule has port 0, so this decides for every port that no rule names */
 	egress_decide_name(g, name, 0, &d);
 	if (d.is_allowed)
 		return true;
@@ -564,7 +562,7 @@ const char *egress_records_name(const struct egress *g, const char *name)
 	for (unsigned i = 0; i < g->count; i++) {
 		const struct egress_rule *r = &g->rules[i];
 
-		/* "_x.host", "*.host" and longer ones say more about the name than "host" does */
+		/* "_x.host", "*.host" and longer patterns are more specific than "host" */
 		if ((r->kind == EGRESS_HOST || r->kind == EGRESS_WILDCARD) &&
 		    strlen(r->name) >= host_len && matches_name(r, name))
 			return name;
@@ -615,7 +613,7 @@ const struct egress_rule *egress_find_idle(const struct egress *g)
 	return NULL;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 void egress_format_reason(const struct egress *g, const struct egress_decision *d, struct buf *out)
 {
@@ -687,7 +685,7 @@ static const char *action_word(enum egress_action action)
 	return action == EGRESS_ALLOW ? "allow" : "block";
 }
 
-/* An origin may hold the name of a file, and that may hold anything: also what ends a rule. */
+/* An origin may contain a file name with any byte, even one that ends a rule. */
 static void save_line(enum egress_action action, const char *pattern, const char *origin,
 		      struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* environment - the variables that a command starts with; see environment.h. */
+/* environment - the environment of a command; see environment.h. */
 #include "policy/environment.h"
 
 #include "base/buf.h"
@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A variable whose name holds one of these (in any case) does not go inside by itself. */
+/* A variable whose name contains one of these (in any case) is not passed automatically. */
 static const char *const secret_part[] = {
 	"TOKEN",      "SECRET",          "PASSWORD", "PASSWD",
 	"PASSPHRASE", "CREDENTIAL",      "API_KEY",  "APIKEY",
@@ -20,10 +20,10 @@ static const char *const secret_part[] = {
 	"_KEY_",      "KUBECONFIG_DATA",
 };
 
-/* ... or ends in one of these. */
+/* Likewise if its name ends in one of these. */
 static const char *const secret_end[] = { "_KEY", "_PASS", "_PWD", "_PAT", "_JWT", "_AUTH" };
 
-/* These lead to services of the host: sockets, displays, other sessions. */
+/* These refer to services of the host: sockets, displays, other sessions. */
 static const char *const host_service[] = {
 	"DBUS_SESSION_BUS_ADDRESS",
 	"DISPLAY",
@@ -91,7 +91,7 @@ static bool is_host_service(const char *entry)
 	return false;
 }
 
-/* Where this machine's programs and libraries are says nothing about an image's. */
+/* Paths of the host's programs and libraries are meaningless in another image. */
 static bool is_of_host_programs(const struct policy *p, const char *entry)
 {
 	static const char *const names[] = { "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "SHELL" };
@@ -110,7 +110,7 @@ struct list {
 	size_t count;
 };
 
-/* Takes `entry`; a variable of the same name is replaced. */
+/* Takes ownership of `entry`; replaces a variable of the same name. */
 static void list_put(struct list *l, char *entry)
 {
 	size_t name_len = strcspn(entry, "=");

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * environment - the variables that a command starts with.
+ * environment - the environment of a command.
  *
- * Always made anew: a few fixed ones, then (permissive profile) the caller's, less what looks
- * like a secret or points at a service of the host, then the ones asked for by name.
+ * Always built from scratch: a few fixed variables, then (permissive profile) the caller's, except
+ * those that look like a secret or refer to a service of the host, then those requested by name.
  */
 #include <stdbool.h>
 
@@ -17,16 +17,16 @@ char **environment_build(const struct policy *p, const struct policy_caller *cal
 			 const char *term);
 void environment_free(char **list);
 
-/* The value in such a list, or NULL. */
+/* Returns the value in such a list, or NULL. */
 const char *environment_get(char *const *list, const char *name);
 
-/* "NAME=value" looks like a secret, by its name or by a password in an address. */
+/* Does "NAME=value" look like a secret, by its name or by a password in a URL? */
 bool environment_is_secret(const char *entry);
 
-/* "NAME=value" of the caller's goes inside without being asked for by name. */
+/* Is the caller's "NAME=value" passed without being requested by name? */
 bool environment_is_passed(const struct policy *p, const char *entry);
 
-/* Names of the caller's variables that do not go inside although the policy passes them. */
+/* Lists the caller's variables that are not passed although the policy passes the environment. */
 struct buf;
 void environment_format_dropped(const struct policy *p, const struct policy_caller *caller,
 				struct buf *out);

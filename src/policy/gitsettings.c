@@ -1,15 +1,15 @@
-/* gitsettings - what a setting of git can make git do; see gitsettings.h. */
+/* gitsettings - classifies git settings by what they can run; see gitsettings.h. */
 #include "policy/gitsettings.h"
 
 #include "base/cleanup.h"
 
 #include <string.h>
 
-/* Keys of a section that do no harm, each between two blanks. NULL as subsection: without one. */
+/* Harmless keys of a section, each between two spaces. */
 struct row {
 	const char *section;
 	bool has_subsection;
-	const char *keys; /* "*": all */
+	const char *keys; /* "*": all keys */
 };
 
 static const struct row harmless[] = {
@@ -78,7 +78,7 @@ static bool is_named(const struct gitconfig_entry *entry, const char *section, c
 	return strcmp(entry->section, section) == 0 && strcmp(entry->key, key) == 0;
 }
 
-/* "ext::sh -c ..." runs a command, "x::..." the program git-remote-x; "--" could be an option. */
+/* "ext::sh -c ..." runs a command, "x::..." the program git-remote-x; "-..." is an option. */
 static bool is_plain_address(const char *value)
 {
 	return value && value[0] != '-' && !strstr(value, "::");

@@ -1,10 +1,10 @@
 /*
  * mode - presets for coding agents; see mode.h.
  *
- * Theory of operation. The lists hold domain patterns and no single hosts: what a service is
- * called this year changes more often than who owns the domain. Left out on purpose: telemetry and
- * error reports, which agents do without. Many of these domains take uploads from whoever has an
- * account there: a list keeps programs from wandering off, not a determined one from talking.
+ * Theory of operation. The lists hold domain patterns, not single hosts, because host names change
+ * more often than the owner of a domain. Telemetry and error reporting are left out on purpose:
+ * agents work without them. Many of these domains accept uploads from anyone with an account: a
+ * list limits accidental connections, but cannot stop a determined program from sending data out.
  */
 #include "policy/mode.h"
 
@@ -20,7 +20,7 @@ static const char *const anthropic[] = {
 
 static const char *const openai[] = {
 	"*.openai.com",
-	"*.chatgpt.com", /* signed in with an account instead of a key */
+	"*.chatgpt.com", /* for users signed in with an account instead of a key */
 	NULL,
 };
 
@@ -31,7 +31,7 @@ static const char *const google[] = {
 	NULL,
 };
 
-/* Where package managers download from. */
+/* Download hosts of package managers. */
 static const char *const registries[] = {
 	/* npm, yarn, pnpm, node-gyp's headers */
 	"*.npmjs.org",
@@ -44,7 +44,7 @@ static const char *const registries[] = {
 	/* cargo, rustup */
 	"*.crates.io",
 	"*.rust-lang.org",
-	/* go: its proxy sends large modules from Google's storage */
+	/* go: its proxy redirects large modules to Google's storage */
 	"*.golang.org",
 	"*.go.dev",
 	"*.gopkg.in",
@@ -94,7 +94,7 @@ static const struct mode modes[] = {
 	[MODE_CODEX] = {
 		.name = "codex",
 		.base = PROFILE_RESTRICTIVE,
-		/* its tools run in a V8 that does not start in 512 MiB of RLIMIT_DATA */
+		/* its tools run in a V8 that does not start with RLIMIT_DATA at 512 MiB */
 		.memory_bytes = 2048ull << 20,
 		.has_workspace = true,
 		.origin = "mode codex",

@@ -2,9 +2,9 @@
 /*
  * mode - presets for what one coding agent needs: native, claude, codex, gemini.
  *
- * A mode is a profile plus the rest of an agent's world: its project, its key, and the domains that
- * it and the package managers talk to, with everything else denied. To add a mode, add a row in
- * mode.c and a value here; to add a domain, add it to a list in mode.c.
+ * A mode is a profile plus an agent's project, its key, and the domains that it and the package
+ * managers use, with all others denied. To add a mode, add a row in mode.c and a value here; to add
+ * a domain, add it to a list in mode.c.
  */
 #include "policy/profile.h"
 
@@ -26,18 +26,18 @@ enum mode_id {
 struct mode {
 	const char *name;
 	enum profile_id base;
-	uint64_t memory_bytes; /* 0: as the profile */
+	uint64_t memory_bytes; /* 0: the profile's */
 	bool has_workspace;
 	/*
-	 * The network is these domains and nothing else; none: as the profile. A pattern
-	 * "*.example.org" stands for everything below example.org and for that name itself.
+	 * The network allows only these domains; none: the profile's network. A pattern
+	 * "*.example.org" matches example.org and all names below it.
 	 */
 	const char *const *domains[MODE_LISTS_MAX];
-	const char *origin; /* of these rules: the same, however the mode was chosen */
-	const char *const *secrets; /* variables of the caller that go inside; NULL-ended */
+	const char *origin;         /* of these rules; the same however the mode was chosen */
+	const char *const *secrets; /* the caller's variables to pass; NULL-ended */
 };
 
 const struct mode *mode_get(enum mode_id id);
 
-/* NULL when there is no such mode. */
+/* NULL if there is no such mode. */
 const struct mode *mode_find(const char *name, enum mode_id *ret_id);

@@ -1,4 +1,4 @@
-/* mountspec - the text forms of mounts; see mountspec.h. */
+/* mountspec - parses the text forms of mounts; see mountspec.h. */
 #include "policy/mountspec.h"
 
 #include "base/cleanup.h"
@@ -39,7 +39,7 @@ static int normal_target(const char *text, char **ret, struct err *e)
 	return 0;
 }
 
-/* Cuts ":ro" or ":rw" off the end of `text` and says whether it was ":ro". */
+/* Removes ":ro" or ":rw" from the end of `text`; true for ":ro". */
 static bool cut_mode(char *text)
 {
 	char *colon = strrchr(text, ':');

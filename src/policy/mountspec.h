@@ -1,19 +1,19 @@
 #pragma once
 /*
- * mountspec - the text forms of mounts: SRC[:DST][:ro] and DST[:SIZE].
+ * mountspec - parses the text forms of mounts: SRC[:DST][:ro] and DST[:SIZE].
  *
- * Pure text: relative sources are taken from the caller's working directory, targets are made
- * normal and checked against the places that belong to the sandbox itself.
+ * Reads no files: relative sources are resolved against the caller's working directory; targets are
+ * normalised and must not be paths that the sandbox itself sets up.
  */
 #include "base/err.h"
 
 struct policy_mount;
 struct policy_tmpfs;
 
-/* On success the strings in *ret are the caller's to free. `cwd` may be NULL. */
+/* On success the caller frees the strings in *ret. `cwd` may be NULL. */
 ERR_CHECKED int mountspec_parse(const char *text, const char *cwd, struct policy_mount *ret,
 				struct err *e);
 ERR_CHECKED int mountspec_parse_tmpfs(const char *text, struct policy_tmpfs *ret, struct err *e);
 
-/* Refuses "/" and the places that the sandbox itself makes: /proc, /sys, /dev. */
+/* Refuses "/" and the paths that the sandbox itself mounts: /proc, /sys, /dev. */
 ERR_CHECKED int mountspec_check_target(const char *target, struct err *e);

@@ -1,4 +1,4 @@
-/* operation - what programs can ask of us; see operation.h. */
+/* operation - the operations that programs can call; see operation.h. */
 #include "policy/operation.h"
 
 #include "policy/policy.h"
@@ -57,7 +57,7 @@ static const char *const signals[] = { "TERM", "KILL", "INT", "HUP", NULL };
 		"stdin", OPERATION_TEXT, "Its standard input."                                     \
 	}
 #define OTHER .is_unlisted = true
-/* A block of policy/fields.def as a parameter. */
+/* Turns a block of policy/fields.def into a parameter. */
 #define POLICY_PARAM(id, name, type, ...) { name, type, __VA_ARGS__ },
 
 static const struct operation_field ended[] = {

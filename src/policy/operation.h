@@ -1,6 +1,6 @@
 #pragma once
 /*
- * operation - what programs can ask of us: every operation and its parameters, declared once.
+ * operation - the operations that programs can call, with their parameters, declared once.
  *
  * The faces for programs (MCP, HTTP) make their tools, schemas and checks from this table; the
  * worker (worker/worker) carries the operations out. To add one, add a row here and a function there.
@@ -15,11 +15,12 @@
 #define OPERATION_WORDS_MAX 4096u
 #define OPERATION_FILES_MAX 256u
 #define OPERATION_PATTERNS_MAX 256u
-#define OPERATION_CONTENT_MAX_BYTES (8u << 20) /* of one message; files beyond it go in parts */
-#define OPERATION_TAR_MAX_BYTES (2u << 20)     /* of an archive that comes back inside JSON */
-/* What a model is shown of one call, unless it asks for more: clients cut what is longer. */
+#define OPERATION_CONTENT_MAX_BYTES (8u << 20) /* of one message; larger files are sent in parts   \
+						*/
+#define OPERATION_TAR_MAX_BYTES (2u << 20)     /* of an archive returned inside JSON */
+/* Output of one call shown to a model by default: clients truncate longer results. */
 #define OPERATION_SHOWN_MAX_BYTES (24u << 10)
-#define OPERATION_WAIT_MAX_MS (10 * 60 * 1000) /* of one sandbox_exec_wait */
+#define OPERATION_WAIT_MAX_MS (10 * 60 * 1000) /* maximum of one sandbox_exec_wait */
 #define OPERATION_TAIL_LINES_MAX 100000
 
 enum operation_id {
@@ -52,7 +53,7 @@ enum operation_id {
 	OPERATION_NETWORK_LOG,
 	OPERATION_NETWORK_CHECK,
 
-	/* these are no tools: see OPERATION_IS_NO_TOOL */
+	/* not offered as tools: see OPERATION_IS_NO_TOOL */
 	OPERATION_INFO,
 	OPERATION_STATS,
 	OPERATION_NETWORK_CHANGE,
@@ -65,17 +66,17 @@ enum operation_id {
 
 enum operation_type {
 	OPERATION_TEXT,
-	OPERATION_COMMAND, /* words, or one text for a shell */
+	OPERATION_COMMAND, /* argument list, or one shell command line */
 	OPERATION_INTEGER,
 	OPERATION_FLAG,
 	OPERATION_AMOUNT,  /* a text with a unit, or a number of MiB */
-	OPERATION_MAP,     /* names and their texts */
+	OPERATION_MAP,     /* an object of names and strings */
 	OPERATION_FILES,   /* paths and their contents */
-	OPERATION_CONTENT, /* text; bytes where "encoding" is base64 */
+	OPERATION_CONTENT, /* text, or base64 if "encoding" says so */
 	OPERATION_BYTES,   /* base64 */
 	OPERATION_TEXTS,   /* a list of texts */
-	OPERATION_OBJECT,  /* results only: something, described in words */
-	OPERATION_OBJECTS, /* results only: a list of these */
+	OPERATION_OBJECT,  /* results only: an object, described in prose */
+	OPERATION_OBJECTS, /* results only: a list of objects */
 };
 
 struct operation_field {
@@ -85,17 +86,17 @@ struct operation_field {
 	bool is_required;
 	int64_t min, max;           /* OPERATION_INTEGER */
 	const char *const *choices; /* OPERATION_TEXT; NULL: any */
-	bool is_unlisted;           /* parameters: tools/list, which models read, leaves it out */
+	bool is_unlisted;           /* parameters: left out of tools/list, which models read */
 };
 
 enum operation_hints {
 	OPERATION_READS_ONLY = 1 << 0,
 	OPERATION_DESTROYS = 1 << 1,
 	OPERATION_IS_IDEMPOTENT = 1 << 2,
-	OPERATION_IS_OPEN = 1 << 3,       /* talks to the world outside */
-	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command whose output is the caller's */
-	OPERATION_IS_NO_TOOL = 1 << 5,    /* for programs over HTTP; agents do without */
-	OPERATION_IS_CARE = 1 << 6, /* looks at or ends something: a busy server does it too */
+	OPERATION_IS_OPEN = 1 << 3,       /* accesses the network outside */
+	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command and returns its output */
+	OPERATION_IS_NO_TOOL = 1 << 5,    /* for programs over HTTP only; agents do not need it */
+	OPERATION_IS_CARE = 1 << 6, /* inspects or ends something: also if the server is busy */
 };
 
 struct operation {
@@ -108,6 +109,6 @@ struct operation {
 };
 
 const struct operation *operation_get(enum operation_id id);
-/* NULL when there is none of that name. */
+/* NULL if there is no such name. */
 const struct operation *operation_find(const char *name, enum operation_id *ret_id);
 const struct operation_field *operation_param(const struct operation *o, const char *name);

@@ -1,12 +1,12 @@
 /*
  * policy - resolving settings into one struct; see policy.h.
  *
- * Theory of operation. One block per field (policy/fields.def) says how its text is read, between
- * which limits, and into which member. Numbers need no code of their own; the few fields with a
+ * Theory of operation. One block per field (policy/fields.def) defines how its text is parsed, its
+ * limits, and the member that it sets. Numbers need no code of their own; the few fields with a
  * grammar (users, mounts, variables) have a reader each. Presets are applied before the single
- * settings of their layer, whatever their order on the command line. What a mode adds to lists (its
- * domains, its keys) is added at the end, by the last preset: a preset that is replaced leaves
- * nothing behind, and a variable that somebody set stays as it is.
+ * settings of their layer, whatever their order on the command line. A mode's list entries
+ * (domains, keys) are added at the end, by the last preset: so a preset that was replaced leaves
+ * nothing behind, and variables that the user set are kept.
  */
 #include "policy/policy.h"
 
@@ -26,7 +26,7 @@
 struct resolver {
 	struct policy *policy;
 	const struct policy_caller *caller;
-	enum policy_layer layer; /* that is being laid down */
+	enum policy_layer layer; /* the layer being applied */
 };
 
 typedef int read_fn(struct resolver *r, const struct policy_setting *s, struct err *e);
@@ -35,7 +35,7 @@ enum value_kind { VALUE_OWN_READER, VALUE_BYTES, VALUE_RATE, VALUE_COUNT, VALUE_
 
 struct field {
 	enum value_kind kind;
-	size_t offset; /* of a uint64_t, for every kind but VALUE_OWN_READER */
+	size_t offset; /* of a uint64_t; not for VALUE_OWN_READER */
 	uint64_t min, max;
 	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
@@ -90,8 +90,9 @@ static bool is_on(const struct policy_setting *s)
 	return strcmp(s->text, "false") != 0;
 }
 
-/* A caller of a server gets the server's own workspace or none (policy/ceiling): that one was
- * checked. */
+/*
+ * A caller of a server gets the server's own, already checked workspace or none (policy/ceiling).
+ */
 static int use_workspace(struct resolver *r, const char *dir, struct err *e)
 {
 	bool is_callers = r->layer == POLICY_BY_CALLER;
@@ -135,7 +136,7 @@ static int use_home(struct resolver *r, struct err *e)
 	return 0;
 }
 
-/* A preset resets everything that presets define. */
+/* A preset resets all fields that presets define. */
 static int apply_profile(struct resolver *r, enum profile_id id, const struct policy_origin *origin,
 			 struct err *e)
 {
@@ -217,7 +218,7 @@ static bool is_set(const struct policy *p, const char *name)
 	return false;
 }
 
-/* What the last preset adds to lists. */
+/* Adds the list entries of the last preset. */
 static int finish_mode(struct resolver *r, struct err *e)
 {
 	struct policy *p = r->policy;
@@ -326,7 +327,7 @@ static int read_home(struct resolver *r, const struct policy_setting *s, struct 
 	return is_on(s) ? use_home(r, e) : 0;
 }
 
-/* A name below the workspace or the home: a path, and for masks a pattern of one. */
+/* Parses a name below the workspace or the home: a path; for masks a pattern of a name. */
 static int read_name(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	struct policy *p = r->policy;
@@ -370,7 +371,7 @@ static int read_workdir(struct resolver *r, const struct policy_setting *s, stru
 	return 0;
 }
 
-/* Which accounts there are, only the image knows: see policyimage.c. */
+/* Only the image knows its accounts, so the text is resolved later: see policyimage.c. */
 static int read_user(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	if (s->text[0] == '\0' || s->text[0] == ':')
@@ -403,7 +404,7 @@ static int read_tmpfs(struct resolver *r, const struct policy_setting *s, struct
 	return 0;
 }
 
-/* "NAME=value", or "NAME" for the caller's own value (nothing when the caller has none). */
+/* "NAME=value", or "NAME" for the caller's own value (ignored if the caller has none). */
 static int read_env(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	struct policy *p = r->policy;
@@ -444,14 +445,14 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) : read_number(r->policy, f, s->text, e);
 	if (ok < 0)
 		return err_wrap(e, "%s", s->origin);
-	/* its readers have said so of what a preset brings, itself included */
+	/* a preset's reader has set the origins of all its fields, itself included */
 	if (!is_preset(s->field))
 		r->policy->origin[s->field] =
 			(struct policy_origin){ s->origin, s->layer, s->kind };
 	return 0;
 }
 
-/* Its mode, then its profile, then its single settings. */
+/* Applies the layer's mode, then its profile, then its other settings. */
 static int apply_layer(struct resolver *r, const struct policy_setting *settings, size_t count,
 		       struct err *e)
 {
@@ -469,10 +470,7 @@ static int apply_layer(struct resolver *r, const struct policy_setting *settings
 	return 0;
 }
 
-/*
- * A rule for a network that is not there is a misunderstanding, unless a later layer took the
- * network away.
- */
+/* A network rule without a network is an error, unless a later layer disabled the network. */
 static int check_network(const struct resolver *r, struct err *e)
 {
 	static const enum policy_field needs_network[] = {
@@ -495,7 +493,7 @@ static int check_network(const struct resolver *r, struct err *e)
 		       off->text);
 }
 
-/* A clone of nothing is a misunderstanding, too, with the same exception. */
+/* --clone without a workspace is an error, with the same exception. */
 static int check_clone(const struct resolver *r, struct err *e)
 {
 	struct policy *p = r->policy;

@@ -1,8 +1,9 @@
 /*
- * policyfile - a resolved policy, written down and read back; see policyfile.h.
+ * policyfile - saves and loads a resolved policy; see policyfile.h.
  *
- * Hostile input: none by design, since only we write it, in a directory of the caller alone. It is
- * read strictly all the same: half a file must not become a policy with half its walls.
+ * Hostile input: none by design, because only we write this file, in a directory that only the
+ * caller can write. It is parsed strictly anyway: half a file must not become a policy with half
+ * its restrictions.
  */
 #include "policy/policyfile.h"
 
@@ -17,7 +18,7 @@
 #define ORIGIN_PREFIX "origin."
 #define END_KEY "end"
 
-/* What is read before it becomes a policy. */
+/* The parsed values before they become a policy. */
 struct draft {
 	struct policy policy;
 	char *mode;
@@ -73,7 +74,7 @@ static const struct keyrows format = {
 	.write_other = write_other,
 };
 
-/* ---- writing ---- */
+/* ---- saving ---- */
 
 static void write_mounts(const struct policy *p, struct buf *out)
 {
@@ -121,7 +122,7 @@ void policyfile_format(const struct policy *p, struct buf *out)
 	keyrows_format(&format, &d, out);
 }
 
-/* ---- reading ---- */
+/* ---- loading ---- */
 
 static int damaged(const char *key, struct err *e)
 {
@@ -227,7 +228,7 @@ static bool is_absolute(const char *path)
 	return path && path[0] == '/';
 }
 
-/* What the rest of the program relies on without looking. */
+/* Checks everything that the rest of the program assumes about a policy. */
 static int check(const struct draft *d, struct err *e)
 {
 	const struct policy *p = &d->policy;
@@ -258,8 +259,8 @@ static void draft_done(struct draft *d)
 }
 
 /*
- * A record has the texts alone: what is the default or derived says so, and what a preset brought
- * has the preset's own text.
+ * A file has only the origins' texts, so the kind is derived from them: default and derived values
+ * have fixed texts, values of a preset have the preset's text.
  */
 static void judge_origins(struct policy *p)
 {
@@ -282,8 +283,7 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 	CLEANUP(draft_done) struct draft d = { 0 };
 
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
-		d.policy.origin[i].text =
-			POLICY_ORIGIN_DEFAULT; /* where an older record has none */
+		d.policy.origin[i].text = POLICY_ORIGIN_DEFAULT; /* for an older file without it */
 	if (keyrows_parse(&format, bytes, len, &d, e) < 0 || check(&d, e) < 0)
 		return -1;
 	if (!profile_find(d.profile, &d.policy.profile))
@@ -293,7 +293,7 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 	if (egress_load(d.egress, &d.policy.egress, e) < 0)
 		return -1;
 	judge_origins(&d.policy);
-	d.policy.is_user_known = true; /* only what is complete is written down */
+	d.policy.is_user_known = true; /* only complete policies are saved */
 	*ret = d.policy;
 	d.policy = (struct policy){ 0 };
 	return 0;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * policyfile - a resolved policy, written down and read back.
+ * policyfile - saves and loads a resolved policy.
  *
- * A named sandbox keeps the policy it was created with: every start applies it in full, whatever
- * the defaults, the configuration or the profiles say by then.
+ * A named sandbox keeps the policy it was created with and applies all of it at every start, even
+ * if defaults, configuration or profiles have changed since.
  */
 #include "policy/policy.h"
 

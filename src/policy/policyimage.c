@@ -1,4 +1,4 @@
-/* policyimage - what an image adds to a policy; see policyimage.h. */
+/* policyimage - applies an image's config to a policy; see policyimage.h. */
 #include "policy/policyimage.h"
 
 #include "base/mem.h"
@@ -33,8 +33,8 @@ static void use_account(struct policy *p, const struct account *a)
 }
 
 /*
- * The host image's own accounts, as sandbox/hostetc writes them: "user" takes whatever id the
- * command runs as.
+ * The host image's accounts, as sandbox/hostetc writes them: "user" gets the id that the command
+ * runs as.
  */
 static int settle_host_user(struct policy *p, struct err *e)
 {
@@ -53,7 +53,7 @@ static int settle_host_user(struct policy *p, struct err *e)
 				       " (use root, user, nobody or a number)");
 		return err_wrap(e, "%s", p->origin[POLICY_USER].text);
 	}
-	if (!a.name[0]) { /* a number of its own */
+	if (!a.name[0]) { /* a number without an account */
 		if (!strchr(text, ':'))
 			a.gid = a.uid;
 		(void)snprintf(a.home, sizeof(a.home), "/home/user");
@@ -63,7 +63,7 @@ static int settle_host_user(struct policy *p, struct err *e)
 	return 0;
 }
 
-/* Another image's accounts are unknown until it is there: policyimage_apply() */
+/* The accounts of another image are unknown until it is pulled: policyimage_apply() */
 static int settle_user(struct policy *p, struct err *e)
 {
 	if (policy_is_host_image(p) || !p->user_text)
@@ -74,7 +74,7 @@ static int settle_user(struct policy *p, struct err *e)
 	return 0;
 }
 
-/* What follows from the rest: where the command starts, how large the disk is. */
+/* Derives dependent values: the working directory and the size of the disk. */
 static void derive(struct policy *p)
 {
 	if (!p->workdir) {
@@ -102,8 +102,8 @@ int policyimage_settle(struct policy *p, struct err *e)
 }
 
 /*
- * --user, else the image's own user, else the profile's. A profile that does not run as root does
- * not run as the image's root either.
+ * --user, else the image's user, else the profile's. If the profile does not run as root, the
+ * image's user root is not used either.
  */
 static int settle_image_user(struct policy *p, const struct policyimage *image, struct err *e)
 {
@@ -136,7 +136,7 @@ static int settle_image_user(struct policy *p, const struct policyimage *image, 
 int policyimage_use_host(struct policy *p, const char *origin, struct err *e)
 {
 	set_text(&p->image, mem_dup(POLICY_HOST_IMAGE));
-	p->origin[POLICY_IMAGE].text = origin; /* as what is replaced was: detected */
+	p->origin[POLICY_IMAGE].text = origin; /* the kind stays "detected" */
 	if (!p->is_workdir_asked)
 		set_text(&p->workdir, NULL);
 	return policyimage_settle(p, e);

@@ -1,27 +1,27 @@
 #pragma once
 /*
- * policyimage - what an image adds to a policy: who the command is, where it starts, its variables.
+ * policyimage - applies an image's config to a policy: user, working directory, variables.
  *
- * The host image's accounts are ours and known at once; another image's come with it. What an
- * option says wins over the image, and a profile that does not run as root does not run as the
- * image's root. Pure code.
+ * The host image's accounts are ours and known in advance; those of another image are known once it
+ * is pulled. Options override the image, and a profile that does not run as root does not run as
+ * the image's root. No system calls.
  */
 #include "policy/policy.h"
 
-/* Last step of resolving: the user, as far as it is known, and what follows from it. */
+/* Last step of resolving: sets the user, as far as it is known, and values derived from it. */
 ERR_CHECKED int policyimage_settle(struct policy *p, struct err *e);
 
-/* What an image says about the commands started from it. All borrowed; lists end in NULL. */
+/* An image's settings for its commands. All borrowed; lists end in NULL. */
 struct policyimage {
 	char *const *env;
-	const char *user;    /* "" for none */
-	const char *workdir; /* "" for none */
-	const char *passwd;  /* texts of its own files */
+	const char *user;    /* "" if none */
+	const char *workdir; /* "" if none */
+	const char *passwd;  /* contents of its files */
 	const char *group;
 };
 
-/* The image cannot be had and need not be: back to this machine's own programs. */
+/* Falls back to the host's programs if a detected image cannot be pulled. */
 ERR_CHECKED int policyimage_use_host(struct policy *p, const char *origin, struct err *e);
 
-/* Once, and only where the image is not the host's. */
+/* Call once, and only if the image is not the host's. */
 ERR_CHECKED int policyimage_apply(struct policy *p, const struct policyimage *image, struct err *e);

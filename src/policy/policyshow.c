@@ -1,4 +1,4 @@
-/* policyshow - a policy for people, value by value; see policyshow.h. */
+/* policyshow - formats the fields of a policy for people; see policyshow.h. */
 #include "policy/policyshow.h"
 
 #include "base/buf.h"
@@ -57,7 +57,7 @@ static void format_names(char *const *list, struct buf *out)
 		buf_add_text(out, "none");
 }
 
-/* What is protected in every workspace is too long for a table: `policy show --json` has it. */
+/* The built-in list is too long for a table: `policy show --json` has it. */
 static void format_protected(const struct policy *p, struct buf *out)
 {
 	if (!p->workspace) {
@@ -69,7 +69,7 @@ static void format_protected(const struct policy *p, struct buf *out)
 		buf_addf(out, ", %s", *name);
 }
 
-/* Names only: values may be secrets. */
+/* Only the names, because values may be secrets. */
 static void format_env(const struct policy *p, struct buf *out)
 {
 	for (unsigned i = 0; i < p->env_count; i++) {

@@ -1,5 +1,5 @@
 #pragma once
-/* policyshow - a policy for people, value by value: `policy show`, and what errors quote. */
+/* policyshow - formats the fields of a policy for people: `policy show` and error messages. */
 #include "policy/policy.h"
 
 struct buf;

@@ -2,8 +2,8 @@
 /*
  * profile - the permission presets: restrictive, moderate (the default), permissive.
  *
- * A profile is a row of values; policy/policy.c lays it down first and single options on top.
- * To add a profile, add a row in profile.c and a value here.
+ * A profile is a row of values; policy/policy.c applies it first and single options after it. To
+ * add a profile, add a row in profile.c and a value here.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct profile {
 	bool has_workspace;    /* the working directory, read-write at its own path */
 	bool has_home;         /* the caller's home, read-only, credential files masked */
 	bool passes_env;       /* the caller's environment, minus what looks like a secret */
-	bool is_read_only;     /* root file system; /tmp and the home directory stay writable */
+	bool is_read_only;     /* root file system, except /tmp and the home directory */
 	bool runs_as_root;     /* root inside, with the capabilities that package managers need */
 	bool may_trace;        /* debuggers may trace processes of the same sandbox */
 	uint64_t memory_bytes; /* 0: no limit, here and below */
@@ -33,5 +33,5 @@ struct profile {
 
 const struct profile *profile_get(enum profile_id id);
 
-/* NULL when there is no such profile. */
+/* NULL if there is no such profile. */
 const struct profile *profile_find(const char *name, enum profile_id *ret_id);

@@ -1,4 +1,4 @@
-/* ratelimit - so many calls in any window of time; see ratelimit.h. */
+/* ratelimit - limits the calls of a caller to a tool; see ratelimit.h. */
 #include "policy/ratelimit.h"
 
 #include "base/cleanup.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The moments form a ring: `next` is the oldest once it is full. It grows until then. */
+/* `moments` is a ring buffer; once it is full, `next` is the oldest entry. */
 struct pair {
 	char *caller, *tool;
 	uint64_t *moments;

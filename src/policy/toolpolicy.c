@@ -1,4 +1,4 @@
-/* toolpolicy - what programs that call us may do; see toolpolicy.h. */
+/* toolpolicy - restricts the tools and commands of calling programs; see toolpolicy.h. */
 #include "policy/toolpolicy.h"
 
 #include "base/buf.h"
@@ -68,7 +68,7 @@ static bool is_shell(const char *word)
 	return is_one_of(path_base_name(word), names, COUNT_OF(names));
 }
 
-/* They take options and variables, then a command. */
+/* Programs that take options and variables, then a command. */
 static bool is_starter(const char *word)
 {
 	static const char *const names[] = { "env",     "sudo",   "doas",    "timeout",
@@ -79,7 +79,7 @@ static bool is_starter(const char *word)
 	return is_one_of(path_base_name(word), names, COUNT_OF(names));
 }
 
-/* Words of a shell after which a command begins. */
+/* Shell keywords after which a command begins. */
 static bool is_keyword(const char *word)
 {
 	static const char *const words[] = { "if", "then", "else", "elif", "while", "until", "do",
@@ -88,7 +88,7 @@ static bool is_keyword(const char *word)
 	return is_one_of(word, words, COUNT_OF(words));
 }
 
-/* Words of a shell that no command follows before the next ';' or ')'. */
+/* Shell keywords that no command follows before the next ';' or ')'. */
 static bool is_heading(const char *word)
 {
 	static const char *const words[] = { "for", "case", "select" };
@@ -111,13 +111,13 @@ static bool is_number(const char *word)
 
 /* ---- shell text ---- */
 
-/* A shell text that is being read, and the simple command in it that is being collected. */
+/* A shell script being parsed, and the simple command in it that is being collected. */
 struct shell {
 	const struct toolpolicy *policy;
 	unsigned depth;
 	const char *at;
-	char *room;         /* for the words' text */
-	size_t used;        /* of it */
+	char *room;         /* memory for the text of the words */
+	size_t used;        /* bytes of `room` */
 	const char **words; /* NULL-ended */
 	size_t count;
 };
@@ -126,7 +126,7 @@ static int check_words(const struct toolpolicy *t, const char *const *argv, unsi
 		       struct err *e);
 static int check_shell(const struct toolpolicy *t, const char *text, unsigned depth, struct err *e);
 
-/* How long the text is that `end` ends, which may hold quoted and nested ones. */
+/* Length of the text up to its closing `end`; skips quoted and nested ones. */
 static size_t inner_length(const char *text, char end)
 {
 	const char *at = text;
@@ -155,7 +155,7 @@ static void add_byte(struct shell *s, char c)
 	s->room[s->used++] = c;
 }
 
-/* "$(...)" or "`...`" at s->at: what is in it is executed; the word has it as it is written. */
+/* "$(...)" or "`...`" at s->at: checks the commands in it and adds its text to the word. */
 static int take_substitution(struct shell *s, struct err *e)
 {
 	size_t start_len = *s->at == '`' ? 1 : 2;
@@ -174,7 +174,7 @@ static bool is_substitution(const char *at)
 	return *at == '`' || strncmp(at, "$(", 2) == 0;
 }
 
-/* The word at s->at, without quotation marks and backslashes. */
+/* Appends the word at s->at, without quotes and backslashes. */
 static int take_word(struct shell *s, struct err *e)
 {
 	char quote = 0;
@@ -206,7 +206,7 @@ static int take_word(struct shell *s, struct err *e)
 	return 0;
 }
 
-/* `eval`: its words are a shell text themselves. */
+/* `eval`: its arguments are a shell script. */
 static int check_eval(const struct toolpolicy *t, const char *const *words, unsigned depth,
 		      struct err *e)
 {
@@ -218,12 +218,12 @@ static int check_eval(const struct toolpolicy *t, const char *const *words, unsi
 	return check_shell(t, buf_text(&text), depth + 1, e);
 }
 
-/* Where the program stands in a simple command; NULL: there is none. */
+/* Returns the program name in a simple command, or NULL. */
 static const char *const *find_program(const char *const *words)
 {
 	for (;;) {
 		if (*words && strcmp(*words, "function") == 0)
-			words += words[1] ? 2 : 1; /* and its name */
+			words += words[1] ? 2 : 1; /* skip its name too */
 		else if (*words && (is_assignment(*words) || is_keyword(*words)))
 			words++;
 		else
@@ -232,7 +232,7 @@ static const char *const *find_program(const char *const *words)
 	return *words && !is_heading(*words) ? words : NULL;
 }
 
-/* The words of one simple command are there. */
+/* All words of a simple command are collected: checks it. */
 static int end_command(struct shell *s, struct err *e)
 {
 	const char *const *words;
@@ -247,7 +247,7 @@ static int end_command(struct shell *s, struct err *e)
 	return check_words(s->policy, words, s->depth + 1, e);
 }
 
-/* What follows '<' and '>' is a file, unless it is a command in parentheses. */
+/* Skips the file name after '<' and '>', but checks command substitutions in it. */
 static int skip_file(struct shell *s, struct err *e)
 {
 	size_t used = s->used;
@@ -266,7 +266,7 @@ static int add_word(struct shell *s, struct err *e)
 
 	if (take_word(s, e) < 0)
 		return -1;
-	/* in "2>file" it is a descriptor */
+	/* the number in "2>file" is a descriptor */
 	if (strchr("<>", *s->at) && *s->at &&
 	    s->room[start + strspn(s->room + start, "0123456789")] == '\0')
 		s->used = start;
@@ -298,7 +298,7 @@ static int read_shell(struct shell *s, struct err *e)
 	return end_command(s, e);
 }
 
-/* The simple commands of a shell text, as far as they can be seen without running it. */
+/* Checks the simple commands of a shell script, as far as they are visible without running it. */
 static int check_shell(const struct toolpolicy *t, const char *text, unsigned depth, struct err *e)
 {
 	size_t len = strnlen(text, TOOLPOLICY_TEXT_MAX_BYTES + 1);
@@ -313,7 +313,7 @@ static int check_shell(const struct toolpolicy *t, const char *text, unsigned de
 		return err_set(e, ERR_DENIED,
 			       "the command holds more than %u commands in each other",
 			       TOOLPOLICY_DEPTH_MAX);
-	/* a word takes a byte and what separates it from the next */
+	/* a word takes at least one byte and a separator */
 	s.room = room = mem_alloc(2 * len + 2);
 	s.words = words = mem_alloc((len + 2) * sizeof(*words));
 	return read_shell(&s, e);
@@ -321,7 +321,7 @@ static int check_shell(const struct toolpolicy *t, const char *text, unsigned de
 
 /* ---- argument lists ---- */
 
-/* What a shell is given with -c, also as in -euo pipefail -c; NULL: nothing. */
+/* Returns the script given with -c, also as in -euo pipefail -c; NULL if there is none. */
 static const char *shell_text(const char *const *argv)
 {
 	bool has_text = false;
@@ -345,7 +345,7 @@ static const char *shell_text(const char *const *argv)
 	return NULL;
 }
 
-/* A word after an option may be its value; then the command comes later. */
+/* A word after an option may be the option's value; then the command comes later. */
 static int check_started(const struct toolpolicy *t, const char *const *argv, unsigned depth,
 			 struct err *e)
 {
@@ -375,7 +375,7 @@ static int check_words(const struct toolpolicy *t, const char *const *argv, unsi
 			       "the command holds more than %u commands in each other",
 			       TOOLPOLICY_DEPTH_MAX);
 	text = is_shell(argv[0]) ? shell_text(argv) : NULL;
-	/* a shell that is only the way to write a command needs no permission of its own */
+	/* a shell that only runs a script needs no permission of its own */
 	if (!(text && !is_listed(t->blocked_commands, path_base_name(argv[0]))) &&
 	    check_program(t, argv[0], e) < 0)
 		return -1;

@@ -1,14 +1,13 @@
 #pragma once
 /*
- * toolpolicy - what programs that call us (over MCP or HTTP) may do: which tools, which commands,
- * how often.
+ * toolpolicy - restricts programs that call us (over MCP or HTTP): tools, commands, call rates.
  *
- * A command is judged by what is executed: the program's last name, and where that is a shell with
- * -c, or a program that starts another (env, sudo, timeout, xargs, ...), the words in it that
- * stand where a command stands, in $(...) and `...`, too. That catches the direct way and the
- * careless one. It is no wall: a shell can build any name at run time, and any language can start
- * any program. With a list of what is allowed, a name that is only known at run time is refused; a
- * program that is allowed can still start others. The walls are the sandbox's.
+ * A command is judged by the programs it executes: the program's base name and, for a shell with -c
+ * or a program that starts another (env, sudo, timeout, xargs, ...), the words in command position,
+ * also in $(...) and `...`. This catches direct and careless calls. It is not a security boundary:
+ * a shell can build any name at run time, and any language can start any program. With an
+ * allowlist, a name that is only known at run time is refused, but an allowed program can still
+ * start others. The sandbox is the boundary.
  */
 #include "base/err.h"
 
@@ -19,11 +18,11 @@
 #define TOOLPOLICY_CALLS_MAX 10000u
 #define TOOLPOLICY_WINDOW_MIN_MS 1000u
 #define TOOLPOLICY_WINDOW_MAX_MS (24u * 3600 * 1000)
-#define TOOLPOLICY_DEPTH_MAX 8u                /* commands in commands */
-#define TOOLPOLICY_TEXT_MAX_BYTES (128u << 10) /* of a shell's, which is what the kernel takes */
+#define TOOLPOLICY_DEPTH_MAX 8u                /* nesting of commands */
+#define TOOLPOLICY_TEXT_MAX_BYTES (128u << 10) /* of a shell script: the kernel's limit too */
 
 struct toolpolicy {
-	char **tools;            /* those that may be called; NULL: all */
+	char **tools;            /* tools that may be called; NULL: all */
 	char **blocked_tools;    /* NULL: none */
 	char **commands;         /* programs that may be started; NULL: all */
 	char **blocked_commands; /* NULL: none */
@@ -33,7 +32,7 @@ struct toolpolicy {
 
 void toolpolicy_done(struct toolpolicy *t); /* may run twice, and on a zeroed struct */
 
-/* ERR_DENIED, with the rule. */
+/* ERR_DENIED, with the rule in the message. */
 ERR_CHECKED int toolpolicy_check_tool(const struct toolpolicy *t, const char *tool, struct err *e);
 ERR_CHECKED int toolpolicy_check_command(const struct toolpolicy *t, const char *const *argv,
 					 struct err *e);
