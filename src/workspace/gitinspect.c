@@ -1,20 +1,19 @@
 /*
- * gitinspect - what a sandbox has left that git outside would run; see gitinspect.h.
+ * gitinspect - finds what a sandbox left that git outside would run; see gitinspect.h.
  *
  * Theory of operation. workspace/gitrepos finds the repositories, in the workspace and in the git
- * directory outside that a linked worktree was shown with. A file with settings is read whole; if
- * one of them is not harmless and was not there at the start, or if the text could be read in two
- * ways, it is moved away and written anew with the others. A hook is any file in "hooks" that is no
- * sample. A
- * ".git" that is a file or a link, and a "commondir", may lead to a directory in the workspace,
- * which is then looked at as well, and nowhere else; where they lead, the kernel says, not their
- * text.
+ * directory outside that belongs to a linked worktree. A configuration file is parsed as a whole;
+ * if it has a harmful setting that was not there at the start, or if its text is ambiguous, it is
+ * moved to the quarantine and rewritten with the harmless settings. Every file in "hooks" except
+ * samples is a hook. A ".git" file or link and a "commondir" may lead to a directory in the
+ * workspace, which is then inspected too, but not outside it; the kernel resolves these paths, we
+ * do not interpret their text.
  *
- * What fails in one repository does not keep us from the next: the first failure is told at the
+ * A failure in one repository does not stop the inspection: the first failure is returned at the
  * end.
  *
- * An ordinary caller's sandbox may have left directories that only root of its range of ids may
- * read: when one was met, all is done once more as that root (tree/owner).
+ * An ordinary caller's sandbox may have left directories that only root of its id range can read:
+ * if one was met, the whole inspection is repeated as that root (tree/owner).
  */
 #include "workspace/gitinspect.h"
 
@@ -46,27 +45,27 @@
 #include <unistd.h>
 
 #define READ_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-#define FOLLOW_DEPTH_MAX 8u  /* of repositories that lead to others */
-#define FOUND_MAX_BYTES 400u /* of what is named in one line */
+#define FOLLOW_DEPTH_MAX 8u  /* chain of repositories that lead to others */
+#define FOUND_MAX_BYTES 400u /* of the names in one message */
 
 struct inspection {
 	const struct workspace *workspace;
 	struct quarantine *quarantine;
 	struct gitinspect_words *words;
-	char *tops[2]; /* real paths of what is looked through; or NULL */
+	char *tops[2]; /* real paths of the inspected directories; or NULL */
 	unsigned follow_depth;
 	bool was_denied;
-	struct err failure; /* the first; code 0: none */
+	struct err failure; /* the first one; code 0: none */
 };
 
-/* What was found in one repository. */
+/* Findings in one repository. */
 struct findings {
 	struct inspection *inspection;
 	int dir_fd;
 	const char *path;                         /* of the repository, relative to the workspace */
-	const struct workspace_repository *known; /* it was there at the start; NULL: new */
+	const struct workspace_repository *known; /* existed at the start; NULL: new */
 	struct buf names;                         /* "core.fsmonitor, hooks/pre-commit" */
-	bool was_moved;                           /* something was */
+	bool was_moved;                           /* something was moved to the quarantine */
 };
 
 static void add_name(struct findings *f, const char *prefix, const char *name)
@@ -74,7 +73,7 @@ static void add_name(struct findings *f, const char *prefix, const char *name)
 	buf_addf(&f->names, "%s%s%s", f->names.len ? ", " : "", prefix, name);
 }
 
-/* Moves an entry of the repository, or of a directory in it, away. */
+/* Moves an entry of the repository, or of a directory in it, to the quarantine. */
 static int move_away(struct findings *f, int dir_fd, const char *name, struct err *e)
 {
 	cleanup_free char *path = NULL;
@@ -114,7 +113,7 @@ struct sanitizing {
 	unsigned dropped;
 };
 
-/* What is open lies in what the sandbox could write to. */
+/* Is the open file in a directory that the sandbox could write to? */
 static bool is_inside(const struct inspection *i, int fd)
 {
 	cleanup_free char *real = hostpath_of(fd);
@@ -125,7 +124,7 @@ static bool is_inside(const struct inspection *i, int fd)
 	return false;
 }
 
-/* core.worktree of a submodule: the tree whose own ".git" file leads back here. */
+/* core.worktree of a submodule: does the tree's own ".git" file lead back to this repository? */
 static bool leads_back(const struct findings *f, const char *worktree)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -168,7 +167,7 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 	return 0;
 }
 
-/* In the place of the one that was moved away, with its owner and mode. */
+/* Replaces the file that was moved away, with its owner and mode. */
 static int write_anew(int dir_fd, const char *name, const struct stat *st, const struct buf *text,
 		      struct err *e)
 {
@@ -181,7 +180,7 @@ static int write_anew(int dir_fd, const char *name, const struct stat *st, const
 	r = file_write_all(fd, text->bytes, text->len);
 	if (r < 0)
 		return err_sys(e, -r, "write '%s'", name);
-	/* the caller's own file already, unless the caller is root */
+	/* an ordinary caller owns the new file already */
 	if (geteuid() == 0 && fchown(fd, st->st_uid, st->st_gid) < 0)
 		return err_sys(e, errno, "give '%s' to its owner", name);
 	if (fchmod(fd, st->st_mode & 0666) < 0)
@@ -210,7 +209,7 @@ static int inspect_settings(struct findings *f, const char *name, struct err *e)
 	}
 	parsed = gitconfig_parse(text, len, on_setting, &s);
 	gitconfig_writer_done(&s.writer);
-	/* what a user has written stays as it is, as long as nothing was added to it */
+	/* keep the user's file unchanged unless a setting was added */
 	if (f->known && s.dropped == 0)
 		return 0;
 	if (parsed < 0)
@@ -238,7 +237,7 @@ static void close_dir(DIR **d)
 		(void)closedir(*d);
 }
 
-/* Names first: what is moved while a directory is read may be met twice, or not. */
+/* Collects the names first: readdir() may skip or repeat entries while others are moved. */
 static int list_hooks(DIR *dir, struct buf *out)
 {
 	struct dirent *entry;
@@ -266,7 +265,7 @@ static int inspect_hooks(struct findings *f, struct err *e)
 		f->inspection->was_denied |= errno == EACCES;
 		if (fstatat(f->dir_fd, "hooks", &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return 0;
-		add_name(f, "", "hooks"); /* a link, or none of ours to read */
+		add_name(f, "", "hooks"); /* a link, or unreadable for us */
 		return move_away(f, f->dir_fd, "hooks", e);
 	}
 	if (list_hooks(dir, &names) > (int)GITINSPECT_HOOKS_MAX) {
@@ -281,9 +280,9 @@ static int inspect_hooks(struct findings *f, struct err *e)
 	return 0;
 }
 
-/* ---- what leads elsewhere ---- */
+/* ---- references to other directories ---- */
 
-/* Object stores outside of the workspace: what is read there can be sent on by a push. */
+/* Removes references to object stores outside the workspace: a push could send their content. */
 static int inspect_alternates(struct findings *f, struct err *e)
 {
 	cleanup_fd int objects_fd = openat(f->dir_fd, "objects", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -319,7 +318,7 @@ static int inspect_alternates(struct findings *f, struct err *e)
 
 static int inspect_repository(struct inspection *i, int dir_fd, const char *path, struct err *e);
 
-/* Would git take it for a repository? */
+/* Would git accept this directory as a repository? */
 static bool is_repository(int dir_fd)
 {
 	static const char *const names[] = { "HEAD", "objects", "refs", "commondir" };
@@ -334,8 +333,8 @@ static bool is_repository(int dir_fd)
 enum leading { LEADS_TO_REPOSITORY, LEADS_TO_NOTHING, LEADS_ELSEWHERE };
 
 /*
- * What ".git" as a file or link, or "commondir", leads to, seen from dir_fd. A repository in the
- * workspace is looked at as if it had been found there, which it need not be.
+ * Resolves the text of a ".git" file or link, or "commondir", from dir_fd. A repository in the
+ * workspace is inspected here, because the walk may not find it by itself.
  */
 static int follow(struct findings *f, const char *text, enum leading *ret, struct err *e)
 {
@@ -373,7 +372,7 @@ static int inspect_commondir(struct findings *f, struct err *e)
 		return -1;
 	if (leads == LEADS_TO_REPOSITORY)
 		return 0;
-	/* git uses settings and objects from there, HEAD or none */
+	/* git uses settings and objects from there, with or without HEAD */
 	add_name(f, "", "commondir");
 	return move_away(f, f->dir_fd, "commondir", e);
 }
@@ -392,7 +391,7 @@ static const struct workspace_repository *find_known(const struct inspection *i,
 	return NULL;
 }
 
-/* Its hooks were read-only, unless somebody outside has put others in their place. */
+/* The hooks were read-only inside, unless someone outside replaced the directory. */
 static bool has_other_hooks(const struct findings *f)
 {
 	struct stat st;
@@ -428,7 +427,7 @@ static int inspect_repository(struct inspection *i, int dir_fd, const char *path
 	return r;
 }
 
-/* ".git" is no directory: it leads to one. */
+/* Inspects a ".git" that is not a directory but leads to one. */
 static int inspect_tree(struct inspection *i, const struct gitrepos_entry *entry, struct err *e)
 {
 	struct findings f = { .inspection = i, .dir_fd = entry->dir_fd, .path = entry->path };
@@ -455,7 +454,7 @@ static int inspect_tree(struct inspection *i, const struct gitrepos_entry *entry
 	return r;
 }
 
-/* The next one is looked at, whatever happened to this one. */
+/* Records a failure and continues with the next repository. */
 static int on_found(void *context, const struct gitrepos_entry *entry, struct err *e)
 {
 	struct inspection *i = context;

@@ -1,14 +1,15 @@
 #pragma once
 /*
- * gitinspect - what a sandbox has left in a workspace that git outside would run.
+ * gitinspect - finds what a sandbox left in a workspace that git outside would run.
  *
- * Every repository that was not there when the sandbox started is looked at: settings that are not
- * harmless (policy/gitsettings), hooks, object stores and git directories outside of the workspace.
- * They go to the quarantine, settings one by one, so that the repository still works. Of one that
- * was there before only what could be added is looked at: the rest was read-only.
+ * In every repository that did not exist when the sandbox started it looks for: settings that are
+ * not harmless (policy/gitsettings), hooks, object stores and git directories outside the
+ * workspace. These are moved to the quarantine; settings are removed one by one, so that the
+ * repository still works. In a repository that existed before, only what could be added is
+ * inspected, because the rest was read-only.
  *
- * Runs when nothing of the sandbox runs, or all of it is frozen. Hostile: everything that is
- * looked at, and other sandboxes that change it meanwhile.
+ * Runs when no process of the sandbox runs, or all are frozen. Hostile input: every inspected file,
+ * and other sandboxes that change them meanwhile.
  */
 #include "base/err.h"
 
@@ -17,13 +18,13 @@
 struct quarantine;
 struct workspace;
 
-#define GITINSPECT_FILE_MAX_BYTES (1u << 20) /* of settings; a larger file is moved as it is */
-#define GITINSPECT_HOOKS_MAX 256u            /* that are moved one by one; more: all at once */
+#define GITINSPECT_FILE_MAX_BYTES (1u << 20) /* of settings; a larger file is moved whole */
+#define GITINSPECT_HOOKS_MAX 256u            /* moved one by one; more: the directory */
 #define GITINSPECT_WORDS_MAX_BYTES 16384u
 
-/* What was found, a line each, for people. */
+/* The findings as text, one per line. */
 struct gitinspect_words {
-	char text[GITINSPECT_WORDS_MAX_BYTES]; /* cut at a line's end where there are more */
+	char text[GITINSPECT_WORDS_MAX_BYTES]; /* if there are more, cut at the end of a line */
 	size_t len;
 };
 

@@ -1,4 +1,4 @@
-/* gitlinks - files of git's that say where else something lies; see gitlinks.h. */
+/* gitlinks - parses git's files that refer to other directories; see gitlinks.h. */
 #include "workspace/gitlinks.h"
 
 #include "base/cleanup.h"
@@ -17,7 +17,7 @@
 
 #define GITDIR_PREFIX "gitdir: "
 
-/* The text of a small plain file below dir_fd, no link on the way; NULL: there is none. */
+/* Reads a small plain file below dir_fd, following no link; NULL if there is none. */
 static char *read_text(int dir_fd, const char *name)
 {
 	cleanup_fd int fd =
@@ -50,7 +50,7 @@ char *gitlinks_read_commondir(int git_fd)
 
 /* ---- a linked worktree ---- */
 
-/* git 2.48 and later can write paths that begin at the file they stand in. */
+/* git 2.48 and later can write paths relative to the file that contains them. */
 static char *read_gitdir(int admin_fd, const char *admin_path)
 {
 	cleanup_free char *text = read_text(admin_fd, "gitdir");
@@ -58,7 +58,7 @@ static char *read_gitdir(int admin_fd, const char *admin_path)
 	return text ? path_absolute(admin_path, text) : NULL;
 }
 
-/* Does the repository say that this worktree is its own? */
+/* Does the repository's worktree entry lead back to this worktree? */
 static bool is_named_in_return(int admin_fd, const char *admin, const char *dir)
 {
 	cleanup_free char *path = read_gitdir(admin_fd, admin);
@@ -67,7 +67,7 @@ static bool is_named_in_return(int admin_fd, const char *admin, const char *dir)
 	return path && strcmp(path, expected) == 0;
 }
 
-/* Somebody's "worktrees" directory is none. */
+/* Excludes an unrelated directory that happens to be named "worktrees". */
 static bool is_git_dir(int fd)
 {
 	struct stat head, objects;
@@ -78,8 +78,8 @@ static bool is_git_dir(int fd)
 }
 
 /*
- * ".git" is a file with the path of REPOSITORY/.git/worktrees/NAME. That exact shape, and the
- * repository's own word for it, or nothing.
+ * ".git" is a file with the path of REPOSITORY/.git/worktrees/NAME. Only that exact form is
+ * accepted, and only if the repository refers back to this directory.
  */
 void gitlinks_find_outside(int dir_fd, const char *dir, char **ret_path, int *ret_fd)
 {

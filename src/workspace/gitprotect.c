@@ -1,13 +1,13 @@
 /*
- * gitprotect - what git outside would run or obey in a workspace; see gitprotect.h.
+ * gitprotect - protects what git outside would run or obey; see gitprotect.h.
  *
- * Theory of operation. One walk finds the repositories; each adds its rows and is remembered by its
- * inode, so that workspace/gitinspect knows at the end which ones are new. Settings are read as
- * text: a path that one of them names is made absolute as git would, and protected if it lies in
- * the workspace. Conditions (includeIf) are taken for true.
+ * Theory of operation. One walk finds the repositories; each adds its protected names and is
+ * recorded by inode, so that workspace/gitinspect can tell at the end which ones are new. Settings
+ * are read as text: a path in a setting is made absolute as git would, and protected if it is in
+ * the workspace. Conditions (includeIf) are assumed to be true.
  *
- * Hostile: a project's own repository may name anything. What it names is only protected, or read
- * as settings in turn, as a plain file of bounded size.
+ * Hostile input: a project's own repository may name any path. Such a path is only protected, or
+ * read as another configuration file: a plain file of bounded size.
  */
 #include "workspace/gitprotect.h"
 
@@ -36,31 +36,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SETTING_FAILED 1 /* and the error is set */
+#define SETTING_FAILED 1 /* the error is set */
 
 struct protector {
 	struct workspace *workspace;
 	const struct policy *policy;
 	const char *home, *config_home; /* NULL: none */
-	char *real_path;                /* of the workspace, where links lead to */
+	char *real_path;                /* of the workspace, with links resolved */
 	unsigned file_count, include_depth;
 };
 
-/* A file with settings that is being read. */
+/* The configuration file being read. */
 struct settings {
 	struct protector *protector;
-	const char *dir; /* of the file: included names are relative to it */
-	char *tree;      /* of the working tree: commands and hooks are relative to it */
-	struct workspace_repository *repository; /* whose own settings these are; NULL: none's */
+	const char *dir; /* the file's directory: included paths are relative to it */
+	char *tree;      /* the working tree: paths of commands and hooks are relative to it */
+	struct workspace_repository *repository; /* owner of these settings; NULL: none */
 	struct err *e;
 };
 
 static int read_settings(struct protector *r, const char *path, const char *tree,
 			 struct workspace_repository *repository, struct err *e);
 
-/* ---- what settings lead to ---- */
+/* ---- paths in settings ---- */
 
-/* Below the workspace by its name, or by where links lead: the rest of the path; NULL: neither. */
+/* Returns the path relative to the workspace, by name or with links resolved; NULL: not in it. */
 static char *name_in_workspace(const struct protector *r, const char *path)
 {
 	const char *top = r->workspace->path;
@@ -88,7 +88,7 @@ static char *expand(const struct protector *r, const char *base, const char *val
 	return path_absolute(base, value);
 }
 
-/* Settings are no names that --unprotect could mean by a row: only by the path itself. */
+/* --unprotect cannot name a setting's path by a table row, only by the path itself. */
 static int protect_path(struct protector *r, const char *path, struct err *e)
 {
 	const struct workspace_place place = { r->workspace->path, r->workspace->dir_fd };
@@ -100,7 +100,7 @@ static int protect_path(struct protector *r, const char *path, struct err *e)
 	return name ? workspace_protect(r->workspace, r->policy, &place, name, &row, e) : 0;
 }
 
-/* A command for a shell: each of its words that is a file of the working tree. */
+/* Protects each word of a shell command that names a file of the working tree. */
 static int protect_words(const struct settings *s, const char *value)
 {
 	cleanup_free char *copy = mem_dup(value);
@@ -117,7 +117,7 @@ static int protect_words(const struct settings *s, const char *value)
 	return 0;
 }
 
-/* core.worktree, which may stand behind what is relative to it. */
+/* core.worktree; read first, as it may come after settings that are relative to it. */
 static int on_tree_setting(void *context, const struct gitconfig_entry *entry)
 {
 	struct settings *s = context;
@@ -158,13 +158,13 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 		return SETTING_FAILED;
 	if (kind != GITSETTINGS_INCLUDE || r->include_depth == GITPROTECT_INCLUDE_DEPTH_MAX)
 		return 0;
-	r->include_depth++; /* a file may include itself */
+	r->include_depth++; /* limited, because a file may include itself */
 	read = read_settings(r, path, s->tree, NULL, s->e);
 	r->include_depth--;
 	return read < 0 ? SETTING_FAILED : 0;
 }
 
-/* A file that is not there, or is none, says nothing. */
+/* A missing file, or one that is not a plain file, is ignored. */
 static int read_settings(struct protector *r, const char *path, const char *tree,
 			 struct workspace_repository *repository, struct err *e)
 {
@@ -205,7 +205,7 @@ static int protect_rows(struct protector *r, const struct workspace_place *place
 	return 0;
 }
 
-/* "a/.git" -> "a"; another git directory: where its settings say; a bare one: itself. */
+/* "a/.git" -> "a"; another git directory: core.worktree decides; a bare one: itself. */
 static char *tree_of(const struct workspace *w, const char *path)
 {
 	size_t len = strlen(path);
@@ -234,7 +234,7 @@ static int protect_repository(struct protector *r, const char *path,
 		       : 0;
 }
 
-/* dir_fd is place/path; its ".git", if that is named. */
+/* Records entry->dir_fd itself, or `name` (".git") in it. */
 static int remember(struct workspace *w, const struct workspace_place *place,
 		    const struct gitrepos_entry *entry, const char *name,
 		    struct workspace_repository **ret, struct err *e)
@@ -255,7 +255,7 @@ static int remember(struct workspace *w, const struct workspace_place *place,
 	return 0;
 }
 
-/* ".git" is a file: the settings are elsewhere, and what they name may be relative to this tree. */
+/* ".git" is a file: the settings are elsewhere, but may name paths relative to this tree. */
 static int protect_linked_tree(struct protector *r, const struct gitrepos_entry *entry,
 			       struct err *e)
 {
@@ -298,7 +298,7 @@ static int on_found(void *context, const struct gitrepos_entry *entry, struct er
 	return protect_repository(r, git, NULL, e);
 }
 
-/* ---- outside of the workspace ---- */
+/* ---- outside the workspace ---- */
 
 static int on_found_outside(void *context, const struct gitrepos_entry *entry, struct err *e)
 {
@@ -329,7 +329,7 @@ static int protect_outside(struct protector *r, struct err *e)
 	return w->git_dir ? gitrepos_find(w->git_fd, NULL, on_found_outside, r, &result, e) : 0;
 }
 
-/* The repository that the workspace is a part of, if it is none itself. */
+/* If the workspace is not a repository itself, protects what the one around it names. */
 static int protect_around(struct protector *r, struct err *e)
 {
 	cleanup_free char *dir = mem_dup(r->workspace->path);
@@ -356,7 +356,7 @@ static int protect_around(struct protector *r, struct err *e)
 	return 0;
 }
 
-/* The user's own settings, and the machine's. They may lie in the workspace themselves. */
+/* The user's and the system's git configuration. These files may be in the workspace themselves. */
 static int protect_users(struct protector *r, const char *named, struct err *e)
 {
 	cleanup_free char *in_home = r->home ? mem_format("%s/.gitconfig", r->home) : NULL;

@@ -1,13 +1,14 @@
 #pragma once
 /*
- * gitprotect - what git outside would run or obey, in a workspace that a sandbox may write to.
+ * gitprotect - protects what git outside would run or obey, in a workspace that a sandbox may
+ * write.
  *
- * Of every repository in the workspace (workspace/gitrepos): hooks, settings, and what says where
- * these are. Of every working tree: what agents and editors obey. And what git's settings lead to:
- * core.hooksPath, included files, files that a command in them names; also by the settings of the
- * repository around the workspace and by the user's own.
+ * In every repository of the workspace (workspace/gitrepos): hooks, settings, and the files that
+ * say where these are. In every working tree: the files that agents and editors obey. And the paths
+ * in git's settings: core.hooksPath, included files, files named in commands; also for the settings
+ * of the repository around the workspace and for the user's own.
  *
- * Reads git's files and runs nothing. They are the user's, but a project may bring its own.
+ * Reads git's files and runs nothing. They belong to the user, but a project may bring its own.
  */
 #include "base/err.h"
 

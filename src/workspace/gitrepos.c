@@ -1,4 +1,4 @@
-/* gitrepos - the git repositories in a directory; see gitrepos.h. */
+/* gitrepos - finds the git repositories in a directory; see gitrepos.h. */
 #include "workspace/gitrepos.h"
 
 #include "base/buf.h"
@@ -16,7 +16,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define LINKS_OF_A_LEAF 2 /* its name, and its own "." */
+#define LINKS_OF_A_LEAF 2 /* its name and its own "." */
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
@@ -26,16 +26,16 @@ struct walk {
 	int top_fd;
 	gitrepos_fn *fn;
 	void *context;
-	const char *skipped; /* path of a directory that is left out; NULL: none */
+	const char *skipped; /* path of a directory to skip; NULL: none */
 	struct gitrepos_result result;
 	unsigned dir_count;
-	bool has_link_counts; /* the top's file system says by them how many directories one has */
-	dev_t device;         /* which that is */
-	char path[PATH_MAX];  /* of the directory that is looked at */
+	bool has_link_counts; /* on the top's file system st_nlink counts subdirectories */
+	dev_t device;         /* that file system */
+	char path[PATH_MAX];  /* of the current directory */
 	size_t path_len;
 };
 
-/* What one directory holds of what git looks for. */
+/* Which of git's names a directory contains. */
 struct signs {
 	bool has_head, has_objects, has_refs, has_commondir, has_git;
 	unsigned char git_type;
@@ -76,9 +76,9 @@ static bool exists(int dir_fd, const char *name, const char *below)
 }
 
 /*
- * Most directories hold no others. Such a one is a working tree if it has ".git" (a file or a
- * link), and a repository if it has "commondir"; three calls tell, where opening and listing it
- * takes eight.
+ * Most directories have no subdirectories. Such a leaf is a working tree if it has ".git" (a file
+ * or a link), and a repository if it has "commondir"; checking this takes three calls, opening and
+ * listing it takes eight.
  */
 static bool is_plain_leaf(const struct walk *w, int dir_fd, const char *name)
 {
@@ -89,7 +89,7 @@ static bool is_plain_leaf(const struct walk *w, int dir_fd, const char *name)
 	       !exists(dir_fd, name, ".git") && !exists(dir_fd, name, "commondir");
 }
 
-/* Names of directories, each ended by a NUL; and what else was there. */
+/* Collects the NUL-terminated names of directories, and notes the other entries in `signs`. */
 static int read_names(struct walk *w, DIR *dir, struct signs *signs, struct buf *dirs,
 		      struct err *e)
 {
@@ -138,7 +138,7 @@ static int walk_below(struct walk *w, const char *name, struct err *e)
 	return r;
 }
 
-/* What it is, told while it is open; names of the directories in it go to `dirs`. */
+/* Reports what the open directory is, and appends the names of its subdirectories to `dirs`. */
 static int look_into(struct walk *w, DIR *dir, const char *name, struct buf *dirs, struct err *e)
 {
 	struct signs s = { 0 };
@@ -147,14 +147,14 @@ static int look_into(struct walk *w, DIR *dir, const char *name, struct buf *dir
 		return -1;
 	if (s.has_git && tell(w, GITREPOS_TREE, dirfd(dir), s.git_type, e) < 0)
 		return -1;
-	/* a ".git" that is no repository yet may become one */
+	/* a ".git" that is not a repository yet may become one */
 	if ((s.has_head && (s.has_commondir || (s.has_objects && s.has_refs))) ||
 	    strcmp(name, ".git") == 0)
 		return tell(w, GITREPOS_REPOSITORY, dirfd(dir), 0, e);
 	return 0;
 }
 
-/* By its path from the top each time: however deep it is, one descriptor is enough. */
+/* Opens each directory by its path from the top, so any depth needs just one descriptor. */
 static int walk_dir(struct walk *w, const char *name, struct err *e)
 {
 	cleanup_buf struct buf dirs;
@@ -186,7 +186,7 @@ static int walk_dir(struct walk *w, const char *name, struct err *e)
 	return r;
 }
 
-/* Others say 1 or 2 whatever a directory holds. */
+/* On other file systems st_nlink is 1 or 2 whatever a directory contains. */
 static void find_link_counts(struct walk *w)
 {
 	static const long kinds[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC };

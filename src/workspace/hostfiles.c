@@ -1,4 +1,4 @@
-/* hostfiles - the places that a policy puts into a sandbox's root; see hostfiles.h. */
+/* hostfiles - prepares the mounts that a policy puts into a sandbox's root; see hostfiles.h. */
 #include "workspace/hostfiles.h"
 
 #include "base/cleanup.h"
@@ -23,12 +23,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HIDDEN_BYTES 4096u /* of what is shown instead of our own directory */
+#define HIDDEN_BYTES 4096u /* size of the tmpfs that hides our own directory */
 
 /*
- * A detached copy whose owner is the sandbox's user. Files that a sandbox has given to another of
- * its users are that one's (IDMAP_FOREIGN_ID); those of other owners, and file systems mounted
- * below, keep ids that nobody inside has.
+ * Opens a detached copy whose owner is mapped to the sandbox's user. Files that a sandbox gave to
+ * another of its users belong to that user (IDMAP_FOREIGN_ID); files of other owners, and file
+ * systems mounted below, keep ids that do not exist inside.
  */
 static int open_mapped(struct rootfs_place *place, int source_fd, const struct stat *st,
 		       const struct idmap *map, struct err *e)
@@ -46,7 +46,7 @@ static int open_mapped(struct rootfs_place *place, int source_fd, const struct s
 			*e = mapping;
 			return -1;
 		}
-		/* world-readable files serve without it; a writer would find no owner */
+		/* world-readable files work without a map; a writer would have no valid owner */
 		if (!place->is_read_only)
 			return err_set(
 				e, ERR_UNSUPPORTED,
@@ -59,7 +59,7 @@ static int open_mapped(struct rootfs_place *place, int source_fd, const struct s
 	return 0;
 }
 
-/* ---- where a name leads ---- */
+/* ---- real paths ---- */
 
 static int find_real_path(const char *source, int fd, char ret[PATH_MAX], struct err *e)
 {
@@ -74,7 +74,7 @@ static int find_real_path(const char *source, int fd, char ret[PATH_MAX], struct
 	return 0;
 }
 
-/* "SOURCE\nPATH": what was opened, and where it really lies. */
+/* "SOURCE\nPATH": the name, and the real path of the opened file. */
 static int format_note(const char *source, int fd, char **ret, struct err *e)
 {
 	char path[PATH_MAX];
@@ -123,7 +123,7 @@ int hostfiles_note(const struct policy *p, char ***places, struct err *e)
 	return 0;
 }
 
-/* Does it lead where it led when the sandbox was made? */
+/* Is the real path still the one recorded when the sandbox was created? */
 static int check_note(char *const *places, const char *source, int fd, struct err *e)
 {
 	cleanup_free char *note = NULL;
@@ -148,7 +148,7 @@ static int check_source(const struct rootfs_place *place, char *const *places, i
 		return -1;
 	if (fstat(fd, ret_st) < 0)
 		return err_sys(e, errno, "open '%s'", place->source);
-	/* by number: musl's faccessat() has no empty path */
+	/* by system call number: musl's faccessat() has no empty path */
 	if (syscall(SYS_faccessat2, fd, "", R_OK | (S_ISDIR(ret_st->st_mode) ? X_OK : 0),
 		    AT_EMPTY_PATH) < 0)
 		return err_sys(e, errno, "read '%s'", place->source);
@@ -156,8 +156,8 @@ static int check_source(const struct rootfs_place *place, char *const *places, i
 }
 
 /*
- * `place` has its source, target and is_read_only; the rest is found out here. source_fd is what
- * the source was opened as, once: nothing here looks its name up again.
+ * Completes `place`, which has its source, target and is_read_only. The source was opened once, as
+ * source_fd; its name is not looked up again.
  */
 static int add_opened(struct hostfiles *h, struct rootfs_place place, int source_fd,
 		      char *const *places, const struct idmap *map, struct err *e)
@@ -208,7 +208,7 @@ static int refuse_home(const struct rootfs_place *workspace, const struct ak *ak
 	return 0;
 }
 
-/* The repository that a worktree belongs to, without which git does not work in it. */
+/* The repository of a linked worktree, without which git does not work in it. */
 static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct idmap *map,
 		       struct err *e)
 {
@@ -289,8 +289,8 @@ static int find_state(const struct ak *ak, char ret_path[PATH_MAX], struct err *
 }
 
 /*
- * Policies, sockets and other sandboxes' disks lie there: what shows it shows it empty, whether it
- * could be written or only read.
+ * The state directory holds policies, sockets and other sandboxes' disks: every place that would
+ * show it, writable or not, shows an empty directory instead.
  */
 static int hide_state(struct hostfiles *h, const struct ak *ak, struct err *e)
 {
@@ -345,7 +345,7 @@ int hostfiles_open(struct hostfiles *h, const struct policy *p, const struct ak 
 	hostfiles_init(h);
 	if (add_all(h, p, ak, map, e) < 0 || hide_state(h, ak, e) < 0)
 		return -1;
-	/* a parent's name is the beginning of its children's and sorts before them */
+	/* a parent's name is a prefix of its children's and sorts before them */
 	qsort(h->places, h->count, sizeof(h->places[0]), by_target);
 	for (unsigned i = 1; i < h->count; i++)
 		if (strcmp(h->places[i - 1].target, h->places[i].target) == 0)

@@ -1,4 +1,4 @@
-/* hostpath - opens a path of the host without following a sandbox's links; see hostpath.h. */
+/* hostpath - opens a host path without following a sandbox's links; see hostpath.h. */
 #include "workspace/hostpath.h"
 
 #include "base/cleanup.h"
@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 16u /* that are followed on one path */
+#define LINKS_MAX 16u /* links followed in one path */
 
-/* Could a sandbox have made the entries of the directory `dir`, which dir_fd is? */
+/* Can no sandbox have created the entries of directory `dir` (dir_fd)? */
 static bool is_roots_own(int dir_fd, const char *dir)
 {
 	struct stat st;
@@ -28,7 +28,7 @@ static bool is_roots_own(int dir_fd, const char *dir)
 	return geteuid() != 0 || strcmp(dir, "/") == 0 || strcmp(dir, "/var") == 0;
 }
 
-/* path[0..end) is a link in the directory dir_fd: the same path with what the link says instead. */
+/* path[0..end) is the link link_fd: returns the path with the link replaced by its target. */
 static int replace_link(int link_fd, const char *path, size_t end, char **ret, struct err *e)
 {
 	cleanup_free char *dir = mem_dup_bytes(path, end);
@@ -63,7 +63,7 @@ static int refuse_link(const char *path, size_t end, struct err *e)
 		       path, (int)end, path);
 }
 
-/* Follows the first link of the path, if that is one of root's own. */
+/* Follows the first link of the path if only root can have created it. */
 static int follow_first_link(const char *path, char **ret, struct err *e)
 {
 	cleanup_fd int dir_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -87,7 +87,7 @@ static int follow_first_link(const char *path, char **ret, struct err *e)
 		dir_fd = take_fd(&fd);
 		at = end;
 	}
-	/* what was a link a moment ago is none now: somebody is at work there */
+	/* the link has vanished meanwhile: another process is changing the path */
 	return dir_fd < 0 ? err_sys(e, errno, "open /")
 			  : err_set(e, ERR_BUSY, "'%s' was replaced meanwhile", path);
 }

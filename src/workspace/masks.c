@@ -1,7 +1,7 @@
 /*
- * masks - the names in a workspace that --mask's patterns match; see masks.h.
+ * masks - finds the names in a workspace that match --mask's patterns; see masks.h.
  *
- * Hostile: every name below. No link is followed.
+ * Hostile input: every name below. No link is followed.
  */
 #include "workspace/masks.h"
 
@@ -19,7 +19,7 @@
 struct search {
 	masks_fn *fn;
 	void *context;
-	const char *path; /* of the directory, for words */
+	const char *path; /* of the directory, for messages */
 	unsigned looked_at, found;
 };
 
@@ -49,7 +49,7 @@ static int descend(struct search *s, int dir_fd, const char *below, const char *
 	return search_dir(s, fd, path, pattern, depth + 1, e);
 }
 
-/* `first` is the pattern's first part, `rest` what follows it or NULL. */
+/* `first` is the pattern's first component, `rest` the components after it or NULL. */
 static int match_name(struct search *s, int dir_fd, const char *below, const char *name,
 		      const char *pattern, const char *first, const char *rest, unsigned depth,
 		      struct err *e)
@@ -61,7 +61,7 @@ static int match_name(struct search *s, int dir_fd, const char *below, const cha
 	if (strcmp(first, "**") == 0) {
 		if (strcmp(name, ".git") == 0)
 			return 0;
-		/* at the end it is all that is there */
+		/* at the end of a pattern it matches everything */
 		return rest ? descend(s, dir_fd, below, name, pattern, depth, e)
 			    : found(s, below, name, e);
 	}
@@ -88,10 +88,10 @@ static int search_dir(struct search *s, int dir_fd, const char *below, const cha
 	CLEANUP(close_dir) DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
-	/* what was not looked at would not be masked */
+	/* fail: names that were not checked would not be masked */
 	if (!entries)
 		return err_sys(e, errno, "look into '%s/%s'", s->path, below);
-	/* "**" is also nothing at all */
+	/* "**" also matches zero directories */
 	if (strcmp(first, "**") == 0 && rest && search_dir(s, dir_fd, below, rest, depth, e) < 0)
 		return -1;
 	while ((errno = 0, entry = readdir(entries))) {

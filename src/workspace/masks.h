@@ -1,21 +1,21 @@
 #pragma once
 /*
- * masks - the names in a workspace that --mask's patterns match.
+ * masks - finds the names in a workspace that match --mask's patterns.
  *
- * A pattern is a path whose parts are shell patterns; "**" is any number of directories, also none.
- * What cannot be looked at cannot be masked, and is an error.
+ * A pattern is a path of shell patterns; "**" matches any number of directories, also zero. A
+ * directory that cannot be read is an error, because its names could not be masked.
  */
 #include "base/err.h"
 
 struct policy;
 
-#define MASKS_FOUND_MAX 512u        /* files that patterns match */
-#define MASKS_LOOKED_AT_MAX 200000u /* names, for patterns with ** in them */
+#define MASKS_FOUND_MAX 512u        /* matching files */
+#define MASKS_LOOKED_AT_MAX 200000u /* names checked for patterns with ** */
 #define MASKS_DEPTH_MAX 32u
 
-/* Called with each name that matches, relative to the directory. */
+/* Called with each matching name, relative to the directory. */
 typedef int masks_fn(void *context, const char *name, struct err *e);
 
-/* Of the policy's patterns, in dir_fd, whose path is for words. */
+/* Searches dir_fd for the policy's patterns; `path` is its path, for messages. */
 ERR_CHECKED int masks_find(int dir_fd, const char *path, const struct policy *p, masks_fn *fn,
 			   void *context, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * newnames - protected names that appear in a workspace; see newnames.h.
+ * newnames - handles protected names that appear in a workspace; see newnames.h.
  *
  * Theory of operation. A watch is put on the deepest directory on the way to each name, and further
  * down as directories on the way appear; directories that were there at the start cannot be moved
@@ -7,8 +7,8 @@
  * way again. A symbolic link on the way is moved like the name itself: whoever follows it would
  * find the name elsewhere.
  *
- * Hostile: all names, and how fast they come. Reading events is bounded by what the kernel queues;
- * when that runs over, everything is looked at.
+ * Hostile input: all names, and how fast they appear. The kernel's queue bounds the events to read;
+ * if it overflows, all names are checked.
  */
 #include "workspace/newnames.h"
 
@@ -39,7 +39,7 @@
 
 #define EVENTS_BYTES 16384
 #define LOCK_SUFFIX ".lock"
-#define READS_MAX 16u /* at once */
+#define READS_MAX 16u /* reads in a row */
 
 void newnames_init(struct newnames *n)
 {
@@ -60,7 +60,7 @@ void newnames_done(struct newnames *n)
 	newnames_init(n);
 }
 
-/* Takes `text`. */
+/* Takes ownership of `text`. */
 static void add_notice(struct newnames *n, char *text)
 {
 	const struct audit_event event = {
@@ -77,7 +77,7 @@ static void add_notice(struct newnames *n, char *text)
 	free(text);
 }
 
-/* Returns the watch, or -1: then the directory is looked at from time to time. */
+/* Returns the watch, or -1: then the directory is checked periodically. */
 static int watch(struct newnames *n, int dir_fd, uint32_t more)
 {
 	char link[32];
@@ -93,7 +93,7 @@ static int watch(struct newnames *n, int dir_fd, uint32_t more)
 	return wd;
 }
 
-/* Before the first look, so that no name can appear between the two. */
+/* Starts before the first check, so that no name can appear in between. */
 static void begin_watching(struct newnames *n)
 {
 	if (!n->has_begun)
@@ -107,7 +107,7 @@ static int count_burst(struct newnames *n, const char *name, struct err *e)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	if (n->is_over) /* nothing is made any more */
+	if (n->is_over) /* nothing runs that could create names */
 		return 0;
 	if (now_ms - n->burst_from_ms > NEWNAMES_BURST_MS) {
 		n->burst_from_ms = now_ms;
@@ -129,7 +129,7 @@ static bool was_told(const struct newnames *n, const char *start)
 	return false;
 }
 
-/* dir_fd/part is on the way to `name`, or that itself. */
+/* dir_fd/part is `name` or one of its parents. */
 static int take(struct newnames *n, int dir_fd, const char *part, const char *name, struct err *e)
 {
 	cleanup_free char *kept_at = NULL;
@@ -147,7 +147,7 @@ static int take(struct newnames *n, int dir_fd, const char *part, const char *na
 	return count_burst(n, name, e);
 }
 
-/* From dir_fd, the last directory that was there at the start, which is watched. */
+/* Checks from dir_fd, the deepest directory that existed at the start, which is watched. */
 static int look_below(struct newnames *n, int dir_fd, const struct workspace_absent *a,
 		      struct err *e)
 {
@@ -169,7 +169,7 @@ static int look_below(struct newnames *n, int dir_fd, const struct workspace_abs
 			return 0;
 		cleanup_closep(&next_fd);
 		dir_fd = next_fd = fd;
-		(void)watch(n, dir_fd, 0); /* before the look: what comes after it is an event */
+		(void)watch(n, dir_fd, 0); /* before the check: later changes cause an event */
 		rest += len + 1;
 	}
 }
@@ -180,7 +180,7 @@ static bool is_same_dir(const struct workspace_absent *a, const struct workspace
 	       strncmp(a->name, b->name, a->dir_len) == 0;
 }
 
-/* Names of one directory stand together: it is opened and watched once. */
+/* Names of one directory are adjacent, so each directory is opened and watched once. */
 static int look_at_all(struct newnames *n, struct err *e)
 {
 	const struct workspace *w = n->workspace;
@@ -206,7 +206,7 @@ static int look_at_all(struct newnames *n, struct err *e)
 	return 0;
 }
 
-/* Is it a part of what is missing of the name? */
+/* Is it one of the missing components of the name? */
 static bool is_part(const struct workspace_absent *a, const char *part)
 {
 	const char *rest = a->name + a->dir_len + (a->dir_len ? 1 : 0);
@@ -220,7 +220,7 @@ static bool is_part(const struct workspace_absent *a, const char *part)
 
 /* ---- git's settings ---- */
 
-/* Numbers of inodes are used again: the time of the last change tells one from the next. */
+/* Inode numbers are reused: the change time tells two files apart. */
 static struct newnames_version version_of(const struct newnames_file *f)
 {
 	struct stat st;
@@ -240,7 +240,7 @@ static bool is_unchanged(const struct newnames_file *f)
 
 struct reading {
 	struct newnames_file *file;
-	struct gitconfig_writer writer; /* to NULL: what is met is accepted */
+	struct gitconfig_writer writer; /* .out is NULL for accepting all settings */
 	unsigned dropped;
 };
 
@@ -262,7 +262,7 @@ static int on_setting(void *context, const struct gitconfig_entry *entry)
 	return 0;
 }
 
-/* 0: it was read; -1: it cannot be, or git would refuse it. */
+/* 0: parsed; -1: unreadable, or git would refuse it. */
 static int read_file(struct newnames_file *f, struct reading *r)
 {
 	cleanup_fd int fd = openat(f->place_fd, f->path,
@@ -279,9 +279,9 @@ static int read_file(struct newnames_file *f, struct reading *r)
 }
 
 /*
- * Somebody outside has replaced it, and the mount went with the old file: now it can be written
- * inside, and nobody can tell who writes what. What is not harmless and was not there at the start
- * goes.
+ * Someone outside replaced the file, and the read-only mount vanished with the old one: now the
+ * sandbox can write it, and we cannot tell whose settings these are. So harmful settings that did
+ * not exist at the start are removed.
  */
 static int clean_file(struct newnames *n, struct newnames_file *f, struct err *e)
 {
@@ -319,8 +319,7 @@ static int look_at_file(struct newnames *n, struct newnames_file *f, struct err 
 	if (is_unchanged(f))
 		return 0;
 	f->was_replaced = true;
-	/* .gitmodules is a file of the project, which git runs nothing from: a checkout replaces it
-	 */
+	/* .gitmodules is a project file that git runs nothing from: a checkout may replace it */
 	return strcmp(path_base_name(f->path), "config") == 0 ? clean_file(n, f, e) : 0;
 }
 
@@ -332,7 +331,7 @@ static void tell_refusal(struct newnames *n, const struct newnames_file *f)
 					 f->path, f->path));
 }
 
-/* Protected files that git writes by way of "NAME.lock" and a rename. */
+/* Protected files that git writes as "NAME.lock" and then renames. */
 static bool is_settings(const struct rootfs_guard *g)
 {
 	const char *name = path_base_name(g->name);
@@ -341,7 +340,7 @@ static bool is_settings(const struct rootfs_guard *g)
 	       (strcmp(name, "config") == 0 || strcmp(name, ".gitmodules") == 0);
 }
 
-/* Git's settings are watched from the start: a refused change to them shows in events alone. */
+/* Watches git's settings from the start, because a refused change is only visible as an event. */
 static void add_files(struct newnames *n)
 {
 	const struct workspace *w = n->workspace;
@@ -368,7 +367,7 @@ static void add_files(struct newnames *n)
 
 /* ---- events ---- */
 
-/* 1: a name may have appeared. */
+/* Returns 1 if a name may have appeared. */
 static int on_event(struct newnames *n, const struct inotify_event *event, struct err *e)
 {
 	for (unsigned i = 0; i < n->file_count; i++) {
@@ -400,8 +399,8 @@ static int look_at_files(struct newnames *n, struct err *e)
 }
 
 /*
- * What the kernel has for us, a bounded part of it. 0: no name can have appeared since the last
- * look; 1: names have to be looked at.
+ * Reads a bounded number of events. 0: no name can have appeared since the last check; 1: the names
+ * have to be checked.
  */
 static int read_events(struct newnames *n, struct err *e)
 {
@@ -429,8 +428,8 @@ static int read_events(struct newnames *n, struct err *e)
 }
 
 /*
- * A workspace with many names takes time to look at, and a sandbox can make us look all the time:
- * so the next look comes no earlier than four times as long after this one as it took.
+ * Checking many names takes time, and a sandbox can trigger checks constantly: so the next check
+ * starts no earlier than after four times the duration of this one.
  */
 int newnames_look(struct newnames *n, struct err *e)
 {
@@ -440,7 +439,7 @@ int newnames_look(struct newnames *n, struct err *e)
 	if (!n->workspace)
 		return 0;
 	r = read_events(n, e);
-	n->has_to_look |= r != 0; /* after a failure, too: the events are gone */
+	n->has_to_look |= r != 0; /* after a failure too: the events are lost */
 	if (r < 0)
 		return -1;
 	if (!n->has_to_look || begin_ms < n->look_at_ms)
@@ -448,7 +447,7 @@ int newnames_look(struct newnames *n, struct err *e)
 	n->has_to_look = false;
 	begin_watching(n);
 	r = look_at_files(n, e) < 0 ? -1 : look_at_all(n, e);
-	n->has_to_look = r < 0; /* the names behind the one that ended it were not looked at */
+	n->has_to_look = r < 0; /* names after the failed one were not checked */
 	n->look_at_ms = clock_now_ms() + 4 * (clock_now_ms() - begin_ms);
 	return r;
 }
@@ -465,7 +464,7 @@ int newnames_open(struct newnames *n, const struct policy *p, const struct works
 	n->sandbox = sandbox;
 	quarantine_init(&n->quarantine, ak);
 	add_files(n);
-	if (n->has_begun) /* what another sandbox made since the workspace was looked at */
+	if (n->has_begun) /* names that another sandbox created since the workspace was scanned */
 		return look_at_all(n, e);
 	n->has_to_look = true;
 	n->look_at_ms = clock_now_ms() + NEWNAMES_BEGIN_MS;
@@ -474,7 +473,7 @@ int newnames_open(struct newnames *n, const struct policy *p, const struct works
 
 int newnames_poll_fd(const struct newnames *n)
 {
-	/* until the next look nothing is read: the kernel's queue may run over, and says so then */
+	/* no reads before the next check: the kernel's queue may overflow, which it reports */
 	return n->workspace && (!n->has_to_look || clock_now_ms() >= n->look_at_ms) ? n->inotify_fd
 										    : -1;
 }
@@ -499,8 +498,7 @@ static void take_words(struct newnames *n, char *text)
 			add_notice(n, mem_dup(line));
 }
 
-/* Each step is taken, whatever became of the one before; the first failure is the caller's to tell.
- */
+/* Runs every step even if one before failed, and returns the first failure. */
 int newnames_inspect(struct newnames *n, struct err *e)
 {
 	struct gitinspect_words words;

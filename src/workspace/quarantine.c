@@ -1,8 +1,8 @@
 /*
- * quarantine - where things are moved that a program outside would obey; see quarantine.h.
+ * quarantine - moves files away that a program outside would obey; see quarantine.h.
  *
- * Hostile: what is moved. It may be a tree of any shape, change meanwhile, and belong to an id of
- * the caller's range: then the move is made by root of that range (tree/owner).
+ * Hostile input: the moved files. They may be a tree of any shape, change meanwhile, and belong to
+ * an id of the caller's range: then a process that is root of that range moves them (tree/owner).
  */
 #include "workspace/quarantine.h"
 
@@ -64,7 +64,7 @@ static int make_dir(struct quarantine *q, struct err *e)
 		return err_sys(e, errno, "create '%s'", all);
 	if (gmtime_r(&now, &utc))
 		(void)strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc);
-	(void)getrandom(&number, sizeof(number), GRND_NONBLOCK); /* a name, not a secret */
+	(void)getrandom(&number, sizeof(number), GRND_NONBLOCK); /* for uniqueness, not a secret */
 	path = mem_format("%s/%s-%08" PRIx32, all, stamp, number);
 	if (mkdir(path, 0700) < 0)
 		return err_sys(e, errno, "create '%s'", path);
@@ -81,13 +81,13 @@ static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
 }
 
 struct taking {
-	int dir_fd, to_fd; /* to_fd -1: there is no room for a quarantine */
+	int dir_fd, to_fd; /* to_fd -1: no space for a quarantine */
 	const char *name;
-	const char *aside;                  /* a name in the same directory that nothing obeys */
-	enum { TAKEN, ASIDE, REMOVED } how; /* comes back from the child */
+	const char *aside;                  /* a name in the same directory that no program obeys */
+	enum { TAKEN, ASIDE, REMOVED } how; /* set by the child */
 };
 
-/* ---- between file systems ---- */
+/* ---- across file systems ---- */
 
 static int copy_file(int from_dir_fd, const char *from, int to_dir_fd, const char *to)
 {
@@ -149,12 +149,11 @@ static int copy_any(int from_dir_fd, const char *from, int to_dir_fd, const char
 	return r < 0 ? err_sys(e, -r, "copy '%s'", from) : 0;
 }
 
-/* ---- taking ---- */
+/* ---- moving ---- */
 
 /*
- * To the quarantine; where that is full or on another file system, to another name in the same
- * directory, from where quarantine_settle() takes it later; where even that fails, it goes for
- * good.
+ * Moves it to the quarantine; if that is full or on another file system, to another name in the
+ * same directory, from where quarantine_settle() moves it later; if that fails too, removes it.
  */
 static int take(void *context, struct err *e)
 {
@@ -175,7 +174,7 @@ static int take(void *context, struct err *e)
 	return r < 0 ? err_sys(e, -r, "move '%s' away", t->name) : 0;
 }
 
-/* A directory for one thing; -1: there is no room for one. */
+/* Creates a directory for one entry; -1 if there is no space. */
 static int make_place(struct quarantine *q, struct err *e)
 {
 	char number[16];
@@ -188,13 +187,13 @@ static int make_place(struct quarantine *q, struct err *e)
 	return openat(q->dir_fd, number, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* It waits under another name until nothing of the sandbox runs. */
+/* Records that it has another name until no process of the sandbox runs. */
 static void add_waiting(struct quarantine *q, const struct taking *t)
 {
 	int fd = fcntl(t->dir_fd, F_DUPFD_CLOEXEC, 0);
 
 	if (fd < 0)
-		return; /* it stays there, which does no harm */
+		return; /* it stays under that name, which is harmless */
 	q->waiting = mem_grow(q->waiting, q->waiting_count + 1, sizeof(*q->waiting));
 	q->waiting[q->waiting_count++] = (struct quarantine_waiting){ .dir_fd = fd,
 								      .aside = mem_dup(t->aside),

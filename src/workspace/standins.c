@@ -1,11 +1,11 @@
 /*
  * standins - placeholders for protected names that do not exist; see standins.h.
  *
- * Theory of operation. A placeholder is made, or another sandbox's is shared, then a shared lock is
- * taken; at the end whoever gets the lock alone removes it. One that was removed between the two is
- * made again. Its mode tells it from what somebody else made.
+ * Theory of operation. We create a placeholder, or share another sandbox's, then take a shared
+ * lock; at the end the sandbox that gets the exclusive lock removes it. If it was removed between
+ * creation and lock, it is created again. Its mode distinguishes it from other files.
  *
- * Hostile: every name in the directory, and other sandboxes that change them at this moment.
+ * Hostile input: every name in the directory, and other sandboxes that change them at this moment.
  */
 #include "workspace/standins.h"
 
@@ -32,8 +32,8 @@
 #define STANDIN_TRIES 8
 
 /*
- * No one else makes a file or an empty directory like this, which not even its owner may write to.
- * A group that comes from the directory above is no difference.
+ * Nobody else creates a file or empty directory with this mode, which not even its owner may write.
+ * The set-group-id bit may be inherited from the parent directory and is ignored.
  */
 static bool is_standin(int fd, const char *text)
 {
@@ -54,7 +54,7 @@ static bool is_still_there(int parent_fd, const char *name, int fd)
 
 static void take_away(struct standin *s)
 {
-	/* only the last one who needs it gets the lock */
+	/* only the last sandbox that uses it gets the lock */
 	if (s->fd >= 0 && flock(s->fd, LOCK_EX | LOCK_NB) == 0 &&
 	    is_still_there(s->parent_fd, s->name, s->fd))
 		(void)unlinkat(s->parent_fd, s->name, s->text ? 0 : AT_REMOVEDIR);
@@ -77,20 +77,18 @@ static int make_standin(int parent_fd, const char *name, const char *text)
 	return file_write_all(fd, text, strlen(text));
 }
 
-/* Could somebody inside do what we could not? The owner can give himself the right. */
+/* Is a process inside unable to create the name as well? An owner could change the mode. */
 static bool is_out_of_reach(int parent_fd, int error)
 {
 	struct stat st;
 
 	if (error == -EROFS || error == -EPERM)
 		return true;
-	/* only where nobody but the owner may write, and the owner is root: no sandbox has its ids
-	 */
+	/* a directory of root's that the caller may not write: no sandbox has root's id */
 	return error == -EACCES && fstat(parent_fd, &st) == 0 && st.st_uid == 0 && geteuid() != 0;
 }
 
-/* Whoever has it alone is about to remove it; a sandbox that holds on to it keeps nobody waiting.
- */
+/* The exclusive holder is about to remove it. Limited tries, as a sandbox may keep the lock. */
 static int lock_shared(int fd)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
@@ -105,7 +103,7 @@ static int lock_shared(int fd)
 	return -EBUSY;
 }
 
-/* 1: it stands in; 0: somebody's own file is there, or nobody inside can make one; -errno. */
+/* 1: placeholder created; 0: real file present, or nobody inside can create it; -errno. */
 static int stand_in(int parent_fd, const char *name, const char *text, int *ret_fd)
 {
 	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -134,7 +132,7 @@ static int stand_in(int parent_fd, const char *name, const char *text, int *ret_
 	return -EBUSY;
 }
 
-/* By what it is, not by its mode: a sandbox can give that to any directory of the workspace. */
+/* Compares inodes, not the mode: a sandbox can give any directory the same mode. */
 static bool is_ours(const struct standins *s, int fd)
 {
 	struct stat st, own;
@@ -157,7 +155,7 @@ int standins_add(struct standins *s, int base_fd, const char *base, const char *
 
 	if (parent_fd < 0 && !file_is_absence(parent_fd))
 		return err_sys(e, -parent_fd, "keep the name '%s' free in '%s'", name, base);
-	if (parent_fd < 0 || is_ours(s, parent_fd)) /* what is above is kept free itself */
+	if (parent_fd < 0 || is_ours(s, parent_fd)) /* the parent is a placeholder itself */
 		return 0;
 	r = stand_in(parent_fd, last, text, &fd);
 	if (r < 0)

@@ -2,16 +2,16 @@
 /*
  * standins - placeholders for protected names that do not exist (--protect-new strict).
  *
- * An empty directory, or for git's own files a file that says nothing, occupies the name while a
- * sandbox runs, so that nobody inside can make it, and is removed afterwards. A lock tells whether
- * another sandbox still needs it; what a crash leaves is removed by whoever comes next.
+ * An empty directory, or for git's own files a file without effect, occupies the name while a
+ * sandbox runs, so that nobody inside can create it, and is removed afterwards. A lock shows
+ * whether another sandbox still uses it; the next sandbox removes one that a crash left behind.
  */
 #include "base/err.h"
 
 struct standin {
 	int parent_fd, fd;
 	char *name;
-	const char *text; /* of a file; NULL: it is a directory */
+	const char *text; /* content of a file; NULL: a directory */
 };
 
 struct standins {
@@ -20,8 +20,8 @@ struct standins {
 };
 
 /*
- * For base_fd/name; `base` is its path, for words. text: what the placeholder file says; NULL: it
- * is a directory. 1: placeholder made; 0: the name exists, or nobody inside can make it; -1:
+ * Adds a placeholder for base_fd/name with content `text` (NULL: a directory); `base` is for
+ * messages. Returns 1: created or shared; 0: the name exists, or nobody inside can create it; -1:
  * failed.
  */
 ERR_CHECKED int standins_add(struct standins *s, int base_fd, const char *base, const char *name,

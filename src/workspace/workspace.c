@@ -1,11 +1,11 @@
 /*
- * workspace - what needs care in a directory that a sandbox may write to; see workspace.h.
+ * workspace - lists what to protect in a directory that a sandbox may write; see workspace.h.
  *
- * Theory of operation. The list of guards is made here, outside, before anything runs; the mounts
- * are made by sandbox/rootfs, in the child. A guard is a name below the workspace, or below a git
- * directory outside that is shown with it. What is above a protected name is pinned, since a
- * directory that can be moved aside can be replaced by another. The list is sorted at the end, so
- * that parents come before children, and each name stands in it once.
+ * Theory of operation. The list of guards is built here, outside, before anything runs;
+ * sandbox/rootfs makes the mounts, in the child. A guard is a name below the workspace, or below a
+ * git directory outside that is shown with it. The parents of a protected name are pinned, because
+ * a directory that can be moved can be replaced by another. At the end the list is sorted, so that
+ * parents come before children, and duplicates are removed.
  *
  * Hostile: every name below, and other sandboxes that change them at this moment. What they make
  * between our look and the start is found by workspace/newnames, which looks again; the child looks
@@ -37,9 +37,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_DEPTH_MAX 8u        /* of directories in a protected one, for links */
-#define LINKS_LOOKED_AT_MAX 4096u /* names of one of them */
-#define PINNED_LOOKED_AT 64u      /* guards before the last, for one that is there already */
+#define LINKS_DEPTH_MAX 8u        /* nesting of directories searched for links in a protected one */
+#define LINKS_LOOKED_AT_MAX 4096u /* names in one of these */
+#define PINNED_LOOKED_AT 64u      /* guards searched backwards for a duplicate */
 
 int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 {
@@ -59,7 +59,7 @@ int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 
 /* ---- the lists ---- */
 
-/* Takes `name`. */
+/* Takes ownership of `name`. */
 static int add_guard(struct workspace *w, enum rootfs_care care, const char *target, char *name,
 		     struct err *e)
 {
@@ -87,7 +87,7 @@ static bool is_last(const struct workspace *w, const char *target, const char *n
 	return false;
 }
 
-/* What is above `name`; most have just been pinned for its neighbour. */
+/* Pins the parents of `name`; most have just been pinned for its neighbour. */
 static int pin_parents(struct workspace *w, const char *target, const char *name, struct err *e)
 {
 	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
@@ -133,7 +133,7 @@ static int by_place_and_name(const void *a, const void *b)
 	return x->place_fd != y->place_fd ? x->place_fd - y->place_fd : strcmp(x->name, y->name);
 }
 
-/* So that names in one directory stand together, and each once. */
+/* Groups names of one directory and removes duplicates. */
 static void sort_absent(struct workspace *w)
 {
 	unsigned count = 0;
@@ -163,9 +163,9 @@ struct workspace_repository *workspace_add_repository(struct workspace *w,
 	return &w->repositories[w->repository_count++];
 }
 
-/* ---- what is protected ---- */
+/* ---- protected names ---- */
 
-/* A link that leads nowhere yet: whoever makes what it leads to decides what is there. */
+/* Handles a dangling link: whoever creates its target later decides the content. */
 static int check_dangling(const struct workspace_place *place, const char *link, const char *name,
 			  struct err *e)
 {
@@ -188,14 +188,14 @@ static int check_dangling(const struct workspace_place *place, const char *link,
 }
 
 /*
- * How much of the name exists, as a length that ends before a '/': 1, and *ret_len; 0: nobody
- * inside can make the name, since a link leads elsewhere, or there is somebody's own link or file
- * in the way (which sandbox/rootfs looks at); -1: failed.
+ * Finds how much of the name exists: returns 1 with the length, which ends before a '/', in
+ * *ret_len; 0 if nobody inside can create the name, because a link leads elsewhere or a user's link
+ * or file is in the way (sandbox/rootfs handles it); -1 on failure.
  */
 static int find_existing(const struct workspace_place *place, const char *name, size_t *ret_len,
 			 struct err *e)
 {
-	cleanup_free char *missing = mem_dup(name); /* up to the first part that is */
+	cleanup_free char *missing = mem_dup(name); /* the name up to its first missing component */
 	cleanup_fd int dir_fd = -1;
 	struct stat st;
 	char *slash;
@@ -216,8 +216,8 @@ static int find_existing(const struct workspace_place *place, const char *name, 
 }
 
 /*
- * The caller has seen that nothing has this name. It is watched from the deepest directory on, and
- * what is above that stays where it is.
+ * The caller has checked that the name does not exist. It is watched from its deepest existing
+ * directory, whose parents are pinned.
  */
 static int add_absent(struct workspace *w, const struct workspace_place *place, const char *name,
 		      struct err *e)
@@ -244,8 +244,8 @@ static int add_absent(struct workspace *w, const struct workspace_place *place, 
 }
 
 /*
- * --protect-new strict: the first part of the name that is missing gets a placeholder. 1: it has
- * one; 0: the name is there.
+ * --protect-new strict: the first missing component of the name gets a placeholder. 1: created; 0:
+ * the name exists.
  */
 static int add_standin(struct workspace *w, const struct workspace_place *place, const char *name,
 		       const char *text, struct err *e)
@@ -269,7 +269,7 @@ static int add_standin(struct workspace *w, const struct workspace_place *place,
 static int protect_links(struct workspace *w, const struct workspace_place *place, const char *name,
 			 unsigned depth, struct err *e);
 
-/* A link in a protected directory: what it leads to in the workspace is protected as well. */
+/* Protects the target of a link in a protected directory, if it is in the workspace. */
 static int protect_link(struct workspace *w, int dir_fd, const char *entry, struct err *e)
 {
 	cleanup_fd int fd = openat(dir_fd, entry, O_PATH | O_CLOEXEC);
@@ -330,7 +330,7 @@ int workspace_protect(struct workspace *w, const struct policy *p,
 	if (keyrows_list_has(p->unprotect, row->path) || keyrows_list_has(p->unprotect, name))
 		return 0;
 	if (p->protects_strictly && row->is_kept_free) {
-		/* also where another sandbox's placeholder is there already: it is shared */
+		/* also if another sandbox's placeholder exists already: it is shared */
 		int r = add_standin(w, place, name, row->text, e);
 
 		if (r != 0)
@@ -380,7 +380,7 @@ static int protect_asked(struct workspace *w, const struct policy *p, struct err
 
 struct masking {
 	struct workspace *workspace;
-	const char *target; /* where the directory is inside */
+	const char *target; /* path of the directory inside */
 };
 
 static int mask_one(void *context, const char *name, struct err *e)
@@ -428,7 +428,7 @@ static int fill(struct workspace *w, const struct policy *p, const struct ak *ak
 {
 	w->own_state = find_own_state(w, ak);
 	gitlinks_find_outside(w->dir_fd, w->path, &w->git_dir, &w->git_fd);
-	if (p->is_clone) /* read-only as a whole */
+	if (p->is_clone) /* the whole workspace is read-only */
 		return check_repository(w, e) < 0 ? -1 : mask_asked(w, p, e);
 	if (protect_top(w, p, e) < 0 || gitprotect_run(w, p, ak, e) < 0 ||
 	    protect_asked(w, p, e) < 0)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * workspace - what needs care in a directory that a sandbox may write to.
+ * workspace - lists what to protect in a directory that a sandbox may write.
  *
  * What something outside would run or obey later (policy/credential, and whatever else git would
  * use: workspace/gitprotect) is read-only inside where it exists; what --mask names appears empty.
@@ -23,27 +23,26 @@ struct ak;
 /* A protected name that does not exist: "DIR/REST" below a place. */
 struct workspace_absent {
 	int place_fd;   /* dir_fd or git_fd of the workspace */
-	char *name;     /* relative to that */
-	size_t dir_len; /* name[0..dir_len) exists, and cannot be moved aside inside; 0: the place
-			 */
+	char *name;     /* relative to the place */
+	size_t dir_len; /* name[0..dir_len) exists and is pinned; 0: the place itself */
 };
 
-/* A repository that was there before: its directory, or the file or link that leads to it. */
+/* A repository that existed before: its directory, or the file or link that leads to it. */
 struct workspace_repository {
-	int place_fd; /* as above */
-	char *path;   /* relative to that */
+	int place_fd; /* dir_fd or git_fd of the workspace */
+	char *path;   /* relative to the place */
 	dev_t device;
 	ino_t inode;
-	ino_t hooks_inode; /* 0: it had none */
-	char **settings;   /* of its own that are not harmless, "section.sub.key=value"; or NULL */
+	ino_t hooks_inode; /* 0: it had no hooks */
+	char **settings;   /* its harmful settings, "section.sub.key=value"; or NULL */
 };
 
 struct workspace {
 	char *path;
-	int dir_fd;      /* which is that one; -1: none */
-	char *git_dir;   /* outside; see workspace/gitlinks.h. NULL: none */
-	int git_fd;      /* which is that one; -1: none */
-	char *own_state; /* our own directory, relative to the workspace; NULL: it is elsewhere */
+	int dir_fd;      /* descriptor of `path`; -1: none */
+	char *git_dir;   /* a git directory outside; see workspace/gitlinks.h. NULL: none */
+	int git_fd;      /* descriptor of `git_dir`; -1: none */
+	char *own_state; /* our state directory, relative to the workspace; NULL: not in it */
 	struct rootfs_guard *guards;
 	unsigned guard_count;
 	struct workspace_absent *absent;
@@ -53,10 +52,10 @@ struct workspace {
 	struct standins standins;
 };
 
-/* Opens a directory that may be a workspace (workspace/hostpath); a link or a file is refused. */
+/* Opens a directory that may be a workspace (workspace/hostpath); refuses links and files. */
 ERR_CHECKED int workspace_open_dir(const char *path, int *ret_fd, struct err *e);
 
-/* Of a policy that has one; dir_fd is what workspace_open_dir() gave, and is borrowed. */
+/* For a policy that has a workspace; dir_fd comes from workspace_open_dir() and is borrowed. */
 ERR_CHECKED int workspace_open(struct workspace *w, const struct policy *p, int dir_fd,
 			       const struct ak *ak, struct err *e);
 void workspace_init(struct workspace *w); /* "there is none" */
@@ -65,7 +64,7 @@ void workspace_done(struct workspace *w);
 
 /* ---- for workspace/gitprotect ---- */
 
-/* The place that a name is relative to: the workspace, or a git directory outside. */
+/* The directory that a name is relative to: the workspace, or a git directory outside. */
 struct workspace_place {
 	const char *target;
 	int fd;
@@ -74,13 +73,13 @@ struct workspace_place {
 struct credential_protected;
 
 /*
- * Protects place/name as `row` says. What --unprotect names, in full or by the row's own path, is
- * left alone.
+ * Protects place/name according to `row`, unless --unprotect names it in full or by the row's own
+ * path.
  */
 ERR_CHECKED int workspace_protect(struct workspace *w, const struct policy *p,
 				  const struct workspace_place *place, const char *name,
 				  const struct credential_protected *row, struct err *e);
-/* The one that was found at place/path; takes none of the names. Until the next is added. */
+/* Records a repository found at place/path; copies the names. Valid until the next is added. */
 struct workspace_repository *workspace_add_repository(struct workspace *w,
 						      const struct workspace_place *place,
 						      const char *path, dev_t device, ino_t inode);
