@@ -1,11 +1,12 @@
 /*
- * audit - who did what to which sandbox; see audit.h.
+ * audit - the log of actions on sandboxes; see audit.h.
  *
- * Rotation. A writer holds a shared lock on the file it has opened, and has made sure since that
- * it still bears the name; who moves it away holds the exclusive lock. So nobody writes into a
- * file that was moved, and of two that want to move it the second sees that it is done. Locks
- * are only tried: a process that was stopped while it held one must not stop all others. Whoever
- * does not get one in time writes anyway, at worst into the file that has just been moved.
+ * Rotation. A writer takes a shared lock on the opened file and then checks that the file still has
+ * its name; the process that renames it takes the exclusive lock. So nobody writes into a renamed
+ * file, and of two processes that want to rename it the second sees that it is done. Locks are
+ * never waited for without limit, because a process that was stopped while it holds one must not
+ * stop all others. A process that does not get the lock in time writes anyway, at worst into the
+ * renamed file.
  */
 #include "state/audit.h"
 
@@ -28,8 +29,8 @@
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
 
-static int lost_error;                 /* of a line that could not be written */
-static struct audit_caller worked_for; /* .actor.program NULL: whoever started this process */
+static int lost_error;                 /* errno of a line that could not be written */
+static struct audit_caller worked_for; /* .actor.program NULL: the parent of this process */
 
 static void set_caller(uint32_t uid, uint32_t pid, struct audit_caller *ret)
 {
@@ -43,7 +44,7 @@ static void set_caller(uint32_t uid, uint32_t pid, struct audit_caller *ret)
 		actor->program = ret->program;
 }
 
-/* A shell, an agent, a service. */
+/* The parent process: a shell, an agent, a service. */
 void audit_find_caller(struct audit_caller *ret)
 {
 	set_caller(getuid(), (uint32_t)getppid(), ret);
@@ -56,7 +57,7 @@ void audit_find_caller_of(uint32_t uid, uint32_t pid, struct audit_caller *ret)
 	const char *end;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	/* "PID (NAME) STATE PARENT": the name may hold anything */
+	/* "PID (NAME) STATE PARENT": the name may contain any character */
 	if (file_read_line(AT_FDCWD, path, line, sizeof(line)) >= 0 && (end = strrchr(line, ')')))
 		(void)!sscanf(end, ") %*c %u", &parent);
 	set_caller(uid, parent, ret);
@@ -82,7 +83,7 @@ const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES])
 	return out;
 }
 
-/* Who holds a lock does so for microseconds, or is stopped. */
+/* Tries for a short time: a holder needs microseconds, unless it is stopped. */
 static bool lock(int fd, int kind)
 {
 	static const struct timespec pause = { .tv_nsec = LOCK_WAIT_NS };
@@ -103,14 +104,16 @@ static bool has_name(int fd, const char *path, struct stat *ret)
 	       named.st_dev == ret->st_dev;
 }
 
-/* Room ahead, so that a full disk does not end the log at once; where it cannot be had, none. */
+/*
+ * Allocates space in advance, so that a full disk does not end the log at once; failure is ignored.
+ */
 static void reserve(int fd, uint64_t size, size_t len)
 {
 	if (size % RESERVE_BYTES < len)
 		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)size, 2 * RESERVE_BYTES);
 }
 
-/* The file to write into, locked; -errno. It is moved away first when it is full. */
+/* Opens the file to append to, locked; renames it first if it is full. Returns -errno. */
 static int open_file(const char *path, const char *old_path, size_t len)
 {
 	cleanup_fd int fd = -1;
@@ -122,16 +125,16 @@ static int open_file(const char *path, const char *old_path, size_t len)
 		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			return -errno;
-		(void)lock(fd, LOCK_SH); /* without, we write anyway */
+		(void)lock(fd, LOCK_SH); /* on failure we write anyway */
 		if (!has_name(fd, path, &st))
 			continue;
 		if ((uint64_t)st.st_size + len <= AUDIT_MAX_BYTES) {
 			reserve(fd, (uint64_t)st.st_size, len);
 			break;
 		}
-		/* waiting for it gives the shared one back, so that two who want it do not block */
+		/* flock() drops the shared lock while it waits, so two processes do not deadlock */
 		if (!lock(fd, LOCK_EX))
-			break; /* then it grows */
+			break; /* let the file grow */
 		if (has_name(fd, path, &st) && rename(path, old_path) < 0)
 			break;
 	}

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * audit - who did what to which sandbox, one line an event in the state directory.
+ * audit - the log of actions on sandboxes, one line per event in the state directory.
  *
- * Any number of processes write at the same time: a line is one write() to a file that is opened
- * for appending. At AUDIT_MAX_BYTES the file becomes AUDIT_OLD_FILE, whose lines are lost; a lock
- * makes sure that this happens once and that no line goes into a file that has been moved away.
- * docs/design/audit.md has the format.
+ * Any number of processes write concurrently: a line is one write() to a file opened with O_APPEND.
+ * At AUDIT_MAX_BYTES the file is renamed to AUDIT_OLD_FILE, replacing the previous one; a lock
+ * ensures that this happens once and that no line goes to a renamed file. docs/design/audit.md has
+ * the format.
  */
 #include "state/ak.h"
 #include "state/auditline.h"
@@ -14,30 +14,30 @@
 #define AUDIT_OLD_FILE "audit.jsonl.1"
 #define AUDIT_MAX_BYTES (8u << 20)
 
-/* Who did it. NULL in an event: who has started this process. */
+/* The process that acted. NULL in an event: the parent of this process. */
 struct audit_actor {
 	uint32_t uid;
 	uint32_t pid;
 	const char *program;
 };
 
-/* The program that has started this process, looked up ahead of time. */
-#define AUDIT_PROGRAM_MAX_BYTES 32 /* the kernel's names have 15 */
+/* The program that started this process, looked up in advance. */
+#define AUDIT_PROGRAM_MAX_BYTES 32 /* the kernel's names have 15 bytes */
 struct audit_caller {
-	struct audit_actor actor; /* borrows from the next */
+	struct audit_actor actor; /* borrows from .program */
 	char program[AUDIT_PROGRAM_MAX_BYTES];
 };
 void audit_find_caller(struct audit_caller *ret);
-/* The same for another process of ours, whose parent asked for something. */
+/* Likewise for another process of ours, whose parent made the request. */
 void audit_find_caller_of(uint32_t uid, uint32_t pid, struct audit_caller *ret);
 
 /*
- * A supervisor outlives who started it, and its parent is then nobody who asked for anything: from
- * now on events without an actor are the acts of this one. Copied.
+ * Sets the actor for later events without one; copied. For a supervisor, which outlives the process
+ * that started it and then has an unrelated parent.
  */
 void audit_work_for(const struct audit_caller *caller);
 
-/* "exit status 3", "killed by signal 9"; NULL: it went well. */
+/* "exit status 3", "killed by signal 9"; NULL for success. */
 #define AUDIT_END_MAX_BYTES 48
 const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES]);
 
@@ -45,7 +45,7 @@ const char *audit_format_end(int wait_status, char out[AUDIT_END_MAX_BYTES]);
 #define AUDIT_ID_BYTES AK_ID_BYTES
 #define AUDIT_OWNER_MAX_BYTES AK_OWNER_MAX_BYTES
 struct audit_identity {
-	char id[AUDIT_ID_BYTES + 1];           /* "": none that is visible */
+	char id[AUDIT_ID_BYTES + 1];           /* "": none visible to the caller */
 	char owner[AUDIT_OWNER_MAX_BYTES + 1]; /* "": the user */
 };
 void audit_set_identity(struct audit_identity *ret, const char *id, const char *owner);
@@ -58,16 +58,16 @@ struct audit_event {
 	enum auditline_type type;
 	const struct audit_actor *actor;
 	const char *sandbox;              /* NULL: none */
-	const struct audit_identity *who; /* which sandbox; NULL: what its name means now */
-	const char *what;                 /* words, or NULL */
-	char *const *argv;                /* instead: a command; or NULL */
-	const char *result;               /* NULL: it went well */
+	const struct audit_identity *who; /* NULL: the sandbox that has the name now */
+	const char *what;                 /* text, or NULL */
+	char *const *argv;                /* a command instead of `what`; or NULL */
+	const char *result;               /* NULL: success */
 	const char *detail;               /* NULL: none */
 };
 
 /*
- * Some ten system calls. -errno when the line could not be written: the act that it is about goes
- * on, but somebody should be told once.
+ * Appends a line; some ten system calls. Returns -errno on failure: the action goes on, but the
+ * user should be told once.
  */
 int audit_write(const struct ak *ak, const struct audit_event *event);
 /* errno of the last line that this process could not write; 0: none was lost. */

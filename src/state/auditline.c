@@ -1,17 +1,17 @@
 /*
  * auditline - one line of the audit log; see auditline.h.
  *
- * Writing. Every text has a budget of bytes as they will stand in the line, escapes included. A
- * text that is longer keeps its beginning and its end; of too many words the first and the last
- * are kept. What is left out is counted in its place, and `"cut":true` says that this happened,
- * so that a command cannot pretend it.
+ * Writing. Every text has a budget in bytes of the line, escapes included. A longer text keeps its
+ * beginning and its end; of too many arguments the first and the last are kept. A marker in place
+ * of the omitted part gives its size, and `"cut":true` shows that the marker is ours, so that a
+ * command cannot fake one.
  *
- * Reading. The keys come in the order they are written in, with the escapes json.c writes. Texts
- * are unescaped towards the start of the line, where there is always room: a text loses two
+ * Reading. Keys are expected in the order and with the escapes that json.c writes. Texts are
+ * unescaped in place, towards the start of the line, where there is always space: a text loses two
  * quotation marks and gains one NUL.
  *
- * Hostile input: words of commands and errors when writing; when reading, nothing should be, but
- * a disk may be full in the middle of a line, and files can be edited.
+ * Hostile input: commands and error messages when writing; when reading none by design, but the
+ * disk may have been full in the middle of a line, and files can be edited.
  */
 #include "state/auditline.h"
 
@@ -99,7 +99,7 @@ static bool is_c1(const char *text, size_t left)
 	return left > 1 && text[0] == (char)0xc2 && (unsigned char)text[1] < 0xa0;
 }
 
-/* The bytes that the character at `text` takes there and in the line. */
+/* Returns the input bytes of the character at `text`; *ret_written gets its bytes in the line. */
 static size_t measure_character(const char *text, size_t left, size_t *ret_written)
 {
 	unsigned char c = (unsigned char)text[0];
@@ -126,7 +126,7 @@ static size_t measure(const char *text, size_t len)
 	return total;
 }
 
-/* How many leading bytes of `text` take at most `budget` in the line. */
+/* Number of leading bytes of `text` that take at most `budget` in the line. */
 static size_t find_head(const char *text, size_t len, size_t budget)
 {
 	size_t at = 0, written;
@@ -142,7 +142,7 @@ static size_t find_head(const char *text, size_t len, size_t budget)
 	return at;
 }
 
-/* Where the end of `text` begins that takes at most `budget`; `total` is what all of it takes. */
+/* Offset of the tail of `text` that takes at most `budget`; `total` is the size of all of it. */
 static size_t find_tail(const char *text, size_t len, size_t total, size_t budget)
 {
 	size_t at = 0, written;
@@ -174,16 +174,16 @@ static void add_text(struct json *j, const char *key, const char *text, size_t b
 	json_add_text(j, key, buf_text(&shorter));
 }
 
-/* A word in an array, where none may take more than `max`. */
+/* Size of a word in an array, limited to `max`. */
 static size_t measure_word(const char *word, size_t max)
 {
-	/* a list's words end at its NULL; NOLINTNEXTLINE(*NonNullParamChecker) */
+	/* lists are NULL-terminated; NOLINTNEXTLINE(*NonNullParamChecker) */
 	size_t total = measure(word, strlen(word));
 
 	return (total < max ? total : max) + WORD_FRAME_BYTES;
 }
 
-/* No word takes more than a third, so the first and the last always have room. */
+/* A word gets at most a third of the budget, so the first and the last always fit. */
 static void add_words(struct json *j, char *const *argv, size_t budget, bool *is_cut)
 {
 	size_t max = budget / 3 - WORD_FRAME_BYTES - MARK_MAX_BYTES / 2;
@@ -216,7 +216,7 @@ static void add_words(struct json *j, char *const *argv, size_t budget, bool *is
 	json_close_array(j);
 }
 
-/* What is left of a line for `what` or `argv` once all others have what they need. */
+/* The bytes left for `what` or `argv` after all other texts. */
 static size_t find_budget(const struct auditline *a)
 {
 	const struct {
@@ -277,7 +277,7 @@ void auditline_format(const struct auditline *a, struct buf *out)
 struct reader {
 	const char *at;
 	const char *end;
-	char *out; /* never beyond `at` */
+	char *out; /* never after `at` */
 };
 
 static bool take(struct reader *r, const char *text)
@@ -295,7 +295,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* After a backslash: what json.c escapes, as it does; one byte, or two for U+0080 to U+009F. */
+/* Decodes the escape after a backslash, as json.c writes it: 1 byte, or 2 for U+0080 to U+009F. */
 static bool take_escape(struct reader *r, char ret[2], size_t *ret_len)
 {
 	static const char from[] = "\"\\nrt", to[] = "\"\\\n\r\t";
@@ -411,7 +411,7 @@ static bool take_subject(struct reader *r, char **words, struct auditline *ret)
 	return true;
 }
 
-/* A text that need not be there. */
+/* Reads a text that may be missing. */
 static bool take_optional(struct reader *r, const char *key, const char **ret)
 {
 	char *text = NULL;

@@ -2,8 +2,8 @@
 /*
  * auditline - one line of the audit log: an event as JSON, and back.
  *
- * docs/design/audit.md has the format. The writer gives whole lines of bounded length whatever
- * the event holds; the reader takes such lines and no others. Pure code.
+ * docs/design/audit.md has the format. The writer produces complete lines of bounded length for any
+ * event; the reader accepts only such lines. No system calls.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define AUDITLINE_MAX_BYTES 4096u /* with its newline; longer texts are cut in their middle */
+#define AUDITLINE_MAX_BYTES 4096u /* with its newline; longer texts are shortened in the middle */
 
-/* What happens to sandboxes. One row each in auditline.c. */
+/* Types of events. auditline.c has one row for each. */
 enum auditline_type {
 	AUDITLINE_CREATE,
 	AUDITLINE_START,
@@ -30,11 +30,11 @@ enum auditline_type {
 	AUDITLINE_RESTORE,
 	AUDITLINE_FORK,
 	AUDITLINE_UPDATE,
-	AUDITLINE_NETWORK,   /* rules */
-	AUDITLINE_LIMIT,     /* reached */
-	AUDITLINE_DENIED,    /* by the policy */
-	AUDITLINE_PROTECTED, /* something in a workspace was moved to the quarantine, or refused */
-	AUDITLINE_END,       /* of a sandbox by itself, or of a command */
+	AUDITLINE_NETWORK,   /* rules changed */
+	AUDITLINE_LIMIT,     /* a limit was reached */
+	AUDITLINE_DENIED,    /* refused by the policy */
+	AUDITLINE_PROTECTED, /* a workspace file was moved to the quarantine, or a change refused */
+	AUDITLINE_END,       /* a sandbox ended by itself, or a command ended */
 	AUDITLINE_GC,
 
 	AUDITLINE_TYPE_COUNT
@@ -45,28 +45,29 @@ ERR_CHECKED int auditline_parse_type(const char *text, enum auditline_type *ret,
 
 #define AUDITLINE_RESULT_OK "ok"
 
-/* An event. Borrowed texts; of those that may be NULL nothing is written then. */
+/* An event. Texts are borrowed; NULL texts are not written. */
 struct auditline {
 	uint64_t time_ms; /* since 1970 */
-	uint32_t uid;     /* who: */
+	uint32_t uid;     /* the actor: */
 	uint32_t pid;
 	const char *program;
-	const char *sandbox; /* may be NULL, as the next two */
-	const char *id; /* which one of that name; NULL: there was none, or none of the owner's */
-	const char *owner; /* named/named: whose it is, or who asked for one that is not there */
+	const char *sandbox; /* this and the next two may be NULL */
+	const char *id; /* of the sandbox with that name; NULL: none, or not visible to the owner */
+	const char *owner; /* see named/named: owner of the sandbox, or of a request for a
+			    * missing one */
 	enum auditline_type type;
-	const char *what;   /* words, or NULL */
-	char *const *argv;  /* instead of `what`: a command, ended by NULL; or NULL */
-	const char *result; /* AUDITLINE_RESULT_OK, or what went wrong */
+	const char *what;   /* text, or NULL */
+	char *const *argv;  /* a command instead of `what`, NULL-ended; or NULL */
+	const char *result; /* AUDITLINE_RESULT_OK, or an error message */
 	const char *detail; /* may be NULL */
-	bool is_cut;        /* some text was longer; set by the reader */
+	bool is_cut;        /* set by the reader: some text was shortened */
 };
 
 void auditline_format(const struct auditline *a, struct buf *out);
 
 /*
- * Takes a line without its newline apart, in its own bytes. Words of a command go to `words`, which
- * has room for AUDITLINE_WORDS_MAX. False: not such a line.
+ * Parses a line without its newline, in place. `words` has room for AUDITLINE_WORDS_MAX arguments
+ * of the command. False: not a valid line.
  */
 #define AUDITLINE_WORDS_MAX (AUDITLINE_MAX_BYTES / 3 + 1) /* `"",` is the shortest word */
 bool auditline_parse(char *line, size_t len, char *words[AUDITLINE_WORDS_MAX],

@@ -1,8 +1,9 @@
 /*
- * configfile - which configuration files count, and whether they are trusted; see configfile.h.
+ * configfile - finds configuration files and checks their trust; see configfile.h.
  *
- * Hostile: the project's file, its name's neighbours, and whoever replaces it while it is read. It
- * is opened once, without following a link, and what was read is what is compared and what counts.
+ * Hostile input: the project's file, the files beside it, and processes that replace it while we
+ * read it. It is opened once, without following a link; the bytes that were read are the ones that
+ * are compared with the trusted copy and used.
  */
 #include "state/configfile.h"
 
@@ -53,7 +54,7 @@ static int find_file(const char *path, bool *ret, struct err *e)
 	return 0;
 }
 
-/* A worktree's file, or a directory that is not only there to keep the name free. */
+/* True for a worktree's ".git" file or a real git directory, not for a placeholder directory. */
 static bool is_repository(const char *dir)
 {
 	cleanup_free char *git = mem_format("%s/.git", strcmp(dir, "/") == 0 ? "" : dir);
@@ -65,7 +66,7 @@ static bool is_repository(const char *dir)
 	return !S_ISDIR(st.st_mode) || lstat(head, &st) == 0;
 }
 
-/* The repository that `cwd` lies in, as its length; 0: none. */
+/* Returns the length of the path of the repository that contains `cwd`; 0: none. */
 static size_t find_repository(const char *cwd)
 {
 	cleanup_free char *dir = mem_dup(cwd);
@@ -270,7 +271,7 @@ int configfile_distrust(const struct ak *ak, const char *path, struct err *e)
 	return 0;
 }
 
-/* ---- both ---- */
+/* ---- both files ---- */
 
 static int load_users(const struct ak *ak, struct configfile *c, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* etclayer - the layer that hides names of this machine's /etc; see etclayer.h. */
+/* etclayer - caches the layer that hides names of the host's /etc; see etclayer.h. */
 #include "state/etclayer.h"
 
 #include "base/buildid.h"

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * etclayer - the layer that hides names of this machine's /etc from a sandbox of the host image.
+ * etclayer - caches the layer that hides names of the host's /etc in sandboxes of the host image.
  *
  * sandbox/hostetc mounts it above /etc. Making one takes half a millisecond, so state/runtimecache
  * keeps it: named after /etc itself, whose time changes when something is made or removed in it,

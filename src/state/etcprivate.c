@@ -1,11 +1,11 @@
 /*
- * etcprivate - which names in /etc are not for every user of this machine; see etcprivate.h.
+ * etcprivate - lists the names in /etc that are not world-readable; see etcprivate.h.
  *
- * Theory of operation. Every entry is looked at by its mode: a plain file is for all if others may
- * read it, a directory if others may read and enter it, a link always (what it leads to is judged
- * where it lies); all else (sockets, fifos, devices) is not. A directory that is not for all is
- * named and not entered. One that cannot be looked through to its end (too many entries, too deep)
- * is named as a whole: when in doubt a name is hidden.
+ * Theory of operation. Every entry is judged by its mode: a plain file is public if others may read
+ * it, a directory if others may read and enter it, a link always (its target is judged where it
+ * is); anything else (sockets, fifos, devices) is private. A private directory is listed but not
+ * entered. A directory that cannot be walked completely (too many entries, too deep) is listed as a
+ * whole: when in doubt a name is hidden.
  */
 #include "state/etcprivate.h"
 
@@ -32,7 +32,7 @@
 #define KEPT_FILE "etc-private"
 #define HEAD_MAX_BYTES 96
 
-/* ---- looking ---- */
+/* ---- scanning ---- */
 
 struct look {
 	struct buf names; /* each ended by NUL */
@@ -56,7 +56,7 @@ static bool is_for_all(const struct stat *st)
 
 static int look_through(struct look *l, int dir_fd, const char *path, unsigned depth);
 
-/* -1: there is too much in the directory it stands in. */
+/* Returns -1 if there are too many entries. */
 static int look_at(struct look *l, int dir_fd, const struct dirent *entry, const char *path,
 		   unsigned depth)
 {
@@ -80,7 +80,7 @@ static int look_at(struct look *l, int dir_fd, const struct dirent *entry, const
 	return 0;
 }
 
-/* Takes dir_fd. `path` is its own, or "". */
+/* Takes ownership of dir_fd. `path` is its path below /etc, or "". */
 static int look_through(struct look *l, int dir_fd, const char *path, unsigned depth)
 {
 	DIR *dir = fdopendir(dir_fd);
@@ -105,7 +105,7 @@ static int look_through(struct look *l, int dir_fd, const char *path, unsigned d
 	return r;
 }
 
-/* ---- the file that keeps it ---- */
+/* ---- the cache file ---- */
 
 /* Beside other things that need not outlive the machine's uptime, or that are kept anyway. */
 static char *find_file(const struct ak *ak)
@@ -119,7 +119,7 @@ static char *find_file(const struct ak *ak)
 	return statedir_path(ak, KEPT_FILE, &path, &ignored) < 0 ? NULL : path;
 }
 
-/* What has to be the same. */
+/* The key of the cache: identity and change time of /etc. */
 static bool format_head(char out[HEAD_MAX_BYTES])
 {
 	struct stat st;
@@ -132,7 +132,7 @@ static bool format_head(char out[HEAD_MAX_BYTES])
 	return true;
 }
 
-/* The bytes after the head; false: there are none, or they are old. */
+/* Reads the cached names after the header; false: there are none, or they are outdated. */
 static bool read_kept(const char *path, const char *head, char **ret_bytes, size_t *ret_len)
 {
 	cleanup_fd int fd = openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -151,7 +151,7 @@ static bool read_kept(const char *path, const char *head, char **ret_bytes, size
 	return true;
 }
 
-/* Where it cannot be kept, the next start looks again. */
+/* Failure is ignored: the next start scans again. */
 static void keep(const char *path, const char *head, const struct buf *names)
 {
 	cleanup_free char *fresh = mem_format("%s.%d", path, (int)getpid());

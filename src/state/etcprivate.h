@@ -1,11 +1,10 @@
 #pragma once
 /*
- * etcprivate - which names in /etc are not for every user of this machine.
+ * etcprivate - lists the names in /etc that are not world-readable.
  *
- * The host image shows what any local user may read. A sandbox of an ordinary caller has that
- * caller's id and groups for the kernel, so it could read more; what is not open to all is named
- * here, for sandbox/hostetc to hide. (A root caller's sandbox has ids of its own, which open
- * nothing.)
+ * The host image shows what any local user may read. To the kernel an ordinary caller's sandbox has
+ * the caller's id and groups, so it could read more; the names listed here are hidden by
+ * sandbox/hostetc. (A root caller's sandbox has its own ids, which give no extra access.)
  *
  * Looking through /etc takes 2 ms, so the answer is kept in a file for ETCPRIVATE_KEPT_S, or until
  * something is made or removed in /etc itself. A file that loses its openness meanwhile, and that

@@ -1,4 +1,4 @@
-/* limitcache - directories of limit files that are kept; see limitcache.h. */
+/* limitcache - caches directories of limit files; see limitcache.h. */
 #include "state/limitcache.h"
 
 #include "base/buf.h"
@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <sys/sysinfo.h>
 
-#define FORMAT_NUMBER 1 /* of what sandbox/limitfiles writes: another one is another directory */
+#define FORMAT_NUMBER 1 /* of sandbox/limitfiles' format: another number gives another directory   \
+			 */
 
-/* Everything that a file depends on: another machine's memory and cpus, too. */
+/* Contains everything that a file depends on, including the machine's memory and CPUs. */
 static bool format_name(const struct limitfiles_figures *f, struct buf *out)
 {
 	const unsigned char *mask = (const unsigned char *)&f->usable;

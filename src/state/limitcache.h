@@ -1,9 +1,9 @@
 #pragma once
 /*
- * limitcache - directories of sandbox/limitfiles that were made once and are bound by many runs.
+ * limitcache - caches directories of sandbox/limitfiles, which many sandboxes bind-mount.
  *
- * state/runtimecache has one for each set of limits, named after them. Where it has none, each
- * sandbox makes its own, which takes longer.
+ * state/runtimecache keeps one directory for each set of limits, named after them. Without a cache
+ * each sandbox creates its own, which takes longer.
  */
 #include "sandbox/limitfiles.h"
 

@@ -1,4 +1,4 @@
-/* lockholder - ends the process that has a sandbox's lock; see lockholder.h. */
+/* lockholder - kills the process that holds a sandbox's lock; see lockholder.h. */
 #include "state/lockholder.h"
 
 #include "base/cleanup.h"
@@ -42,7 +42,7 @@ int lockholder_kill(int dir_fd, const char *lock_file, pid_t pid, struct err *e)
 		return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "it was removed meanwhile")
 				       : err_sys(e, errno, "look at the sandbox's lock");
 	pid_fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-	/* the descriptor first: from here on the number cannot become another's unseen */
+	/* open the pidfd first: from here on a reused pid cannot be mistaken for the holder */
 	if (pid_fd < 0 || !has_open(pid, &lock))
 		return err_set(e, ERR_NOT_FOUND, "its supervisor cannot be found");
 	if (syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0) < 0)

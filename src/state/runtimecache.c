@@ -1,7 +1,7 @@
 /*
- * runtimecache - directories that are made once and mounted by many sandboxes; see runtimecache.h.
+ * runtimecache - directories created once and mounted by many sandboxes; see runtimecache.h.
  *
- * One that is removed before it is mounted is missed in silence: that sandbox makes its own.
+ * If one is removed before it is mounted, the sandbox creates its own without an error.
  */
 #include "state/runtimecache.h"
 
@@ -57,7 +57,7 @@ static bool make(int kind_fd, const struct runtimecache_dir *d)
 	is_made = dir_fd >= 0 && d->fill(dir_fd, d->context, &ignored) == 0 &&
 		  (renameat(kind_fd, fresh, kind_fd, d->name) == 0 || errno == EEXIST ||
 		   errno == ENOTEMPTY);
-	(void)!sweep_tree(kind_fd, fresh, &ignored); /* of who came second, or half of one */
+	(void)!sweep_tree(kind_fd, fresh, &ignored); /* lost the race, or incomplete */
 	return is_made;
 }
 

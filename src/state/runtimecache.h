@@ -1,6 +1,6 @@
 #pragma once
 /*
- * runtimecache - directories that are made once and mounted by many sandboxes.
+ * runtimecache - directories created once and mounted by many sandboxes.
  *
  * They lie in the runtime directory (state/statedir), by kind, named after everything that their
  * content depends on. A directory is complete or absent: it is made under another name and renamed,
@@ -12,9 +12,9 @@
 struct ak;
 
 struct runtimecache_dir {
-	const char *kind; /* of the directory that holds them all */
+	const char *kind; /* name of the parent directory */
 	const char *name;
-	unsigned max; /* of one kind: then all go, and are made anew when they are needed */
+	unsigned max; /* per kind; beyond that all are removed and created again when needed */
 	int (*fill)(int dir_fd, const void *context, struct err *e);
 	const void *context;
 };

@@ -1,4 +1,4 @@
-/* statedir - where agentkernel keeps what outlives a run; see statedir.h. */
+/* statedir - the directories for persistent and runtime state; see statedir.h. */
 #include "state/statedir.h"
 
 #include "base/file.h"

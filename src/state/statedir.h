@@ -1,9 +1,9 @@
 #pragma once
 /*
- * statedir - where agentkernel keeps what outlives a run.
+ * statedir - the directories for persistent and runtime state.
  *
  * $AGENTKERNEL_HOME; otherwise /var/lib/agentkernel for root and $XDG_DATA_HOME/agentkernel
- * (~/.local/share/agentkernel) for everyone else. Nothing is made until something is kept.
+ * (~/.local/share/agentkernel) for other users. No directory is created before something is stored.
  */
 #include "base/err.h"
 
