@@ -1,4 +1,4 @@
-/* beneath - directories below one that is shown; see beneath.h. */
+/* beneath - opens directories below a shared one; see beneath.h. */
 #include "tree/beneath.h"
 
 #include "base/cleanup.h"

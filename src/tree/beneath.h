@@ -1,13 +1,13 @@
 #pragma once
 /*
- * beneath - directories below one that is shown, by way of links that were there before.
+ * beneath - opens directories below a shared one, following only links that stay below it.
  *
- * For names that are looked at before anything runs. A link on the way is followed if it leads to
- * what lies below the same directory: elsewhere nobody inside can write by that name.
+ * For names that are checked before anything runs. A link is followed if its target is below the
+ * same directory; through other links nobody inside can write.
  */
 
 /*
- * The directory that base_fd/name would lie in, now the caller's to close, or -errno. -ELOOP: a
+ * Opens the parent directory of base_fd/name; the caller closes it. Returns -errno, -ELOOP if a
  * link leads elsewhere.
  */
 int beneath_open_parent(int base_fd, const char *name);

@@ -1,4 +1,4 @@
-/* owner - working on files that a sandbox has written; see owner.h. */
+/* owner - runs functions with access to files that a sandbox wrote; see owner.h. */
 #include "tree/owner.h"
 
 #include "base/cleanup.h"
@@ -29,18 +29,18 @@ int owner_become(const struct owner_identity *who, struct err *e)
 		return err_sys(e, errno, "enter the namespace of the sandbox's files");
 	if (who->mntns_fd >= 0 && setns(who->mntns_fd, CLONE_NEWNS) < 0)
 		return err_sys(e, errno, "enter the namespace of the sandbox's mounts");
-	/* an ordinary user's namespace with one id may not give up groups */
+	/* an ordinary user's namespace with one id may not drop groups */
 	if (syscall(SYS_setgroups, 0, NULL) < 0 && errno != EPERM)
 		return err_sys(e, errno, "give up groups");
-	/* by number: one thread */
+	/* by system call number: there is a single thread */
 	if (syscall(SYS_setresgid, who->gid, who->gid, who->gid) < 0 ||
 	    syscall(SYS_setresuid, who->uid, who->uid, who->uid) < 0)
 		return err_sys(e, errno, "become the owner of the sandbox's files");
-	/* entering gave all capabilities of the namespace, and a change between users keeps them */
+	/* setns() gave us all capabilities, and setresuid() between non-root ids keeps them */
 	return who->uid == 0 ? 0 : privs_clear(e);
 }
 
-/* What the child sends home: its error first (code 0: none), then the shared memory. */
+/* The child sends its error first (code 0: none), then the shared memory. */
 static _Noreturn void child_main(const struct owner_identity *who, int out_fd, owner_fn *fn,
 				 void *context, const void *shared, size_t size)
 {
@@ -136,7 +136,7 @@ static int sweep(void *context, struct err *e)
 	return sweep_tree(s->dir_fd, s->name, e);
 }
 
-/* Most trees are the caller's alone: the namespace, which costs more, comes second. */
+/* Most trees belong to the caller alone, so the namespace, which is slower, is tried second. */
 int owner_sweep(int dir_fd, const char *name, struct err *e)
 {
 	struct sweeping s = { dir_fd, name };

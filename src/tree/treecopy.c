@@ -1,19 +1,19 @@
 /*
- * treecopy - a whole tree copied; see treecopy.h.
+ * treecopy - copies a directory tree; see treecopy.h.
  *
- * Theory of operation. A walk with a stack of levels instead of recursion. A level is a directory
- * of the source, being read, and its copy. The last LEVELS_OPEN levels are open; one further up
- * keeps its position and is opened again, as ".." of its child, when the walk comes back. Both
- * directories must then be the ones they were, by device and inode: so ".." never leads out, not
- * even if somebody moves directories meanwhile. Depth costs a struct level each, no descriptors.
+ * Theory of operation. A walk with an explicit stack of levels instead of recursion. A level is a
+ * directory of the source, being read, and its copy. The last LEVELS_OPEN levels are open; a higher
+ * one keeps its position and is reopened as ".." of its child when the walk returns. Both
+ * directories must then have the same device and inode as before: so ".." never leads out, even if
+ * directories are moved meanwhile. Depth costs one struct level each, no descriptors.
  *
- * A directory is made with mode 0700 and gets its attributes when the walk leaves it: until then a
- * mode could keep us out, set-group-id or a default list would reach what is made in it, and what
- * is made in it would change its time.
+ * A directory is created with mode 0700 and gets its attributes when the walk leaves it: before
+ * that its mode could lock us out, its set-group-id bit or default ACL would apply to new entries,
+ * and new entries would change its time.
  *
- * Everything happens in one process. Two, each with half of the files, take half the time on two
- * cores (34 instead of 65 ms for a thousand files of 100 KiB on ext4), but the halves are seldom
- * equal, and hard links and limits would have to be shared.
+ * Everything runs in one process. Two processes with half of the files each take half the time on
+ * two cores (34 instead of 65 ms for a thousand files of 100 KiB on ext4), but the halves are
+ * rarely equal, and hard links and limits would have to be shared.
  */
 #include "tree/treecopy.h"
 
@@ -47,8 +47,8 @@ struct identity {
 struct level {
 	DIR *from;     /* NULL while closed */
 	int to_fd;     /* -1 while closed */
-	bool is_above; /* the copy took the place of something that is no directory */
-	bool hides;    /* merging: nothing of lower layers is seen in the copy */
+	bool is_above; /* the copy replaced something that was not a directory */
+	bool hides;    /* merging: the copy hides all lower layers */
 	long position; /* in `from`, while closed */
 	struct identity from_is;
 	struct identity to_is;
@@ -65,7 +65,7 @@ struct copy {
 	size_t level_room;
 };
 
-/* An entry of the level on top of the stack. */
+/* An entry of the topmost level. */
 struct spot {
 	int from_fd;
 	int to_fd;
@@ -113,7 +113,7 @@ static struct level *top(struct copy *c)
 	return &c->levels[c->level_count - 1];
 }
 
-/* Takes from_fd. */
+/* Takes ownership of from_fd. */
 static int open_list(int from_fd, DIR **ret)
 {
 	DIR *dir = fdopendir(from_fd);
@@ -141,7 +141,7 @@ static bool is_same(const struct identity *a, const struct identity *b)
 	return a->dev == b->dev && a->ino == b->ino;
 }
 
-/* Keeps the number of open levels, not what they know. */
+/* Closes the level that is LEVELS_OPEN up, but keeps its position and identity. */
 static void close_far(struct copy *c)
 {
 	struct level *l;
@@ -155,7 +155,7 @@ static void close_far(struct copy *c)
 	level_close(l);
 }
 
-/* Takes both descriptors. */
+/* Takes ownership of both descriptors. */
 static int push(struct copy *c, int from_fd, int to_fd, bool is_above, bool hides)
 {
 	struct level l = { .to_fd = to_fd, .is_above = is_above, .hides = hides };
@@ -188,7 +188,7 @@ static int open_parent(int fd, const struct identity *expected, int *ret_fd)
 	if (r < 0)
 		return r;
 	if (!is_same(&found, expected))
-		return -ESTALE; /* it was moved, and the way up leads elsewhere */
+		return -ESTALE; /* it was moved, and ".." leads elsewhere */
 	*ret_fd = take_fd(&parent_fd);
 	return 0;
 }
@@ -221,7 +221,7 @@ static int set_attributes(struct copy *c, const struct level *l)
 	return treefile_copy_attributes(&c->copier, dirfd(l->from), &st, l->to_fd);
 }
 
-/* The level on top has been read to its end. */
+/* The topmost level has been read completely. */
 static int pop(struct copy *c, struct err *e)
 {
 	struct level *l = top(c);
@@ -241,7 +241,7 @@ static int pop(struct copy *c, struct err *e)
 	return 0;
 }
 
-/* ---- entries that are no directories ---- */
+/* ---- entries other than directories ---- */
 
 static int explain(const struct copy *c, int sys, const struct spot *at, struct err *e)
 {
@@ -254,14 +254,14 @@ static int explain(const struct copy *c, int sys, const struct spot *at, struct 
 	return fail(e, sys, "copy", at->name);
 }
 
-/* Owner, mode and times of what cannot be opened. Returns -errno. */
+/* Sets owner, mode and times of an entry that cannot be opened. Returns -errno. */
 static int set_attributes_at(const struct spot *at, const struct stat *st)
 {
 	const struct timespec times[] = { st->st_atim, st->st_mtim };
 
 	if (fchownat(at->to_fd, at->name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	/* a link has no mode of its own; what is there is what we have just made */
+	/* a link has no mode of its own; otherwise the entry is the one we have just created */
 	if (!S_ISLNK(st->st_mode) && fchmodat(at->to_fd, at->name, st->st_mode & 07777, 0) < 0)
 		return -errno;
 	if (utimensat(at->to_fd, at->name, times, AT_SYMLINK_NOFOLLOW) < 0)
@@ -286,7 +286,7 @@ static int copy_node(const struct spot *at, const struct stat *st)
 {
 	if (mknodat(at->to_fd, at->name, (st->st_mode & S_IFMT) | 0600, makedev(0, 0)) < 0)
 		return -errno;
-	/* all that a whiteout says is that it is there */
+	/* the existence of a whiteout is all that matters */
 	return treefile_is_whiteout(st) ? 0 : set_attributes_at(at, st);
 }
 
@@ -316,7 +316,7 @@ static int copy_kind(struct copy *c, const struct spot *at, int from_fd, const s
 	return copy_node(at, st);
 }
 
-/* Returns -errno; the name may be taken. */
+/* Returns -errno, -EEXIST if the name exists. */
 static int try_copy(struct copy *c, const struct spot *at, int from_fd, const struct stat *st,
 		    bool *ret_is_linked)
 {
@@ -328,7 +328,7 @@ static int try_copy(struct copy *c, const struct spot *at, int from_fd, const st
 	return r < 0 || *ret_is_linked ? r : copy_kind(c, at, from_fd, st);
 }
 
-/* from_fd: the file, or -1 if it is not opened. */
+/* from_fd: the opened file, or -1. */
 static int copy_entry(struct copy *c, const struct spot *at, int from_fd, const struct stat *st,
 		      struct err *e)
 {
@@ -357,7 +357,7 @@ static int copy_regular(struct copy *c, const struct spot *at, struct err *e)
 		       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 && errno == EPERM) /* not the owner */
+	if (fd < 0 && errno == EPERM) /* O_NOATIME is only for the owner */
 		fd = openat(at->from_fd, at->name,
 			    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -369,7 +369,7 @@ static int copy_regular(struct copy *c, const struct spot *at, struct err *e)
 
 /* ---- directories ---- */
 
-/* A place of the name is taken: joined, emptied or cleared, as the layers' rules say. */
+/* The name exists: merge, empty or replace it, according to the rules for layers. */
 static int join_directory(const struct spot *at, int from_fd, bool *ret_is_joined,
 			  bool *ret_is_above, struct err *e)
 {
@@ -389,7 +389,7 @@ static int join_directory(const struct spot *at, int from_fd, bool *ret_is_joine
 	return 0;
 }
 
-/* Out of the way until the walk leaves it: see the top. Returns -errno. */
+/* Clears attributes and mode until the walk leaves it: see the top comment. Returns -errno. */
 static int open_up(struct copy *c, int fd)
 {
 	int r = treefile_clear_attributes(&c->copier, fd);
@@ -450,7 +450,7 @@ static int copy_by_look(struct copy *c, const struct spot *at, struct err *e)
 			err_sanitize(e);
 			return -1;
 		}
-		/* overlay lists a whiteout that lies in an opaque directory */
+		/* overlay lists whiteouts in an opaque directory as files */
 		if (top(c)->hides)
 			return sweep_tree(at->to_fd, at->name, e);
 		return copy_entry(c, at, -1, &st, e);
@@ -479,7 +479,7 @@ static int copy_all(struct copy *c, struct err *e)
 	while (c->level_count > 0) {
 		const struct dirent *entry;
 
-		assert(top(c)->from); /* pop() opens it again */
+		assert(top(c)->from); /* pop() has reopened it */
 		errno = 0;
 		entry = readdir(top(c)->from);
 		if (!entry && errno != 0)

@@ -1,17 +1,17 @@
 /*
- * treediff - what a sandbox's layers change of the image they lie on; see treediff.h.
+ * treediff - lists a sandbox's changes to its image; see treediff.h.
  *
- * Theory of operation. A walk through what the sandbox's layers hold. A directory of the walk
+ * Theory of operation. A walk through the contents of the sandbox's layers. A directory of the walk
  * exists in some of its layers (`upper`) and in some of the image's (`base`): those that overlay
- * would merge there, so none that lies below an opaque one, a file or a whiteout. The image's are
- * looked at also where they are hidden, to tell what is gone.
+ * would merge there, so none below an opaque directory, a file or a whiteout. The image's layers
+ * are examined even if hidden, to find deleted entries.
  *
- * A directory is dealt with in two turns. The first opens it in all layers, reads the names, asks
- * each layer about each name and closes all again; the second enters the directories that were
- * found. Between the two only names are held: no descriptors, however deep the walk. Opening is by
- * path from a layer's top, beneath it and without links, which the kernel enforces.
+ * A directory is handled in two passes. The first opens it in all layers, reads the names, looks up
+ * each name in each layer and closes all again; the second enters the directories that were found.
+ * Between the two only names are kept: no descriptors, at any depth. Directories are opened by path
+ * from a layer's top with RESOLVE_BENEATH and without links.
  *
- * Recursion is as deep as a path of TREEDIFF_PATH_MAX_BYTES has parts.
+ * The recursion is as deep as the number of components in a path of TREEDIFF_PATH_MAX_BYTES.
  */
 #include "tree/treediff.h"
 
@@ -31,33 +31,33 @@
 #define SHOWN_MAX_BYTES 200 /* of a path in a message */
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Which layers. */
+/* A set of layers. */
 struct members {
 	uint64_t bits[TREEDIFF_LAYERS_MAX / 64];
 };
 
-/* One place in all layers. */
+/* A directory in all layers. */
 struct place {
 	struct members upper;
 	struct members base;
 	bool is_base_hidden;
-	bool is_new; /* the image has no such directory */
+	bool is_new; /* the image does not have this directory */
 };
 
 enum found { FOUND_NOTHING, FOUND_WHITEOUT, FOUND_FILE, FOUND_DIRECTORY };
 
-/* What some layers, looked through from above, say about a name. */
+/* The result of looking up a name in layers, from the highest down. */
 struct answer {
 	enum found found;
 	struct stat st;
-	struct members members; /* that have the directory */
-	bool hides;             /* what lies below these layers */
+	struct members members; /* layers that have the directory */
+	bool hides;             /* hides everything below these layers */
 };
 
 struct child {
 	char *name;
 	bool is_entered;
-	bool is_changed; /* by itself */
+	bool is_changed; /* itself, not only its content */
 	struct place place;
 };
 
@@ -76,7 +76,7 @@ struct walk {
 	char path[TREEDIFF_PATH_MAX_BYTES]; /* relative; "" is the top */
 };
 
-/* A directory, open in its layers; -1 where it is not. */
+/* A directory, open in its layers; -1 in layers without it. */
 struct opened {
 	int fds[TREEDIFF_LAYERS_MAX];
 	unsigned count;
@@ -130,7 +130,7 @@ static void put(struct walk *w, enum treediff_kind kind, const char *name)
 		(struct treediff_entry){ kind, mem_format("/%s%s%s", w->path, slash, name) };
 }
 
-/* An entry of the directory that the walk is in. */
+/* Lists an entry of the walk's current directory. */
 static void list(struct walk *w, enum treediff_kind kind, const char *name)
 {
 	if (w->result.count >= w->max_entries)
@@ -145,7 +145,7 @@ static int compare_entries(const void *a, const void *b)
 		      ((const struct treediff_entry *)b)->path);
 }
 
-/* ---- asking layers ---- */
+/* ---- looking up names in layers ---- */
 
 static void opened_done(struct opened *d)
 {
@@ -185,7 +185,7 @@ static int is_opaque_at(int dir_fd, const char *name, bool *ret)
 	return 0;
 }
 
-/* One layer more, a lower one. Returns -errno. */
+/* Adds the result of the next lower layer. Returns -errno. */
 static int ask_layer(int dir_fd, unsigned layer, const char *name, struct answer *a)
 {
 	struct stat st;
@@ -270,7 +270,7 @@ static int read_names(struct walk *w, int fd, struct children *c, struct err *e)
 	return errno != 0 ? fail(w, e, errno, "list") : 0;
 }
 
-/* Sorted, each name once. */
+/* Reads the names of all layers, sorted and without duplicates. */
 static int read_all_names(struct walk *w, const struct opened *upper, const struct opened *base,
 			  struct children *c, struct err *e)
 {
@@ -294,14 +294,14 @@ static int read_all_names(struct walk *w, const struct opened *upper, const stru
 	return 0;
 }
 
-/* ---- one directory: what each name has become ---- */
+/* ---- one directory: how each name changed ---- */
 
 static bool is_known(const struct walk *w, const char *name)
 {
 	size_t len = strlen(w->path);
 
 	for (const char *const *known = w->o->known_paths; known && *known; known++) {
-		const char *path = *known + 1; /* without the first '/' */
+		const char *path = *known + 1; /* without the leading '/' */
 
 		if (len > 0 && (strncmp(path, w->path, len) != 0 || path[len] != '/'))
 			continue;
@@ -322,8 +322,8 @@ static bool exists(const struct answer *a)
 }
 
 /*
- * What there is now against what the image has. A directory that is entered becomes 'C' when the
- * walk comes back, if it has a reason to.
+ * Compares the current state with the image. A directory that is entered becomes 'C' when the walk
+ * returns, if it or its content changed.
  */
 static void judge(struct walk *w, const struct place *p, const struct answer *now,
 		  const struct answer *before, struct child *c)
@@ -393,7 +393,7 @@ static int enter(struct walk *w, const struct child *c, struct err *e)
 	memcpy(w->path + len + (len > 0), c->name, name_len + 1);
 	r = walk_directory(w, &c->place, e);
 	if (r == 0 && !c->place.is_new && (c->is_changed || w->result.count > before))
-		put(w, TREEDIFF_CHANGED, ""); /* also when the list is full: no gaps above */
+		put(w, TREEDIFF_CHANGED, ""); /* even if the list is full: no parent is missing */
 	if (r == 0)
 		w->path[len] = '\0';
 	return r;

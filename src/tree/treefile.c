@@ -1,12 +1,12 @@
 /*
- * treefile - one file's content and attributes, copied; see treefile.h.
+ * treefile - copies one file's content and attributes; see treefile.h.
  *
- * Theory of operation. Content goes by the first of three ways that works: sharing all blocks
- * (FICLONE), copying in the kernel, reading and writing. What a pair of file systems cannot do is
- * remembered, so it is asked once for a tree. Files that have fewer blocks than bytes are gone
- * through with SEEK_DATA.
+ * Theory of operation. Content is copied by the first of three methods that works: sharing all
+ * blocks (FICLONE), copying in the kernel, reading and writing. A method that the two file systems
+ * do not support is remembered, so it is tried once per tree. Files with fewer blocks than bytes
+ * are copied with SEEK_DATA.
  *
- * The order of attributes matters: a new owner takes set-id bits and capabilities away, a list
+ * The order of attributes matters: changing the owner clears set-id bits and capabilities, an ACL
  * changes the mode, and everything changes the times.
  */
 #include "tree/treefile.h"
@@ -22,8 +22,8 @@
 #include <sys/xattr.h>
 
 #define BUFFER_BYTES (256u << 10)
-#define STEP_MAX_BYTES (1u << 30)   /* of one call */
-#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum, of a list and of a value */
+#define STEP_MAX_BYTES (1u << 30)   /* per call */
+#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum for a list and for a value */
 
 void treefile_copier_done(struct treefile_copier *c)
 {
@@ -57,7 +57,7 @@ static int write_at(int fd, const char *bytes, size_t len, off_t at)
 	return 0;
 }
 
-/* Returns how much, 0 at the end of a file that has shrunk. */
+/* Returns the number of bytes, 0 at the end of a file that has shrunk. */
 static ssize_t copy_by_hand(struct treefile_copier *c, int from_fd, int to_fd, off_t at, size_t len)
 {
 	ssize_t n;
@@ -105,7 +105,7 @@ static int copy_range(struct treefile_copier *c, int from_fd, int to_fd, off_t a
 	return 0;
 }
 
-/* Piece by piece what is not a hole. */
+/* Copies the parts that are not holes. */
 static int copy_sparse(struct treefile_copier *c, int from_fd, off_t size, int to_fd,
 		       uint64_t max_bytes, uint64_t *ret_bytes)
 {
@@ -116,7 +116,7 @@ static int copy_sparse(struct treefile_copier *c, int from_fd, off_t size, int t
 		off_t data = lseek(from_fd, hole, SEEK_DATA);
 		int r;
 
-		if (data < 0 && errno == ENXIO) /* nothing but a hole from here on */
+		if (data < 0 && errno == ENXIO) /* only a hole follows */
 			break;
 		hole = data < 0 ? -1 : lseek(from_fd, data, SEEK_HOLE);
 		if (hole < 0)
@@ -138,7 +138,7 @@ static bool try_clone(struct treefile_copier *c, int from_fd, int to_fd)
 		return false;
 	if (ioctl(to_fd, FICLONE, from_fd) == 0)
 		return true;
-	/* else only this file cannot; if it is about room, copying it says so */
+	/* otherwise only this file failed; if for lack of space, copying will report it */
 	c->cannot_clone = is_unsupported(errno);
 	return false;
 }
@@ -184,12 +184,12 @@ static bool is_copied(const char *name)
 {
 	if (!has_prefix(name, "user."))
 		return is_list(name) || is_capability(name);
-	/* the second is how overlay stores one of these that a program inside has set */
+	/* the second prefix is how overlay stores such an attribute set by a program inside */
 	return !has_prefix(name, "user.overlay.") || has_prefix(name, "user.overlay.overlay.") ||
 	       strcmp(name, TREEFILE_OPAQUE) == 0;
 }
 
-/* The length of the list, in c->names. */
+/* Lists the attributes in c->names; returns the length of the list. */
 static ssize_t list_names(struct treefile_copier *c, int fd)
 {
 	ssize_t len;

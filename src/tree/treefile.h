@@ -1,6 +1,6 @@
 #pragma once
 /*
- * treefile - what one file of a tree consists of, copied to another file: content and attributes.
+ * treefile - copies one file's content and attributes to another file.
  *
  * All functions return 0 or -errno.
  */
@@ -10,34 +10,34 @@
 
 #define TREEFILE_OPAQUE "user.overlay.opaque"
 
-/* What one way of copying has taught about the two file systems; zeroed at first. */
+/* What was learnt about the two file systems while copying; zeroed at first. */
 struct treefile_copier {
 	bool cannot_clone;
 	bool cannot_copy; /* copy_file_range() */
-	char *buffer;     /* made when it is needed */
-	char *names;      /* as well, of attributes */
+	char *buffer;     /* allocated when needed */
+	char *names;      /* names of attributes; likewise */
 	char *value;
 };
 void treefile_copier_done(struct treefile_copier *c); /* may run twice */
 
 /*
- * The content of from_fd to to_fd, an empty file. Blocks are shared where the file system can,
- * holes stay holes. *ret_bytes: what is not a hole. More than max_bytes of that: -EFBIG.
+ * Copies the content of from_fd to the empty file to_fd. Shares blocks if the file system can;
+ * holes stay holes. *ret_bytes is the size without holes; -EFBIG if that exceeds max_bytes.
  */
 int treefile_copy_content(struct treefile_copier *c, int from_fd, const struct stat *st, int to_fd,
 			  uint64_t max_bytes, uint64_t *ret_bytes);
 
 /*
- * Owner, attributes, mode and times, of files and directories. Attributes are those of users,
- * access control lists and capabilities; of overlay's own only that a directory is opaque, since
- * the others speak of inodes elsewhere. Capabilities that the kernel does not let this process
- * give are left out: the file can do less then. (Root of the machine can give all; root of a user
- * namespace those that were given in that namespace, to files whose owners it knows.)
+ * Copies owner, attributes, mode and times of files and directories. Attributes are user
+ * attributes, access control lists and capabilities; of overlay's own only the opaque mark, because
+ * the others refer to inodes elsewhere. Capabilities that the kernel does not let this process set
+ * are left out, so the file can only do less. (Root of the machine can set all; root of a user
+ * namespace those set in that namespace, on files whose owners it maps.)
  */
 int treefile_copy_attributes(struct treefile_copier *c, int from_fd, const struct stat *st,
 			     int to_fd);
 
-/* Removes what attributes of users a directory has, but leaves it opaque if it is. */
+/* Removes a directory's user attributes, except the opaque mark. */
 int treefile_clear_attributes(struct treefile_copier *c, int fd);
 
 bool treefile_is_opaque(int fd);

@@ -1,4 +1,4 @@
-/* treelinks - files with several names, while a tree is copied; see treelinks.h. */
+/* treelinks - preserves hard links while a tree is copied; see treelinks.h. */
 #include "tree/treelinks.h"
 
 #include "base/cleanup.h"
@@ -26,7 +26,7 @@ struct treelinks {
 	struct seen *slots;
 	size_t slot_count; /* a power of two, at least twice `count` */
 	uint64_t count;
-	int dir_fd; /* -1: not made yet */
+	int dir_fd; /* -1: not created yet */
 	char dir_name[NAME_MAX_BYTES];
 };
 
@@ -57,8 +57,9 @@ void treelinks_freep(struct treelinks **l)
 	*l = NULL;
 }
 
-/* The file's slot, or the free one where it would go. Inodes are numbered by the file system, not
- * by who makes files, so a plain spread is enough. */
+/*
+ * The file's slot, or a free one. The file system chooses inode numbers, so a simple hash will do.
+ */
 static struct seen *find(const struct treelinks *l, dev_t dev, ino_t ino)
 {
 	size_t at = (size_t)((uint64_t)(ino ^ (dev << 32)) * 0x9e3779b97f4a7c15u >> 20);
@@ -84,7 +85,7 @@ static void grow(struct treelinks *l)
 	free(old);
 }
 
-/* Under a name that neither tree has. */
+/* Chooses a name that neither tree contains. */
 static int make_directory(struct treelinks *l, struct err *e)
 {
 	struct stat st;
@@ -148,7 +149,8 @@ int treelinks_remember(struct treelinks *l, const struct stat *st, int to_fd, co
 	if (s->number == 0 && add(l, st, &s, e) < 0)
 		return -1;
 	format_name(s, number);
-	(void)unlinkat(l->dir_fd, number, 0); /* there if that copy has all the names it can have */
+	(void)unlinkat(l->dir_fd, number, 0); /* exists if that copy's link count is at the
+					       * maximum */
 	if (linkat(to_fd, name, l->dir_fd, number, 0) < 0)
 		return err_sys(e, errno, "link to a file with several names");
 	return 0;
