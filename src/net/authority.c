@@ -1,4 +1,4 @@
-/* authority - a host and perhaps a port, read strictly; see authority.h. */
+/* authority - strict parser for a host with an optional port; see authority.h. */
 #include "net/authority.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static bool copy_ipv6(const uint8_t *text, size_t len, struct authority *ret)
 	return copy_name(text, len, ret) && inet_pton(AF_INET6, ret->name, &address) == 1;
 }
 
-/* `text` is what follows the host: nothing, or ':' and digits. */
+/* `text` follows the host: it is empty, or ':' and digits. */
 static bool parse_port(const uint8_t *text, size_t len, uint16_t *ret)
 {
 	uint32_t port = 0;

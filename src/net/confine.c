@@ -1,4 +1,4 @@
-/* confine - the gate's own walls; see confine.h. */
+/* confine - restricts the gate process itself; see confine.h. */
 #include "net/confine.h"
 
 #include "base/cleanup.h"
@@ -16,12 +16,12 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* Newer than some distributions' headers. */
+/* Missing in some distributions' headers. */
 #define SCOPE_ABSTRACT_UNIX_SOCKET (1ull << 0)
 #define SCOPE_SIGNAL (1ull << 1)
 #define NET_BIND_TCP (1ull << 0)
 
-#define MEMORY_MAX_BYTES (256ull << 20) /* far beyond all limits of its own */
+#define MEMORY_MAX_BYTES (256ull << 20) /* far above all limits of its own */
 
 struct ruleset {
 	uint64_t handled_fs;
@@ -29,7 +29,7 @@ struct ruleset {
 	uint64_t scoped;
 };
 
-/* Names are looked up all our life, so what that reads must stay readable. */
+/* The gate resolves names while it runs, so the resolver's files must stay readable. */
 static void allow_reading(int ruleset_fd, const char *directory)
 {
 	cleanup_fd int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -43,7 +43,7 @@ static void allow_reading(int ruleset_fd, const char *directory)
 			      0);
 }
 
-/* resolv.conf often is a link into /run. */
+/* resolv.conf is often a link into /run. */
 static void allow_resolver_files(int ruleset_fd)
 {
 	char path[PATH_MAX];
@@ -92,7 +92,7 @@ static int restrict_calls(struct err *e)
 	return 0;
 }
 
-/* A core file would hold the sandbox's traffic. A sanitizer's shadow memory has no bounds. */
+/* A core file would contain the sandbox's traffic. A sanitizer's shadow memory is unbounded. */
 void confine_set_limits(void)
 {
 	struct rlimit files, none = { 0 };

@@ -1,15 +1,15 @@
 #pragma once
 /*
- * confine - the gate's own walls: what it could do if a packet took it over.
+ * confine - restricts the gate process itself, in case a packet takes it over.
  *
- * Left are: talking to the network as an ordinary program, the sockets of one sandbox, reading
- * what its user may read in /etc, where the resolver's files are, and appending to one log. It
- * cannot be looked into, start a program, open any other file, or signal anyone.
+ * It can still use the network like an ordinary program, use the sockets of one sandbox, read what
+ * its user may read in /etc, where the resolver's files are, and append to one log. It cannot be
+ * traced, start a program, open any other file, or signal another process.
  */
 #include "base/err.h"
 
-/* First of all: as many descriptors as we may have, bounded memory, no core files. */
+/* Call first: sets the maximum of descriptors, bounded memory, no core files. */
 void confine_set_limits(void);
 
-/* For ever. Landlock is used where the kernel has it. */
+/* Cannot be undone. Uses Landlock if the kernel has it. */
 ERR_CHECKED int confine_self(struct err *e);

@@ -1,8 +1,8 @@
 /*
- * confine_rules - which system calls the gate may make once it serves.
+ * confine_rules - the system calls that the gate may make once it serves.
  *
- * Sockets of the internet, reading files that are not written, memory without code in it, and
- * leaving. No programs, no processes, no other address families.
+ * Internet sockets, read-only files, non-executable memory, and exit. No programs, no processes, no
+ * other address families.
  */
 #include "base/callfilter.h"
 #include "net/gate.h"
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-/* c-ares reads /etc/hosts anew for each question. */
+/* c-ares reads /etc/hosts again for each query. */
 static const struct rule_step open_steps[] = {
 	ALLOW_IF_CLEAR(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC),
 };
@@ -23,7 +23,7 @@ static const struct rule_step socket_steps[] = {
 	ELSE_FAIL(EAFNOSUPPORT),
 };
 
-/* The log is shared with others: it stays append-only, and no second descriptor is made. */
+/* Other gates share the log: it stays append-only and cannot be duplicated. */
 static const struct rule_step fcntl_steps[] = {
 	REFUSE_IF(0, GATE_LOG_FD), ALLOW_IF(1, F_GETFL), ALLOW_IF(1, F_SETFL),
 	ALLOW_IF(1, F_GETFD),      ALLOW_IF(1, F_SETFD), ALLOW_IF(1, F_GET_SEALS),
@@ -37,7 +37,7 @@ const unsigned callfilter_variant_count = 1;
 
 const struct rule callfilter_rules[] = {
 	ALLOW("recvfrom sendto recvmsg sendmsg read write readv writev close shutdown accept4"),
-	ALLOW("pread64"), /* new rules */
+	ALLOW("pread64"), /* reads new rules */
 	ALLOW("epoll_wait epoll_pwait epoll_ctl epoll_create1 poll ppoll eventfd2 pipe2"),
 	ALLOW("connect bind getsockname getpeername setsockopt getsockopt ioctl"),
 	ALLOW("brk munmap mremap madvise"),

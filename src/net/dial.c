@@ -19,7 +19,7 @@
 
 struct attempt {
 	struct dial *dial;
-	int fd; /* -1: failed, or not yet begun */
+	int fd; /* -1: failed, or not started yet */
 	struct event event;
 };
 
@@ -29,7 +29,7 @@ struct dial {
 	void *context;
 	uint16_t port;
 	uint64_t deadline_ms;
-	int error; /* of the last attempt that failed */
+	int error; /* of the last failed attempt */
 	unsigned count, begun, open;
 	struct event timer;
 	struct address list[DIAL_ADDRESSES_MAX];
@@ -75,7 +75,7 @@ static void succeed(struct attempt *a)
 	fn(context, fd, &to, 0);
 }
 
-/* A peer that is gone without a word is noticed some day, also by the sandbox. */
+/* Keepalive detects a dead peer, so that the sandbox eventually learns of it. */
 static void tune(int fd)
 {
 	static const int on = 1, idle_s = KEEPALIVE_IDLE_S;
@@ -148,7 +148,7 @@ static struct timeval time_left(const struct dial *d)
 				 .tv_usec = (suseconds_t)(left_ms % 1000 * 1000) };
 }
 
-/* Begins the next address, or gives up when none is left and none is under way. */
+/* Starts the next address, or gives up if none is left and none is in progress. */
 static void next_attempt(struct dial *d)
 {
 	struct timeval stagger = { .tv_usec = DIAL_STAGGER_MS * 1000 };
@@ -162,7 +162,7 @@ static void next_attempt(struct dial *d)
 		begin(a, &d->list[d->begun++]);
 	}
 	if (d->open == 0)
-		stagger = (struct timeval){ 0 }; /* the timer gives up: never from within */
+		stagger = (struct timeval){ 0 }; /* the timer fails it: never from within */
 	else if (d->begun == d->count)
 		stagger = time_left(d);
 	(void)evtimer_add(&d->timer, &stagger);
@@ -200,19 +200,19 @@ bool dial_keep(struct dial *d, dial_filter_fn *is_wanted, void *context)
 		if (is_wanted(context, &d->list[i]))
 			d->list[kept++] = d->list[i];
 	d->count = kept;
-	if (open_before == 0) /* about to give up by itself */
+	if (open_before == 0) /* about to fail by itself */
 		return true;
 	if (d->begun < d->count) {
 		if (d->open == 0)
 			next_attempt(d);
 		return true;
 	}
-	left = time_left(d); /* the timer is no longer for the next address */
+	left = time_left(d); /* from now on the timer is the overall timeout */
 	(void)evtimer_add(&d->timer, &left);
 	return d->open > 0;
 }
 
-/* Families take turns, the first address first. */
+/* Alternates the address families, starting with the first address. */
 static void interleave(struct dial *d, const struct address *list, unsigned count)
 {
 	bool is_taken[DIAL_ADDRESSES_MAX] = { false };

@@ -1,8 +1,8 @@
 /*
  * dns - the wire format of DNS; see dns.h.
  *
- * Hostile input: every byte of a query. net/dnswire reads it, forward only and without following
- * pointers, so the work is bounded by the size of the packet.
+ * Hostile input: every byte of a query. net/dnswire parses it, forward only and without following
+ * pointers, so the work is bounded by the packet's size.
  */
 #include "net/dns.h"
 
@@ -45,7 +45,7 @@ static bool read_question(struct dnswire_reader *r, struct dns_query *q)
 	return true;
 }
 
-/* Of the extra records only EDNS (RFC 6891) matters: how long an answer may be. */
+/* Of the additional records only EDNS (RFC 6891) matters: the maximum size of the answer. */
 static bool read_extra(struct dnswire_reader *r, struct dns_query *q)
 {
 	char ignored[DOMAIN_MAX_BYTES + 1];
@@ -180,7 +180,7 @@ size_t dns_answer(const uint8_t *query, const struct dns_query *q, const struct 
 		write_edns(&w);
 	if (!w.is_full)
 		return w.len;
-	/* too long for this asker: it comes back over TCP */
+	/* too long for this client: it retries over TCP */
 	counts[1] = counts[2] = 0;
 	w.len = 0;
 	w.is_full = false;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * dns - the wire format of DNS, as much of it as a server with short answers needs.
+ * dns - the wire format of DNS, as far as a server with short answers needs it.
  *
- * dns_parse() takes a query apart; what it gives back is checked and in normal form.
- * dns_answer() writes the one answer that belongs to it. Both are pure. Nothing is followed: a
- * compression pointer has no place in a question, so none can loop.
+ * dns_parse() parses a query; its result is validated and in normal form. dns_answer() writes the
+ * answer to it. Neither makes system calls. A question may not contain compression pointers, so
+ * parsing cannot loop.
  */
 #include "policy/address.h"
 #include "policy/domain.h"
@@ -15,9 +15,10 @@
 
 struct dnsrecord_set;
 
-#define DNS_MESSAGE_MAX_BYTES 1232u /* a packet of ours; fits every path without fragments */
-#define DNS_STREAM_MAX_BYTES 10240u /* an answer over TCP; holds every set of records */
-#define DNS_QUERY_MAX_BYTES 4096u   /* longer ones are not queries */
+#define DNS_MESSAGE_MAX_BYTES 1232u /* a packet of ours; fits every path without fragmentation */
+#define DNS_STREAM_MAX_BYTES 10240u /* an answer over TCP; large enough for every set of records   \
+				     */
+#define DNS_QUERY_MAX_BYTES 4096u   /* longer messages are not queries */
 
 enum dns_type {
 	DNS_TYPE_A = 1,
@@ -40,19 +41,19 @@ struct dns_query {
 	uint16_t id;
 	uint16_t type;
 	bool is_recursion_desired;
-	bool has_name; /* false: a name that cannot be anyone's */
+	bool has_name; /* false: not a possible host name */
 	bool is_internet;
 	bool has_edns;
 	uint8_t opcode;
-	uint16_t udp_max_bytes; /* what the asker can take */
-	uint16_t question_len;  /* 0: the question could not be read */
+	uint16_t udp_max_bytes; /* maximum size that the client accepts */
+	uint16_t question_len;  /* 0: the question could not be parsed */
 	char name[DOMAIN_MAX_BYTES + 1];
 };
 
 enum dns_verdict {
-	DNS_QUERY, /* answer it */
-	DNS_WRONG, /* answer it with *ret_rcode */
-	DNS_DROP,  /* not a query at all */
+	DNS_QUERY, /* answer normally */
+	DNS_WRONG, /* answer with *ret_rcode */
+	DNS_DROP,  /* not a query: ignore */
 };
 
 enum dns_verdict dns_parse(const uint8_t *bytes, size_t len, struct dns_query *ret,
@@ -70,9 +71,8 @@ struct dns_answer {
 };
 
 /*
- * `query` are the bytes that q was parsed from; its question is echoed letter for letter. An answer
- * of more than max_bytes has no records and says that it is truncated: its asker comes back over
- * TCP.
+ * `query` is the message that q was parsed from; its question is copied byte for byte. An answer
+ * longer than max_bytes has no records and is marked as truncated: the client retries over TCP.
  */
 size_t dns_answer(const uint8_t *query, const struct dns_query *q, const struct dns_answer *a,
 		  size_t max_bytes, uint8_t out[DNS_STREAM_MAX_BYTES]);

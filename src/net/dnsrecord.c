@@ -1,12 +1,12 @@
 /*
- * dnsrecord - TXT, MX and SRV records out of a reply; see dnsrecord.h.
+ * dnsrecord - parses TXT, MX and SRV records of a reply; see dnsrecord.h.
  *
  * Theory of operation. The answer section is walked once. Each record's owner is compared with the
- * name that is wanted; an alias changes that name. The data of a wanted record is read field by
- * field and written into the set; it has to end exactly where the record says.
+ * wanted name; an alias changes that name. The data of a wanted record is parsed field by field and
+ * copied into the set; it must end exactly where the record's length says.
  *
- * Hostile input: the whole reply. net/dnswire bounds each step, and the walk has at most
- * DNSRECORD_WALKED_MAX records, so a reply of 64 KiB costs a bounded time.
+ * Hostile input: the whole reply. net/dnswire bounds each step, and at most DNSRECORD_WALKED_MAX
+ * records are walked, so a reply of 64 KiB takes bounded time.
  */
 #include "net/dnsrecord.h"
 
@@ -16,14 +16,14 @@
 
 #include <string.h>
 
-#define AUTHORITIES_AND_EXTRAS_BYTES 4u /* their numbers, in the header */
+#define AUTHORITIES_AND_EXTRAS_BYTES 4u /* their counts in the header */
 #define TYPE_AND_CLASS_BYTES 4u
 #define CLASS_IN 1u
 #define TYPE_CNAME 5u
 #define FLAG_RESPONSE 0x8000u
 #define FLAG_TRUNCATED 0x0200u
 
-/* A record up to its data; the reader is at that then. */
+/* A record up to its data, where the reader then is. */
 struct head {
 	enum dnswire_kind owner_kind;
 	char owner[DOMAIN_MAX_BYTES + 1];
@@ -45,7 +45,7 @@ static bool read_head(struct dnswire_reader *r, struct head *h)
 	return true;
 }
 
-/* One or more strings, each after its length. */
+/* Copies one or more length-prefixed strings. */
 static bool copy_texts(struct dnswire_reader *r, size_t end, struct dnswire_writer *w)
 {
 	if (r->at == end)
@@ -63,8 +63,8 @@ static bool copy_texts(struct dnswire_reader *r, size_t end, struct dnswire_writ
 }
 
 /*
- * `numbers` numbers and a name. The root is a name here: "no such service" in SRV, "no mail" in MX.
- * *ret_nobody: no host can have the name.
+ * Copies `numbers` numbers and a name. The root is valid here: "no such service" in SRV, "no mail"
+ * in MX. *ret_nobody: no host can have this name.
  */
 static bool copy_target(struct dnswire_reader *r, size_t end, unsigned numbers,
 			struct dnswire_writer *w, bool *ret_nobody)
@@ -87,11 +87,11 @@ static bool copy_target(struct dnswire_reader *r, size_t end, unsigned numbers,
 	return true;
 }
 
-/* The types that are answered. */
+/* The supported types. */
 static const struct type {
 	uint16_t type;
 	const char *word;
-	unsigned numbers; /* before the name; 0: strings */
+	unsigned numbers; /* before the name; 0: strings instead */
 } types[] = {
 	{ DNS_TYPE_MX, "MX", 1 },
 	{ DNS_TYPE_TXT, "TXT", 0 },
@@ -131,10 +131,10 @@ static bool add_record(struct dnswire_reader *r, const struct head *h, struct dn
 	return !w.is_full;
 }
 
-/* What is looked for while a reply is walked. */
+/* The name being searched for while the reply is walked. */
 struct wanted {
 	char name[DOMAIN_MAX_BYTES + 1];
-	unsigned aliases; /* that led to it */
+	unsigned aliases; /* followed so far */
 };
 
 static bool follow_alias(struct dnswire_reader *r, const struct head *h, struct wanted *wanted)
@@ -151,7 +151,7 @@ static bool use_record(struct dnswire_reader *r, const struct head *h, struct wa
 {
 	if (h->owner_kind != DNSWIRE_HOST || strcmp(h->owner, wanted->name) != 0 ||
 	    h->class != CLASS_IN || (h->type != TYPE_CNAME && h->type != set->type))
-		return true; /* of no interest */
+		return true; /* not relevant */
 	if (h->ttl_s < set->ttl_s)
 		set->ttl_s = h->ttl_s;
 	return h->type == TYPE_CNAME ? follow_alias(r, h, wanted) : add_record(r, h, set);
@@ -173,7 +173,7 @@ static bool walk(struct dnswire_reader *r, unsigned count, const char *name,
 	return true;
 }
 
-/* The header and the question; c-ares has compared both with what it sent. */
+/* Skips header and question; c-ares has compared both with its query. */
 static bool read_start(struct dnswire_reader *r, uint16_t *ret_answers)
 {
 	char ignored[DOMAIN_MAX_BYTES + 1];

@@ -1,8 +1,8 @@
 /*
  * dnswire - numbers and names in DNS messages; see dnswire.h.
  *
- * Hostile input: every byte that is read. Lengths are checked against what is left before each
- * step. The work for one name is bounded by its 255 bytes and DNSWIRE_POINTERS_MAX jumps.
+ * Hostile input: every byte that is read. Lengths are checked against the remaining bytes before
+ * each step. The work for one name is bounded by its 255 bytes and DNSWIRE_POINTERS_MAX jumps.
  */
 #include "net/dnswire.h"
 
@@ -37,14 +37,14 @@ bool dnswire_skip(struct dnswire_reader *r, size_t count)
 	return true;
 }
 
-/* A name in the making: its text with dots between labels. */
+/* A name being assembled: its text with dots between labels. */
 struct gathered {
 	char text[DNSWIRE_NAME_MAX_BYTES];
 	size_t len;
-	bool has_dot; /* within a label: two names would look the same */
+	bool has_dot; /* inside a label: two different names would have the same text */
 };
 
-/* The labels of a name up to the root (*ret_pointer false) or a pointer (at r->at). */
+/* Reads labels up to the root (*ret_pointer false) or to a pointer (at r->at). */
 static bool gather_labels(struct dnswire_reader *r, struct gathered *g, bool *ret_pointer)
 {
 	for (;;) {
@@ -59,7 +59,7 @@ static bool gather_labels(struct dnswire_reader *r, struct gathered *g, bool *re
 		r->at++;
 		if (label == 0)
 			return true;
-		/* with it, its length and the root the name must be within its maximum */
+		/* with this label, its length and the root the name must not exceed its maximum */
 		if (label > DOMAIN_LABEL_MAX_BYTES || r->len - r->at < label ||
 		    g->len + (g->len > 0) + label + 2 > DNSWIRE_NAME_MAX_BYTES)
 			return false;
@@ -72,7 +72,7 @@ static bool gather_labels(struct dnswire_reader *r, struct gathered *g, bool *re
 	}
 }
 
-/* Follows pointers; r->at is behind the first one then. */
+/* Follows pointers; r->at is then after the first one. */
 static bool gather(struct dnswire_reader *r, enum dnswire_flags flags, struct gathered *g)
 {
 	struct dnswire_reader part = *r;
@@ -91,7 +91,7 @@ static bool gather(struct dnswire_reader *r, enum dnswire_flags flags, struct ga
 		if (!is_pointer)
 			return true;
 		target &= (uint16_t) ~(POINTER_MARK << 8);
-		if (target >= start) /* before what pointed to it, so no name is its own part */
+		if (target >= start) /* only backwards, so that a name cannot contain itself */
 			return false;
 		start = part.at = target;
 	}

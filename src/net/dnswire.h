@@ -1,11 +1,11 @@
 #pragma once
 /*
- * dnswire - numbers and names in DNS messages: reading them without trust, and writing them.
+ * dnswire - reads and writes numbers and names in DNS messages; input is untrusted.
  *
  * A reader walks forward through a message and never beyond its end. A name may continue elsewhere
- * by compression pointers where the caller permits them (replies of servers have them, questions
- * do not); a pointer must lead backwards, and a name has at most DNSWIRE_POINTERS_MAX, so reading
- * one ends. A writer that is full stays full and writes nothing more. All of it is pure.
+ * through compression pointers if the caller permits them (replies have them, questions do not); a
+ * pointer must lead backwards, and a name has at most DNSWIRE_POINTERS_MAX, so reading terminates.
+ * A writer that is full ignores all further writes. No system calls.
  */
 #include "policy/domain.h"
 
@@ -26,15 +26,15 @@ enum dnswire_flags { DNSWIRE_PLAIN = 0, DNSWIRE_COMPRESSED = 1 };
 enum dnswire_kind {
 	DNSWIRE_HOST,   /* a name in normal form */
 	DNSWIRE_ROOT,   /* "." */
-	DNSWIRE_NOBODY, /* well-formed, but no host can have it: control characters, a number */
+	DNSWIRE_NOBODY, /* well-formed, but no possible host name: control characters, a number */
 };
 
-/* False: the message ends before, or is malformed. */
+/* False: the message ends too early, or is malformed. */
 bool dnswire_read_u16(struct dnswire_reader *r, uint16_t *ret);
 bool dnswire_read_u32(struct dnswire_reader *r, uint32_t *ret);
 bool dnswire_skip(struct dnswire_reader *r, size_t count);
 
-/* `out` holds text for DNSWIRE_HOST, and "" for DNSWIRE_ROOT. */
+/* `out` is the name for DNSWIRE_HOST, and "" for DNSWIRE_ROOT. */
 bool dnswire_read_name(struct dnswire_reader *r, enum dnswire_flags flags,
 		       char out[DOMAIN_MAX_BYTES + 1], enum dnswire_kind *ret_kind);
 

@@ -1,4 +1,4 @@
-/* effort - the gate's processor time for questions and refusals; see effort.h. */
+/* effort - limits the gate's CPU time for queries and refusals; see effort.h. */
 #include "net/effort.h"
 
 #include "base/clock.h"
@@ -58,7 +58,7 @@ void effort_end(struct effort *f, uint64_t begun_us)
 	static const struct timeval pause = { .tv_usec = EFFORT_PAUSE_MS * 1000 };
 	uint64_t used_us = effort_begin() - begun_us;
 
-	(void)throttle_available(&f->budget_us, clock_now_ms()); /* fills it */
+	(void)throttle_available(&f->budget_us, clock_now_ms()); /* refills the bucket */
 	throttle_spend(&f->budget_us, used_us);
 	if (f->is_paused || throttle_available(&f->budget_us, clock_now_ms()) > 0)
 		return;

@@ -1,23 +1,24 @@
 /*
  * flow - one connection of the sandbox, from its SYN to its end; see flow.h.
  *
- * Theory of operation. A flow is RESOLVING, then DIALING, then OPEN: two relays, one each way
- * (net/relay.h). A client is read only once the server is connected, and what it says passes
+ * Theory of operation. A flow is RESOLVING, then DIALING, then OPEN: two relays, one for each
+ * direction (net/relay.h). The client's bytes are read only once the server is connected, and pass
  * net/flowcheck.h first.
  *
- * New rules. A connection was allowed for its host, for the address that turned out to have, and
- * for every host that its client has named since. All of that is kept, and asked once more when the
- * rules change (flow_judge_all). Bytes that are still held meet the new rules by themselves.
+ * New rules. A connection was allowed for its host, for the address that the host resolved to, and
+ * for every host that its client has named since. All of these are kept, and checked again when the
+ * rules change (flow_judge_all). Bytes still held are checked against the new rules anyway.
  *
- * Ends. End-of-file goes on as a half-close, once all before it is sent. A reset goes on as a
- * reset. What we refuse is reset, too: closing it softly would look like an empty answer.
+ * Ends. End-of-file is forwarded as a half-close, once everything before it is sent. A reset is
+ * forwarded as a reset. Refused connections are reset too, because a normal close would look like
+ * an empty answer.
  *
- * Limits. FLOWS_MAX flows, or as many as we may have descriptors. At the limit the flow that has
- * been silent for longest, if any has never carried a byte, makes room; otherwise the listener
- * pauses and connections wait in the kernel.
+ * Limits. FLOWS_MAX flows, or as many as the descriptor limit allows. At the limit the oldest open
+ * flow that has never carried a byte is closed; if there is none, the listener pauses and
+ * connections wait in the kernel.
  *
- * Connections that are refused at once are counted in processor time (net/effort.h), and above its
- * budget the listener pauses, too.
+ * Connections refused at once are charged by CPU time (net/effort.h); above the budget the listener
+ * pauses too.
  *
  * Hostile input: all of the client's bytes, and the timing of both sides.
  */
@@ -47,15 +48,15 @@
 
 #define ACCEPTS_A_TURN 64
 #define DESCRIPTORS_A_FLOW 2u
-#define DESCRIPTORS_FOR_US 192u /* the loop, the log, DNS, attempts to connect */
+#define DESCRIPTORS_FOR_US 192u /* for the loop, the log, DNS and connection attempts */
 #define PAUSE_MS 10
 
 static_assert(RESOLVE_ADDRESSES_MAX <= DIAL_ADDRESSES_MAX, "more found than can be dialed");
 
 /*
- * What the kernel keeps for a connection counts for nobody: not for the sandbox, whose limit it
- * would have to be. A few connections may have all the kernel thinks right; the more there are,
- * the less each gets, so that all of them together stay below some hundred megabytes.
+ * The kernel's socket buffers are charged to nobody, not even to the sandbox's memory limit. A few
+ * connections may use the kernel's defaults; the more there are, the smaller each buffer, so that
+ * all together stay below some hundred megabytes.
  */
 static void bound_buffers(const struct flows *f, int fd)
 {
@@ -177,7 +178,7 @@ static const char *lookup_words(enum resolve_status status)
 	}
 }
 
-/* The checked addresses are the ones that are used: nobody gets to ask again in between. */
+/* Uses exactly the addresses that were checked: a second lookup could return others. */
 static void on_resolved(void *context, const struct resolve_answer *found)
 {
 	struct flow *c = context;
@@ -257,7 +258,7 @@ static void begin_address(struct flow *c)
 
 struct peer_check {
 	struct flow *flow;
-	struct address refused; /* the last that was */
+	struct address refused; /* the last refused one */
 	struct egress_decision decision;
 };
 
@@ -275,7 +276,7 @@ static bool is_peer_allowed(void *context, const struct address *to)
 	return false;
 }
 
-/* The addresses that the flow's name has. Returns false when the flow is gone. */
+/* Checks the addresses of the flow's name. Returns false if the flow was freed. */
 static bool judge_peer(struct flow *c)
 {
 	struct peer_check check = { .flow = c };
@@ -333,7 +334,7 @@ static void begin(struct flow *c)
 	if (getsockname(c->client_fd, (struct sockaddr *)&sa, &len) < 0 ||
 	    !address_from_sockaddr((const struct sockaddr *)&sa, &c->address, &c->port) ||
 	    is_sandbox_own(&c->address)) {
-		flowstate_reset(c); /* our own listener is not a place to go to */
+		flowstate_reset(c); /* our own listener is not a valid destination */
 	} else if (c->port == PLAN_DNS_PORT) {
 		nameserver_take_stream(c->flows->nameserver, take_fd(&c->client_fd));
 		flowstate_close(c);
@@ -352,7 +353,7 @@ static void begin(struct flow *c)
 	}
 }
 
-/* One that never carried a byte; the oldest such is the least likely to be missed. */
+/* Closes the oldest flow that never carried a byte: the least likely to be missed. */
 static void make_room(struct flows *f)
 {
 	struct flow *c;
@@ -383,7 +384,7 @@ static void take(struct flows *f, int fd)
 	begin(c);
 }
 
-/* The machine is out of something; trying at once again would only burn its processor. */
+/* The host lacks some resource; retrying at once would only waste CPU time. */
 static void pause_listening(struct flows *f)
 {
 	static const struct timeval soon = { .tv_usec = PAUSE_MS * 1000 };
@@ -469,7 +470,7 @@ void flow_close_all(struct flows *f)
 		return;
 	flow_stop_listening(f);
 	while ((c = TAILQ_FIRST(&f->list))) {
-		/* a reset would also take back what the server has not read yet */
+		/* a reset would also discard data that the server has not read yet */
 		if (c->state == FLOW_OPEN && c->relays[FLOW_TO_SERVER].is_shut)
 			flowstate_close(c);
 		else

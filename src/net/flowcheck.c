@@ -1,4 +1,4 @@
-/* flowcheck - what the client of a connection says; see flowcheck.h. */
+/* flowcheck - checks the bytes of a connection's client; see flowcheck.h. */
 #include "net/flowcheck.h"
 
 #include "base/cleanup.h"
@@ -13,14 +13,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* a head, and what came with it */
+/* a head, and the bytes read with it */
 #define HELD_MAX_BYTES (SNIFF_HEAD_MAX_BYTES + FLOWCHECK_READ_BYTES)
 
-/* ---- what may be asked for ---- */
+/* ---- which hosts are allowed ---- */
 
 /*
- * Who opens an address, or a port of this machine, opens what lives there, under whatever name it
- * is addressed; but for names that are blocked, and not as a way to elsewhere.
+ * A rule that opens an address, or a port of this machine, opens the service there under any name,
+ * except blocked names, and not as a proxy to other hosts.
  */
 static bool is_own_service(const struct flow *c, const struct sniff_ask *ask,
 			   struct egress_decision *d)
@@ -31,7 +31,7 @@ static bool is_own_service(const struct flow *c, const struct sniff_ask *ask,
 	return d->is_allowed;
 }
 
-/* The target of a request or a server name, judged by the rules as a connection would be. */
+/* Checks the target of a request or a server name as a connection to it would be. */
 static bool is_ask_allowed(struct flow *c, const struct sniff_ask *ask, struct egress_decision *d,
 			   char name[DOMAIN_MAX_BYTES + 1])
 {
@@ -44,7 +44,7 @@ static bool is_ask_allowed(struct flow *c, const struct sniff_ask *ask, struct e
 	if (ask->has_name && address_parse(ask->name, &address)) {
 		(void)address_format(&address, name);
 		if (!c->name && address_is_equal(&address, &c->address) && port == c->port) {
-			d->is_allowed = true; /* that is where this connection goes */
+			d->is_allowed = true; /* this is the connection's own destination */
 			return true;
 		}
 		egress_decide_address(g, &address, port, flowstate_get_owner(c, &address, port), d);
@@ -63,13 +63,13 @@ static bool is_ask_allowed(struct flow *c, const struct sniff_ask *ask, struct e
 
 static void write_last_words(struct flow *c, const char *bytes, size_t len)
 {
-	/* in the middle of an answer our words would be read as part of it */
+	/* in the middle of an answer our text would be taken as part of it */
 	if (c->has_server_spoken) {
 		flowstate_arm_reset(c->client_fd);
 		flowstate_arm_reset(c->server_fd);
 		return;
 	}
-	/* best effort; then closed softly so that it is read */
+	/* best effort, then a normal close, so that the client can read it */
 	(void)send(c->client_fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(c->client_fd, SHUT_WR);
 }
@@ -125,7 +125,7 @@ static void refuse_ask(struct flow *c, const struct sniff_ask *ask, const struct
 		refuse_http(c, "403 Forbidden", buf_text(&reason));
 }
 
-/* `bytes` are what is refused; their first one tells in which protocol. */
+/* `bytes` are refused; their first byte shows the protocol. */
 static void refuse_bytes(struct flow *c, const uint8_t *bytes, size_t len, const char *problem)
 {
 	cleanup_buf struct buf reason;
@@ -146,7 +146,7 @@ void flowcheck_refuse(struct flow *c, const char *problem)
 
 /* ---- holding ---- */
 
-/* Returns false when that is too much, and the flow is gone. */
+/* Returns false if the flow was freed because it holds too much. */
 static bool hold(struct flow *c, const uint8_t *bytes, size_t len)
 {
 	struct flows *f = c->flows;
@@ -165,7 +165,7 @@ static bool hold(struct flow *c, const uint8_t *bytes, size_t len)
 	return false;
 }
 
-/* What sniff does not release stays in `held`. Returns false when the flow is gone. */
+/* Keeps the bytes that sniff does not release in `held`. Returns false if the flow was freed. */
 static bool keep_rest(struct flow *c, const uint8_t *bytes, size_t len, size_t released)
 {
 	if (bytes != (const uint8_t *)c->held.bytes) {
@@ -175,7 +175,7 @@ static bool keep_rest(struct flow *c, const uint8_t *bytes, size_t len, size_t r
 		memmove(c->held.bytes, c->held.bytes + released, len - released);
 		flowstate_set_held(c, len - released);
 		c->held_until_ms =
-			clock_now_ms() + FLOWCHECK_HELD_MAX_S * 1000; /* the next one's */
+			clock_now_ms() + FLOWCHECK_HELD_MAX_S * 1000; /* deadline of the next */
 	}
 	if (c->held.len == 0) {
 		c->is_held = false;
@@ -185,11 +185,11 @@ static bool keep_rest(struct flow *c, const uint8_t *bytes, size_t len, size_t r
 	return true;
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
 /*
- * For new rules. What was asked for before is over, but for tunnels, inside which this one is.
- * Returns false when there are too many of them.
+ * Remembers the host for later rule changes. Earlier ones are over, except tunnels, since this one
+ * is inside them. Returns false if there are too many tunnels.
  */
 static bool remember_ask(struct flow *c, const struct sniff_ask *ask, const char *name)
 {
@@ -201,7 +201,7 @@ static bool remember_ask(struct flow *c, const struct sniff_ask *ask, const char
 		return false;
 	if (c->name && ask->has_name && strcmp(name, c->name) == 0 &&
 	    (ask->port == 0 || ask->port == c->port))
-		return true; /* it goes where the connection goes */
+		return true; /* the connection's own destination */
 	a = mem_alloc(sizeof(*a));
 	a->next = c->asked;
 	a->ask = *ask;
@@ -209,7 +209,7 @@ static bool remember_ask(struct flow *c, const struct sniff_ask *ask, const char
 	return true;
 }
 
-/* Returns false when the answer was no, and the flow is gone. */
+/* Returns false if the host was refused and the flow freed. */
 static bool answer_ask(struct flow *c, const struct sniff_ask *ask)
 {
 	struct egress_decision d = { 0 };
@@ -230,9 +230,8 @@ static bool answer_ask(struct flow *c, const struct sniff_ask *ask)
 }
 
 /*
- * Shows the client's bytes to sniff and passes on what it releases. `bytes` are all that is not
- * yet passed on: either held, or just read with nothing held before. Returns false when the flow
- * is gone.
+ * Passes the client's bytes to sniff and forwards what it releases. `bytes` are all that were not
+ * forwarded yet: either held, or just read with nothing held. Returns false if the flow was freed.
  */
 static bool inspect(struct flow *c, const uint8_t *bytes, size_t len)
 {
@@ -272,7 +271,7 @@ bool flowcheck_on_client(struct flow *c, const uint8_t *bytes, size_t len)
 	return hold(c, bytes, len) && inspect(c, (const uint8_t *)c->held.bytes, c->held.len);
 }
 
-/* The server's word may decide what the client's next bytes are. */
+/* The server's answer may determine how the client's next bytes are parsed. */
 bool flowcheck_on_server(struct flow *c, const uint8_t *bytes, size_t len)
 {
 	c->has_server_spoken = true;
@@ -285,8 +284,8 @@ bool flowcheck_on_server(struct flow *c, const uint8_t *bytes, size_t len)
 }
 
 /*
- * The client has said all it will say. Held bytes can never become whole now; words that were on no
- * way to anything we know are passed on.
+ * The client has closed its side, so held bytes can never be completed: they are refused if they
+ * are part of a known protocol, and forwarded otherwise.
  */
 bool flowcheck_on_client_end(struct flow *c)
 {
@@ -305,7 +304,7 @@ bool flowcheck_on_client_end(struct flow *c)
 	return true;
 }
 
-/* ---- beginning, and new rules ---- */
+/* ---- start, and new rules ---- */
 
 void flowcheck_init(struct flow *c)
 {

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * flowcheck - what the client of a connection says, looked at before it goes on.
+ * flowcheck - checks the bytes of a connection's client before they are forwarded.
  *
- * The client's bytes are held back for as long as sniff has not released them. Every host that they
- * name is judged by the rules as a connection to it would be, and remembered for when the rules
- * change. What is refused is refused in the words of its protocol where that can be done.
+ * The client's bytes are held until sniff releases them. Every host that they name is checked
+ * against the rules as a connection to it would be, and remembered for rule changes. A refusal is
+ * sent in the client's protocol if possible.
  *
- * Functions that return bool: false, the flow is gone.
+ * Functions that return bool return false if the flow was freed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,10 +14,11 @@
 
 struct flow;
 
-#define FLOWCHECK_HELD_MAX_S 30u             /* for the first bytes to become whole */
-#define FLOWCHECK_HELD_MAX_BYTES (16u << 20) /* of all; beyond, what is not whole is refused */
+#define FLOWCHECK_HELD_MAX_S 30u             /* for the first bytes to become complete */
+#define FLOWCHECK_HELD_MAX_BYTES (16u << 20) /* of all flows; above, incomplete ones are refused   \
+					      */
 #define FLOWCHECK_TUNNELS_MAX 8u             /* CONNECT within CONNECT on one connection */
-#define FLOWCHECK_READ_BYTES (16u << 10)     /* at once while bytes are looked at */
+#define FLOWCHECK_READ_BYTES (16u << 10)     /* per read while bytes are inspected */
 
 void flowcheck_init(struct flow *c);
 size_t flowcheck_get_held_max(void); /* of one flow, in bytes */
@@ -26,8 +27,8 @@ bool flowcheck_on_client(struct flow *c, const uint8_t *bytes, size_t len);
 bool flowcheck_on_server(struct flow *c, const uint8_t *bytes, size_t len);
 bool flowcheck_on_client_end(struct flow *c);
 
-/* The rules are new: may it still ask for whom it has asked? */
+/* After new rules: are all hosts that the client asked for still allowed? */
 bool flowcheck_judge(struct flow *c);
 
-/* Tells the client and the journal; closing is left to the caller. */
+/* Tells the client and logs the refusal; the caller closes the flow. */
 void flowcheck_refuse(struct flow *c, const char *problem);

@@ -1,4 +1,4 @@
-/* flowstate - a connection of the sandbox as the parts of its way hold it; see flowstate.h. */
+/* flowstate - the state of a connection, shared by its parts; see flowstate.h. */
 #include "net/flowstate.h"
 
 #include "base/cleanup.h"
@@ -25,7 +25,7 @@ void flowstate_update_listening(struct flows *f)
 
 /* ---- ends ---- */
 
-/* Closing with this option set sends a reset. */
+/* Makes close() send a reset. */
 void flowstate_arm_reset(int fd)
 {
 	static const struct linger none = { .l_onoff = 1 };
@@ -77,7 +77,7 @@ void flowstate_reset(struct flow *c)
 	flowstate_close(c);
 }
 
-/* ---- words for the journal ---- */
+/* ---- log entries ---- */
 
 enum egress_owner flowstate_get_owner(const struct flow *c, const struct address *a, uint16_t port)
 {

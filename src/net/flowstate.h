@@ -1,10 +1,10 @@
 #pragma once
 /*
- * flowstate - a connection of the sandbox as the parts of its way hold it.
+ * flowstate - the state of a connection, shared by its parts.
  *
- * flow takes connections, finds where they lead and closes what new rules do not allow; flowcheck
- * looks at what the client says before it goes on; relay moves the bytes. Here is what they share:
- * the structs, ends, and words for the journal.
+ * flow accepts connections, determines their destination and closes those that new rules forbid;
+ * flowcheck inspects the client's bytes; relay moves the bytes. This file has the structs, the
+ * functions that end a flow, and the log entries.
  */
 #include "base/buf.h"
 #include "net/journal.h"
@@ -27,9 +27,9 @@ struct nameserver;
 enum flow_state { FLOW_RESOLVING, FLOW_DIALING, FLOW_OPEN };
 enum flow_lane { FLOW_TO_SERVER, FLOW_TO_CLIENT, FLOW_LANE_COUNT };
 
-/* Whom the client was allowed to ask for: within each tunnel the last, and how it got there. */
+/* The hosts that the client was allowed to ask for: the enclosing tunnels, and the last request. */
 struct flow_asked {
-	struct flow_asked *next; /* the one before */
+	struct flow_asked *next; /* the previous one */
 	struct sniff_ask ask;
 };
 
@@ -41,15 +41,15 @@ struct flow {
 	struct address address;
 	uint16_t port;
 	struct egress_decision decision;
-	bool is_by_address; /* a rule for addresses opened it, whatever its name */
+	bool is_by_address; /* a rule for addresses allowed it, whatever its name */
 	bool has_server_spoken;
-	bool is_silent;  /* no byte yet, either way */
-	bool is_sniffed; /* the client's bytes need no more looking at */
-	bool is_held;    /* and is among those with a deadline */
+	bool is_silent;  /* no byte yet in either direction */
+	bool is_sniffed; /* the client's bytes need no further inspection */
+	bool is_held;    /* has a deadline for its held bytes */
 	uint64_t held_until_ms;
 	struct sniff sniff;
 	struct buf held;
-	struct flow_asked *asked; /* newest first; nothing that `name` and `port` say already */
+	struct flow_asked *asked; /* newest first; without `name` and `port` themselves */
 	unsigned tunnel_count;
 	struct address peer; /* FLOW_OPEN */
 	struct journal_row *row;
@@ -62,9 +62,9 @@ struct flow {
 struct flows {
 	struct gate *gate;
 	struct nameserver *nameserver;
-	bool is_listening; /* its event is there */
-	bool is_over;      /* and will not come back */
-	bool is_resting;   /* the gate has spent too much on refusals: net/effort.h */
+	bool is_listening; /* its event is registered */
+	bool is_over;      /* it will never listen again */
+	bool is_resting;   /* the gate has spent too much CPU on refusals: net/effort.h */
 	unsigned count, max;
 	size_t held_bytes; /* of all flows */
 	struct event listener, listen_again;
@@ -72,16 +72,16 @@ struct flows {
 	struct relays relays;
 };
 
-/* The listener's event is there while there is room for more. */
+/* Registers the listener's event if there is room for more flows. */
 void flowstate_update_listening(struct flows *f);
 
-/* Softly, or with a reset to both sides; the flow is freed. */
+/* Closes normally, or with a reset to both sides; frees the flow. */
 void flowstate_close(struct flow *c);
 void flowstate_reset(struct flow *c);
-void flowstate_arm_reset(int fd); /* closing it will send one */
+void flowstate_arm_reset(int fd); /* close() will send a reset */
 
-void flowstate_set_held(struct flow *c, size_t len); /* less than there is */
-void flowstate_forget_ask(struct flow *c);           /* the newest */
+void flowstate_set_held(struct flow *c, size_t len); /* shortens the held bytes */
+void flowstate_forget_ask(struct flow *c);           /* removes the newest */
 
 /* Does the address belong to this machine? */
 enum egress_owner flowstate_get_owner(const struct flow *c, const struct address *a, uint16_t port);
@@ -91,6 +91,6 @@ enum egress_owner flowstate_get_owner(const struct flow *c, const struct address
 const char *flowstate_get_host(const struct flow *c, char out[ADDRESS_TEXT_MAX_BYTES]);
 void flowstate_note(struct flow *c, enum journal_decision what, const char *reason);
 
-/* resolved: the address that the decision is about, or NULL. */
+/* `resolved` is the address that the decision is about, or NULL. */
 void flowstate_note_decision(struct flow *c, const struct egress_decision *d,
 			     const struct address *resolved);

@@ -3,22 +3,22 @@
  *
  * Theory of operation. The supervisor starts one gate per sandbox at the first packet, as an
  * ordinary user, with an empty environment and the descriptors of enum gate_descriptor. The gate
- * reads its rules, confines itself, and serves two things in one event loop: DNS
- * (net/nameserver.h) and connections (net/flow.h). It never talks to the sandbox in any other
- * way, and to the supervisor only to report denials and how much was sent.
+ * reads its rules, confines itself, and serves DNS (net/nameserver.h) and connections (net/flow.h)
+ * in one event loop. It has no other channel to the sandbox, and sends the supervisor only denials
+ * and traffic counts.
  *
- * The supervisor may send new rules at any time (net/rulesmessage.h). They hold at once and for all
- * that is there: connections, lookups and dials that they do not allow end, the others notice
- * nothing. A gate that cannot take an order ends: without a gate there is no network, and the next
- * one starts with the new rules.
+ * The supervisor may send new rules at any time (net/rulesmessage.h). They apply at once and to
+ * everything: connections, lookups and dials that they forbid end, others are not affected. A gate
+ * that cannot apply a message exits: without a gate there is no network, and the next one starts
+ * with the new rules.
  *
- * It also leaves when nothing has happened for a while (GATE_IDLE_S): an idle sandbox has no
- * gate. It ends when the supervisor closes its socket: then what the sandbox has already sent is
- * still passed on, for LINGER_MS at most. If it dies before, the sandbox has no network until the
- * supervisor has started another; names keep their addresses (net/names.h).
+ * It also exits after a period without traffic (GATE_IDLE_S): an idle sandbox has no gate. It exits
+ * when the supervisor closes its socket: then data that the sandbox has already sent is still
+ * forwarded, for LINGER_MS at most. If it dies, the sandbox has no network until the supervisor has
+ * started another; names keep their addresses (net/names.h).
  *
  * Hostile input: everything from the sandbox; answers of name servers; bytes of other servers,
- * which are passed through unread but for the status line after a CONNECT or Upgrade.
+ * which are forwarded without parsing, except the status line after a CONNECT or Upgrade.
  */
 #include "net/gate.h"
 
@@ -49,7 +49,7 @@
 #include <unistd.h>
 
 #define EXIT_FAILED 125
-#define BURST_MS 50u /* of bandwidth that may go at once */
+#define BURST_MS 50u /* burst, in time at full bandwidth */
 #define BURST_MIN_BYTES 1500u
 #define LINGER_MS 2000u
 #define LINGER_LOOK_MS 5
@@ -67,9 +67,9 @@ struct server {
 	struct flows *flows;
 	struct event *second, *supervisor, *linger;
 	unsigned idle_s;
-	bool ack_pending;                  /* that new rules hold */
-	uint64_t told_sent, told_received; /* bytes the supervisor knows of */
-	uint64_t end_ms;                   /* when the supervisor has gone: our last moment */
+	bool ack_pending;                  /* must tell the supervisor that the rules are applied */
+	uint64_t told_sent, told_received; /* bytes reported to the supervisor */
+	uint64_t end_ms;                   /* deadline to exit once the supervisor is gone */
 	int exit_code;
 };
 
@@ -91,7 +91,7 @@ static int read_options(char **argv, struct options *ret, struct err *e)
 	return 0;
 }
 
-/* First of all: root's power is not for a program that reads packets. */
+/* First step: a program that parses packets must not have root's privileges. */
 static int become(uint32_t id, struct err *e)
 {
 	if (id != 0 &&
@@ -110,7 +110,7 @@ static void set_bandwidth(struct gate *g, uint64_t rate)
 	throttle_init(&g->received, rate, burst, clock_now_ms());
 }
 
-/* False: not now. */
+/* False: cannot be sent now. */
 static bool tell(const char *words)
 {
 	return send(GATE_SUPERVISOR_FD, words, strlen(words), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
@@ -164,7 +164,7 @@ static void on_linger(evutil_socket_t fd, short what, void *context)
 		(void)event_base_loopbreak(s->gate.base);
 }
 
-/* To the supervisor; to the terminal of whoever starts us by hand. */
+/* Sends it to the supervisor, and to stderr if a user started us. */
 static void say_trouble(const struct err *e)
 {
 	char words[sizeof(GATE_TROUBLE) + ERR_MESSAGE_MAX_BYTES];
@@ -185,7 +185,7 @@ static void linger(struct server *s)
 	(void)event_add(s->linger, &look);
 }
 
-/* Decisions point into the rules they were made by, so the old ones go when all are made anew. */
+/* Decisions point into the rules that made them, so the old rules are freed at the end. */
 static void obey(struct server *s, struct rulesmessage *o)
 {
 	struct gate *g = &s->gate;

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * gate - what the parts of the gate share; agentkernel-gate is gate.c's main().
- */
+/* gate - state shared by the parts of the gate; agentkernel-gate is gate.c's main(). */
 #include "net/throttle.h"
 #include "policy/egress.h"
 
@@ -14,30 +12,29 @@ struct journal;
 struct names;
 struct resolve;
 
-/* The descriptors a gate is started with, besides 0, 1 and 2, which lead nowhere. */
+/* The descriptors that a gate starts with, besides 0, 1 and 2, which are /dev/null. */
 enum gate_descriptor {
-	GATE_SUPERVISOR_FD = 3, /* a socket; orders come from there; its end means ours */
-	GATE_RULES_FD,          /* memory: rulesmessage_write()'s */
-	GATE_NAMES_FD,          /* memory: names_create()'s */
+	GATE_SUPERVISOR_FD = 3, /* socket for new rules and reports; end-of-file: exit */
+	GATE_RULES_FD,          /* memory from rulesmessage_write() */
+	GATE_NAMES_FD,          /* memory from names_create() */
 	GATE_LOG_FD,            /* the network log, or /dev/null */
-	GATE_SHARE_FD,          /* memory: logshare_create()'s */
-	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as there are */
+	GATE_SHARE_FD,          /* memory from logshare_create() */
+	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as exist */
 };
 
 /*
- * Arguments: the sandbox's id, bytes a second each way (0: no limit), how many sockets, the user
- * and group to become (0: stay).
+ * Arguments: the sandbox's id, bytes per second in each direction (0: no limit), number of sockets,
+ * user and group id to switch to (0: keep).
  */
 #define GATE_ARGUMENT_COUNT 4
 #define GATE_PROGRAM "agentkernel-gate"
 
-/* What a gate says to its supervisor: lines of the network log, and this, before it leaves. */
+/* Messages to the supervisor: lines of the network log, and these. This one before an idle exit: */
 #define GATE_IS_IDLE "idle"
-#define GATE_TROUBLE "trouble: "   /* and this with words, when it cannot start or go on */
-#define GATE_RULES_APPLIED "obeys" /* new rules hold: what they do not allow is closed */
-#define GATE_TRAFFIC "traffic "    /* and bytes sent and received in its life, once a second */
-#define GATE_IDLE_S                                                                                \
-	10u /* without a connection or a query: then it leaves, and comes back when needed */
+#define GATE_TROUBLE "trouble: "   /* with a message, if it cannot start or continue */
+#define GATE_RULES_APPLIED "obeys" /* new rules are applied: what they forbid is closed */
+#define GATE_TRAFFIC "traffic "    /* with total bytes sent and received, once a second */
+#define GATE_IDLE_S 10u /* without a connection or query; then it exits until needed again */
 
 struct gate {
 	struct event_base *base;
@@ -45,7 +42,7 @@ struct gate {
 	struct names *names;
 	struct resolve *resolve;
 	struct journal *journal;
-	int routes_fd; /* ownaddress_open()'s */
+	int routes_fd; /* from ownaddress_open() */
 	struct effort *effort;
 	struct throttle sent, received; /* bytes */
 	uint64_t sent_bytes, received_bytes;

@@ -3,16 +3,15 @@
  *
  * Theory of operation
  *
- * The hello is one handshake message, cut into records as the client likes, and the records
- * come in segments as the network likes. hello_scan() walks from record to record and only
- * counts; it remembers where it was, so each record is visited once however the bytes
- * arrive. When the message is whole, hello_parse() reads it once through a cursor that
- * steps over the record headers. So nothing is copied together and no state is kept for the
- * places inside the message.
+ * The hello is one handshake message, split into records by the client and into segments by the
+ * network. hello_scan() walks from record to record and only counts bytes; it remembers its
+ * position, so each record is visited once however the bytes arrive. When the message is complete,
+ * hello_parse() reads it once through a cursor that skips the record headers. So nothing is copied,
+ * and no state is kept for positions inside the message.
  *
- * Hostile input: all of it. Every length must add up exactly at every level, the message
- * must end where a record ends (what a server makes of a second message in the same record
- * is its own secret), and there is one server_name with one host_name or none at all.
+ * Hostile input: all of it. Every length must add up exactly at every level, the message must end
+ * where a record ends (servers differ in how they treat a second message in the same record), and
+ * there is at most one server_name with one host_name.
  */
 #include "net/hello.h"
 
@@ -39,7 +38,7 @@ void hello_init(struct hello *h)
 	memset(h, 0, sizeof(*h));
 }
 
-/* ---- until it is whole ---- */
+/* ---- until it is complete ---- */
 
 static const char *check_record(const uint8_t *header)
 {
@@ -54,7 +53,7 @@ static const char *check_record(const uint8_t *header)
 	return NULL;
 }
 
-/* Counts one record that is there as a whole. */
+/* Counts one complete record. */
 static const char *add_record(struct hello *h, const uint8_t *payload, uint32_t len)
 {
 	uint32_t total;
@@ -92,14 +91,14 @@ const char *hello_scan(struct hello *h, const uint8_t *bytes, size_t len)
 	return NULL;
 }
 
-/* ---- when it is whole ---- */
+/* ---- when it is complete ---- */
 
-/* A stretch of the message: `left` bytes from `at` on, not counting the record headers. */
+/* A part of the message: `left` bytes from `at` on, not counting record headers. */
 struct cursor {
 	const uint8_t *at;
 	size_t record_left; /* bytes until the next record header */
 	size_t left;
-	bool is_overrun; /* more was asked for than there is; everything read since is zero */
+	bool is_overrun; /* read beyond the end; all later reads return zero */
 };
 
 static uint8_t take8(struct cursor *c)
@@ -124,7 +123,7 @@ static uint32_t take16(struct cursor *c)
 	return high << 8 | take8(c);
 }
 
-/* Moves past `count` bytes; they come back as a cursor of their own. */
+/* Skips `count` bytes and returns a cursor over them. */
 static struct cursor take_part(struct cursor *c, uint32_t count)
 {
 	struct cursor part = *c;
@@ -185,7 +184,7 @@ static const char *parse_extensions(struct cursor *c, struct authority *ret, boo
 	return c->is_overrun ? cut_short : NULL;
 }
 
-/* What stands before the extensions. Its values do not matter, its lengths do. */
+/* Skips the fields before the extensions. Their values do not matter, their lengths do. */
 static const char *skip_fixed_part(struct cursor *c)
 {
 	uint32_t len;

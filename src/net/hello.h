@@ -2,9 +2,9 @@
 /*
  * hello - the server name in a TLS ClientHello.
  *
- * First hello_scan() with the client's bytes from the start of the connection, as they come,
- * until the hello is whole; then hello_parse() once. Both return NULL when nothing is wrong,
- * and a static text that says what is otherwise.
+ * Call hello_scan() with the client's bytes from the start of the connection, as they arrive, until
+ * the hello is complete; then hello_parse() once. Both return NULL, or a static text that describes
+ * the error.
  */
 #include "net/authority.h"
 
@@ -12,18 +12,18 @@
 #define HELLO_FIRST_BYTE 0x16 /* a handshake record */
 
 struct hello {
-	uint32_t next;      /* where the first record that has not been counted starts */
+	uint32_t next;      /* offset of the first record not counted yet */
 	uint32_t payload;   /* handshake bytes in the records before it */
-	uint8_t header[4];  /* of the handshake message: type and length, as far as read */
-	uint8_t header_len; /* how much of it is there */
-	bool is_whole;      /* the hello ends where `next` says */
+	uint8_t header[4];  /* of the handshake message: type and length, as far as received */
+	uint8_t header_len; /* bytes of it received */
+	bool is_whole;      /* complete: the hello ends at `next` */
 };
 
 void hello_init(struct hello *h);
 
-/* `bytes` start at the connection's first byte in every call; h->is_whole says when it is. */
+/* In every call `bytes` start at the connection's first byte; h->is_whole: complete. */
 const char *hello_scan(struct hello *h, const uint8_t *bytes, size_t len);
 
-/* Of a whole hello. *ret_has_name is false when the client sent no server name. */
+/* Parses a complete hello. *ret_has_name is false if the client sent no server name. */
 const char *hello_parse(const struct hello *h, const uint8_t *bytes, struct authority *ret,
 			bool *ret_has_name);

@@ -1,17 +1,17 @@
 /*
- * httpbody - where the body of a request ends; see httpbody.h.
+ * httpbody - finds the end of a request body; see httpbody.h.
  *
- * A chunked body is read by a machine of one step a byte, except that the data of a chunk goes by
- * in one piece. Chunk extensions and trailers are refused: hardly anybody sends them, and
- * servers disagree about where they end, which is how a second request is hidden in a body.
+ * A state machine parses a chunked body byte by byte, but skips the data of a chunk in one piece.
+ * Chunk extensions and trailers are refused: they are rarely used, and servers disagree about where
+ * they end, which allows hiding a second request in a body.
  */
 #include "net/httpbody.h"
 
-#define SIZE_DIGITS_MAX 15 /* so that a size can never overflow */
+#define SIZE_DIGITS_MAX 15 /* so that a size cannot overflow */
 
 enum state {
 	STATE_DONE,
-	STATE_DATA,     /* `left` bytes without chunks */
+	STATE_DATA,     /* `left` bytes, not chunked */
 	STATE_SIZE,     /* the digits of a chunk's size */
 	STATE_SIZE_LF,  /* the end of that line */
 	STATE_CHUNK,    /* `left` bytes of a chunk */

@@ -1,20 +1,20 @@
 /*
- * httpguess - does a connection open with an HTTP request; see httpguess.h.
+ * httpguess - does a connection start with an HTTP request; see httpguess.h.
  *
  * Theory of operation
  *
- * Most protocols show in their first bytes that they are not HTTP, and must not be held up:
- * their servers wait for these bytes. So each byte is looked at as it comes, and only a line
- * that starts with a method we know, or could still do so, is held until it is whole.
+ * Most protocols show in their first bytes that they are not HTTP, and must not be delayed, because
+ * their servers wait for these bytes. So each byte is checked as it arrives, and only a line that
+ * starts with a known method, or with a prefix of one, is held until it is complete.
  *
- * Everything else flows, but letting go for ever must not happen to what a lenient server would
- * take for a request: servers accept methods of their own, odd bytes in them, tabs between the
- * words. All of them need the word HTTP/1.x at the end of the line, so the line is watched for it
- * and cut off before it is out (httpguess_watch). A NUL byte before any of this is where servers
- * give up, and every binary protocol has one soon.
+ * Everything else is forwarded, but we must not stop checking a line that a lenient server would
+ * accept as a request: servers accept unknown methods, odd bytes in them, tabs between the words.
+ * All of them need HTTP/1.x at the end of the line, so the line is watched for it and cut off
+ * before that is sent (httpguess_watch). At a NUL byte before any of this servers give up, and
+ * every binary protocol has one early.
  *
- * A PROXY header (of HAProxy's protocol, either version) would hide everything after it from us
- * and from nobody else: refused.
+ * A PROXY header (HAProxy's protocol, either version) is refused, because it would hide everything
+ * after it from us but not from the server.
  *
  * HTTP/0.9 ("GET x" and no version) names no host, but some servers read headers after it.
  */
@@ -36,8 +36,8 @@ struct word {
 };
 
 /*
- * White space in a request line, for the most lenient of servers (RFC 9112, 3). Those that read
- * it as Latin-1 text and split that, as Python's http.server does, know six more.
+ * White space in a request line for the most lenient servers (RFC 9112, 3). Servers that split it
+ * as Latin-1 text, such as Python's http.server, accept six more characters.
  */
 static bool is_blank(uint8_t b)
 {
@@ -45,7 +45,7 @@ static bool is_blank(uint8_t b)
 	       (b >= 0x1c && b <= 0x1f) || b == 0x85 || b == 0xa0;
 }
 
-/* The next word of a line; moves *line past it. */
+/* Returns the next word of a line and moves *line past it. */
 static struct word take_word(struct word *line)
 {
 	struct word word;
@@ -73,7 +73,7 @@ static bool has_text(struct word w, const char *text)
 	return false;
 }
 
-/* "METHOD SP target SP HTTP/d.d CR", with the line end's LF already cut off. */
+/* "METHOD SP target SP HTTP/d.d CR", without the final LF. */
 static bool is_request_line(struct word line)
 {
 	size_t len = line.len;
@@ -95,7 +95,7 @@ static bool is_request_line(struct word line)
 	return true;
 }
 
-/* The line is whole; its LF is not part of it. */
+/* Judges a complete line without its LF. */
 static enum httpguess_verdict judge(const uint8_t *bytes, size_t len)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r";
@@ -119,14 +119,14 @@ static enum httpguess_verdict judge(const uint8_t *bytes, size_t len)
 	return HTTPGUESS_OTHER;
 }
 
-/* RFC 9110 and 5789; WebDAV and its relatives; UPnP; caches. */
+/* RFC 9110 and 5789; WebDAV and related; UPnP; caches. */
 static const char *const methods[] = {
 	"GET",        "HEAD",   "POST",     "PUT",       "DELETE",      "CONNECT",   "OPTIONS",
 	"TRACE",      "PATCH",  "PRI",      "QUERY",     "PROPFIND",    "PROPPATCH", "MKCOL",
 	"COPY",       "MOVE",   "LOCK",     "UNLOCK",    "SEARCH",      "REPORT",    "MKCALENDAR",
 	"MKACTIVITY", "MERGE",  "CHECKOUT", "ACL",       "BIND",        "UNBIND",    "REBIND",
 	"LINK",       "UNLINK", "NOTIFY",   "SUBSCRIBE", "UNSUBSCRIBE", "M-SEARCH",  "PURGE",
-	"PROXY", /* no method: a header that balancers put before all else */
+	"PROXY", /* not a method: a header that load balancers prepend */
 };
 
 static bool is_method_or_starts_one(const uint8_t *bytes, size_t len)
@@ -145,7 +145,7 @@ static bool is_method(const uint8_t *bytes, size_t len)
 	return false;
 }
 
-/* What the byte at g->scanned (no LF, no NUL) does to a line that may be a request. */
+/* Processes the byte at g->scanned (no LF, no NUL) of a line that may be a request. */
 static enum httpguess_verdict next_phase(struct httpguess *g, const uint8_t *bytes)
 {
 	uint8_t b = bytes[g->scanned];
@@ -172,8 +172,8 @@ void httpguess_init(struct httpguess *g)
 }
 
 /*
- * Most binary protocols show themselves by it. But some servers read on after a method, and empty
- * lines before it are the signature of the PROXY protocol's second version.
+ * A NUL means a binary protocol. But some servers read on after a method, and empty lines before a
+ * NUL are the signature of PROXY protocol version 2.
  */
 static enum httpguess_verdict judge_nul(const struct httpguess *g)
 {

@@ -1,17 +1,16 @@
 /*
- * httphead - the head of an HTTP/1.x request; see httphead.h.
+ * httphead - parses the head of an HTTP/1.x request; see httphead.h.
  *
  * Theory of operation
  *
- * httphead_find_end() looks at each byte once, however they arrive, for the empty line; on the
- * way it makes sure that every line ends in CR LF and that neither stands alone, so nobody
- * can disagree about where lines are. httphead_parse() then reads the whole head once: the
- * request line, each field (those that matter have a row in a table), and at the end what
- * only shows when all fields are known.
+ * httphead_find_end() checks each byte once, however they arrive, for the empty line; it also
+ * ensures that every line ends in CR LF and that neither occurs alone, so that all parsers agree on
+ * the lines. httphead_parse() then parses the complete head once: the request line, each field
+ * (relevant ones have a row in a table), and at the end the conditions across fields.
  *
- * Hostile input: all of it. The server reads the same bytes after us, with its own idea of
- * leniency; an attacker wants it to see another host, or another end of the body, than we do. So
- * there is no leniency here: what could be read in two ways is refused.
+ * Hostile input: all of it. The server parses the same bytes after us, perhaps leniently; an
+ * attacker wants it to see another host, or another end of the body, than we do. So this parser is
+ * strict: anything ambiguous is refused.
  */
 #include "net/httphead.h"
 
@@ -25,13 +24,13 @@
 #define PORT_HTTP 80
 #define PORT_HTTPS 443
 
-/* A stretch of the head. */
+/* A part of the head. */
 struct text {
 	const uint8_t *bytes;
 	size_t len;
 };
 
-/* What is known about a head while its lines go by. */
+/* What is known about a head while its lines are parsed. */
 struct reading {
 	struct httphead *head;
 	struct text method, target;
@@ -59,7 +58,7 @@ static struct text text_after(struct text t, size_t count)
 	return (struct text){ t.bytes + count, t.len - count };
 }
 
-/* How much of `t` comes before the first `stop`; all of it when there is none. */
+/* Length of `t` before the first `stop`, or of all of it. */
 static size_t length_until(struct text t, uint8_t stop)
 {
 	const uint8_t *found = t.len > 0 ? memchr(t.bytes, stop, t.len) : NULL;
@@ -98,7 +97,7 @@ const char *httphead_find_end(uint32_t *scanned, const uint8_t *bytes, size_t le
 			return is_after_cr ? "HTTP: a CR alone" : "HTTP: an LF alone";
 		if (bytes[i] != '\n' || i < 3 || bytes[i - 2] != '\n')
 			continue;
-		if (i == 3) /* one empty line may come before a request, as old clients send it */
+		if (i == 3) /* one empty line is allowed before a request: old clients send it */
 			return "HTTP: empty lines before a request";
 		*ret_end = i + 1;
 		return NULL;
@@ -156,7 +155,7 @@ static const char *on_content_length(struct reading *r, struct text value)
 		    __builtin_mul_overflow(bytes, 10, &bytes) ||
 		    __builtin_add_overflow(bytes, (uint64_t)(value.bytes[i] - '0'), &bytes))
 			return "HTTP: Content-Length is not a number";
-	if (value.len == 0 || bytes > INT64_MAX) /* which some servers read as negative */
+	if (value.len == 0 || bytes > INT64_MAX) /* some servers read it as negative */
 		return "HTTP: Content-Length is not a number";
 	r->head->body_bytes = bytes;
 	return NULL;
@@ -171,7 +170,7 @@ static const char *on_transfer_encoding(struct reading *r, struct text value)
 	return NULL;
 }
 
-/* The next word of a list, without the blanks around it; moves *list past it. */
+/* Returns the next item of a list, trimmed, and moves *list past it. */
 static struct text take_item(struct text *list)
 {
 	size_t len = length_until(*list, ',');
@@ -189,7 +188,7 @@ static const char *on_connection(struct reading *r, struct text value)
 	return NULL;
 }
 
-/* After these the connection would name hosts again, where we no longer look. */
+/* After such an upgrade the connection would name hosts that we no longer check. */
 static const char *on_upgrade(struct reading *r, struct text value)
 {
 	r->has_upgrade = true;
@@ -210,7 +209,7 @@ static const char *on_http2_settings(struct reading *r, struct text value)
 	return "HTTP: an upgrade to HTTP/2 or TLS";
 }
 
-/* With anything but the one known value servers differ on whether a body follows. */
+/* With any other value servers disagree on whether a body follows. */
 static const char *on_expect(struct reading *r, struct text value)
 {
 	if (r->has_expect || !is_text(value, "100-continue"))
@@ -219,7 +218,7 @@ static const char *on_expect(struct reading *r, struct text value)
 	return NULL;
 }
 
-/* Some servers take '_' for '-' in names. */
+/* Some servers treat '_' as '-' in field names. */
 static const char *on_disguise(struct reading *r, struct text value)
 {
 	(void)r;
@@ -261,7 +260,7 @@ static const char *parse_field(struct reading *r, struct text line)
 	return NULL;
 }
 
-/* ---- what only all of it tells ---- */
+/* ---- conditions across fields ---- */
 
 static const char *settle_connect(struct reading *r)
 {
@@ -312,7 +311,7 @@ static const char *settle_origin(struct reading *r)
 
 static const char *settle_target(struct reading *r)
 {
-	/* methods are told apart by case; a server that does not care finds no target here */
+	/* case-sensitive: a server that ignores case finds no valid target below */
 	if (r->method.len == 7 && memcmp(r->method.bytes, "CONNECT", 7) == 0)
 		return settle_connect(r);
 	if (!r->is_1_0 && !r->has_host)
@@ -336,7 +335,7 @@ static const char *settle(struct reading *r)
 	return settle_target(r);
 }
 
-/* The next line of a head in which every line ends in CR LF; moves *head past it. */
+/* Returns the next line of a head whose lines end in CR LF, and moves *head past it. */
 static struct text take_line(struct text *head)
 {
 	struct text line = { head->bytes, length_until(*head, '\r') };

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * httphead - the head of an HTTP/1.x request: where it ends, whom it is for, what follows it.
+ * httphead - parses the head of an HTTP/1.x request: its end, its host, its body.
  *
- * First httphead_find_end() with the bytes from the head's start, as they come; then
- * httphead_parse() once. Both return NULL when nothing is wrong, and a static text that says
- * what is otherwise.
+ * Call httphead_find_end() with the bytes from the head's start, as they arrive; then
+ * httphead_parse() once. Both return NULL, or a static text that describes the error.
  */
 #include "net/authority.h"
 
@@ -22,15 +21,15 @@ struct httphead {
 	struct authority target; /* the port is 0 in the origin form */
 	bool is_chunked;
 	uint64_t body_bytes; /* 0 when chunked */
-	bool wants_upgrade;  /* asks to speak another protocol from here on, and has no body */
+	bool wants_upgrade;  /* asks for another protocol from here on, and has no body */
 };
 
 /*
- * *scanned is 0 at first, and then what the last call left there. *ret_end is 0 while the end
- * is not there yet.
+ * *scanned is 0 at first, then the value that the last call left there. *ret_end is 0 until the end
+ * was found.
  */
 const char *httphead_find_end(uint32_t *scanned, const uint8_t *bytes, size_t len,
 			      uint32_t *ret_end);
 
-/* Of a whole head: `len` is what httphead_find_end() gave. */
+/* Parses a complete head; `len` is *ret_end of httphead_find_end(). */
 const char *httphead_parse(const uint8_t *bytes, size_t len, struct httphead *ret);

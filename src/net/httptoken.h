@@ -1,12 +1,10 @@
 #pragma once
-/*
- * httptoken - the characters of HTTP, shared by those who read it.
- */
+/* httptoken - character classes of HTTP, shared by its parsers. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* May stand in a method or a field name. */
+/* Is it allowed in a method or a field name? */
 static inline bool httptoken_is_char(uint8_t b)
 {
 	if ((b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9'))

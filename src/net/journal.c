@@ -1,4 +1,4 @@
-/* journal - what the gate decided, counted and written down; see journal.h. */
+/* journal - counts and logs the gate's decisions; see journal.h. */
 #include "net/journal.h"
 
 #include "base/cleanup.h"
@@ -17,7 +17,7 @@
 #define OTHERS "(others)"
 #define FULL "(log full)"
 
-/* What has limits of its own. */
+/* Kinds of rows, each with its own limits. */
 enum kind { ALLOWED, DENIED, DENIED_LOOKUP, LOOKUP, FAILED, KIND_COUNT };
 static_assert(KIND_COUNT == LOGSHARE_KINDS, "a kind without a share");
 
@@ -25,7 +25,7 @@ static_assert(KIND_COUNT == LOGSHARE_KINDS, "a kind without a share");
 static_assert(INDEX_COUNT > KIND_COUNT * JOURNAL_ROWS_MAX, "an index that can fill up");
 
 struct row {
-	struct journal_row counts; /* first: handed out as the row */
+	struct journal_row counts; /* first member: callers get a pointer to it */
 	enum journal_decision decision;
 	enum kind kind;
 	uint16_t port;
@@ -37,10 +37,10 @@ struct row {
 struct journal {
 	int log_fd, supervisor_fd;
 	char *sandbox;
-	struct logshare *share; /* NULL: nothing can be written */
+	struct logshare *share; /* NULL: nothing can be logged */
 	struct row **rows;
 	unsigned count, kind_counts[KIND_COUNT];
-	uint16_t *index; /* place + 1; 0: free */
+	uint16_t *index; /* position + 1; 0: free */
 };
 
 static const char *const words[] = {
@@ -113,8 +113,8 @@ static size_t format_line(const struct journal *j, const struct row *r, struct b
 }
 
 /*
- * One write a line: the log is opened for appending, and several gates may share it. False: there
- * is no room in the share beyond what is kept; the counts stay.
+ * A line is a single write: several gates append to the log. False if the share has no room beyond
+ * kept_bytes; then the counts are kept.
  */
 static bool write_line(struct journal *j, struct row *r, struct throttle *room, uint64_t kept_bytes)
 {
@@ -126,12 +126,12 @@ static bool write_line(struct journal *j, struct row *r, struct throttle *room, 
 		return false;
 	throttle_spend(room, line.len);
 	if (j->log_fd >= 0 && !line.is_cut)
-		(void)!write(j->log_fd, line.bytes, line.len); /* a full disk loses a line */
+		(void)!write(j->log_fd, line.bytes, line.len); /* a full disk loses the line */
 	r->counts = (struct journal_row){ 0 };
 	return true;
 }
 
-/* Once, until half of the share has come back. The line's own bytes are not counted. */
+/* Logged once, until half of the share is available again. Not charged to the share. */
 static void say_full(struct journal *j, const struct row *r)
 {
 	struct logshare_part *part = &j->share->parts[r->kind];
@@ -212,7 +212,7 @@ struct journal_row *journal_add(struct journal *j, enum journal_decision decisio
 	enum kind kind = kind_of(decision, port);
 	struct row *r;
 
-	/* the last place is for the row that takes all the rest */
+	/* the last row of a kind counts all further hosts */
 	if (*slot == 0 && j->kind_counts[kind] >= JOURNAL_ROWS_MAX - 1) {
 		host = OTHERS;
 		port = 0;

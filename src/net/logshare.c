@@ -1,8 +1,8 @@
 /*
- * logshare - how much of the network log one sandbox may fill; see logshare.h.
+ * logshare - limits how much of the network log one sandbox may fill; see logshare.h.
  *
- * Hostile input: the memory, if an earlier gate was taken over. The rates and sizes are set anew by
- * every gate, and levels are cut to the size, so the worst is a share that is full again.
+ * Hostile input: the memory, if an earlier gate was taken over. Every gate sets the rates and sizes
+ * again and limits the levels to the size, so the worst case is a full share.
  */
 #include "net/logshare.h"
 

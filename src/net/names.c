@@ -1,10 +1,10 @@
 /*
- * names - which synthetic address stands for which name; see names.h.
+ * names - maps synthetic addresses to names; see names.h.
  *
- * Theory of operation. The shared memory is an array of names; the place in it is the address.
- * A private hash table finds a name's place and is built anew from the array by each gate, so a
- * gate that dies half-way leaves nothing that could mislead the next: the count is raised after
- * the name is written. The file is sparse: a name costs memory when it is there.
+ * Theory of operation. The shared memory is an array of names; the index in it is the address. A
+ * private hash table finds a name's index; each gate rebuilds it from the array, so a gate that
+ * dies at any point leaves nothing inconsistent: the count is raised after the name is written. The
+ * file is sparse: only used entries cost memory.
  */
 #include "net/names.h"
 
@@ -21,7 +21,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define NAME_BYTES 256 /* DOMAIN_MAX_BYTES, the NUL, and rounded */
+#define NAME_BYTES 256 /* DOMAIN_MAX_BYTES and the NUL, rounded up */
 #define INDEX_MIN_COUNT 256u
 
 struct shared {
@@ -32,8 +32,8 @@ struct shared {
 
 struct names {
 	struct shared *shared;
-	uint32_t seed;        /* so that nobody can choose names that collide */
-	uint32_t *index;      /* place + 1; 0: free */
+	uint32_t seed;        /* random, so that nobody can choose colliding names */
+	uint32_t *index;      /* position + 1; 0: free */
 	uint32_t index_count; /* a power of two, more than twice the names */
 };
 
@@ -43,7 +43,7 @@ int names_create(int *ret_fd, struct err *e)
 
 	if (fd < 0)
 		return err_sys(e, errno, "create the table of names");
-	/* a gate that could cut it short could stop the next one */
+	/* sealed: a gate that could shrink it could crash the next one */
 	if (ftruncate(fd, sizeof(struct shared)) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
 		int sys = errno;
@@ -55,7 +55,7 @@ int names_create(int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Where `name` is in the index, or where it would go. */
+/* Returns the slot of `name` in the index, or the free slot for it. */
 static uint32_t *find(const struct names *n, const char *name)
 {
 	uint32_t at = hash_text(n->seed, name);
@@ -76,7 +76,7 @@ static void rebuild(struct names *n)
 		*find(n, n->shared->name[i]) = i + 1;
 }
 
-/* Written by an earlier gate, which may have been broken into. */
+/* Checks the memory, which an earlier, compromised gate may have written. */
 static bool is_sound(const struct shared *s)
 {
 	if (s->count > NAMES_MAX)

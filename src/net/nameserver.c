@@ -1,19 +1,19 @@
 /*
  * nameserver - answers every DNS query of the sandbox; see nameserver.h.
  *
- * Theory of operation. A query comes by UDP (with the address it was sent to, from which the
- * answer must come) or on a TCP stream (with its length before it). decide() answers at once or
+ * Theory of operation. A query arrives by UDP (with its destination address, which must be the
+ * source of the answer) or on a TCP stream (with a length prefix). decide() answers at once or
  * starts a lookup; then the query is kept as a struct pending until the lookup has ended.
  *
- * A question for records of a service ("_mongodb._tcp.a.example") may be governed by the rules of its
- * host (egress_records_name). Other questions for such a name, if the name itself is not allowed, are
- * answered with "no data" and not asked outside: NXDOMAIN would hold for its records too.
+ * A query for records of a service ("_mongodb._tcp.a.example") may be governed by the rules of its
+ * host (egress_records_name). Other queries for such a name, if the name itself is not allowed, get
+ * "no data" without a lookup: NXDOMAIN would apply to its records too.
  *
- * The processor time of all this is bounded (net/effort.h): above the budget nothing is read for a
+ * The CPU time for all this is bounded (net/effort.h): above the budget nothing is read for a
  * while, and the kernel drops packets.
  *
- * Hostile input: every query. dns_parse() checks them; a stream that sends rubbish is closed. The
- * replies of name servers do not get here: net/resolve hands over what they mean.
+ * Hostile input: every query. dns_parse() checks them; a stream that sends garbage is closed.
+ * Replies of name servers do not reach this file: net/resolve parses them.
  */
 #include "net/nameserver.h"
 
@@ -38,24 +38,24 @@
 #include <sys/socket.h>
 
 #define TTL_S 60u
-#define PACKETS_A_TURN 64 /* then other events have theirs */
+#define PACKETS_A_TURN 64 /* then other events get their turn */
 #define LENGTH_BYTES 2u
 
 struct stream {
 	struct nameserver *server;
 	int fd;
-	unsigned waiting; /* queries whose answers are to come */
-	bool has_ended;   /* the asker has nothing more to ask */
-	bool is_closed;   /* freed with the last answer */
+	unsigned waiting; /* queries not answered yet */
+	bool has_ended;   /* the client has closed its sending side */
+	bool is_closed;   /* to be freed with the last answer */
 	size_t have;
 	struct event event;
 	TAILQ_ENTRY(stream) link;
 	uint8_t bytes[LENGTH_BYTES + DNS_QUERY_MAX_BYTES];
 };
 
-/* Where an answer goes. */
+/* The destination of an answer. */
 struct asker {
-	struct stream *stream; /* NULL: by packet */
+	struct stream *stream; /* NULL: UDP */
 	int fd;
 	struct sockaddr_storage to;
 	socklen_t to_len;
@@ -82,8 +82,8 @@ struct nameserver {
 	struct gate *gate;
 	struct socket_event v4, v6;
 	unsigned pending_count, stream_count;
-	bool is_paused; /* no event of packets or streams is there */
-	bool was_asked; /* since nameserver_is_idle() */
+	bool is_paused; /* packet and stream events are removed */
+	bool was_asked; /* since the last nameserver_is_idle() */
 	TAILQ_HEAD(, pending) pending;
 	TAILQ_HEAD(, stream) streams;
 };
@@ -120,7 +120,7 @@ static void send_packet(const struct asker *a, const uint8_t *bytes, size_t len)
 		memcpy(CMSG_DATA(head), &info, sizeof(info));
 		message.msg_controllen = CMSG_SPACE(sizeof(info));
 	}
-	(void)sendmsg(a->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* lost, as packets are */
+	(void)sendmsg(a->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* UDP may be lost */
 }
 
 static void close_stream(struct stream *s)
@@ -137,7 +137,7 @@ static void close_stream(struct stream *s)
 	free(s);
 }
 
-/* Answers fit an empty send buffer; a reader too slow for them loses its stream. */
+/* Answers fit an empty send buffer; a client that reads too slowly loses its stream. */
 static void send_stream(struct stream *s, const uint8_t *bytes, size_t len)
 {
 	uint8_t framed[LENGTH_BYTES + DNS_STREAM_MAX_BYTES];
@@ -149,7 +149,7 @@ static void send_stream(struct stream *s, const uint8_t *bytes, size_t len)
 	memcpy(framed + LENGTH_BYTES, bytes, len);
 	if (send(s->fd, framed, len + LENGTH_BYTES, MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    (ssize_t)(len + LENGTH_BYTES))
-		(void)shutdown(s->fd, SHUT_RDWR); /* its event will close it */
+		(void)shutdown(s->fd, SHUT_RDWR); /* its event will then close it */
 }
 
 static void reply(const struct asker *a, const uint8_t *query, const struct dns_query *q,
@@ -201,13 +201,13 @@ static void set_pointer(struct gate *g, const struct dns_query *q, struct dns_an
 		a->rcode = DNS_NAME_ERROR;
 }
 
-/* What is asked for: a type of records, or RESOLVE_ADDRESSES, which also tell whether a name exists. */
+/* The type to look up: a record type, or RESOLVE_ADDRESSES, which also shows if a name exists. */
 static uint16_t asked_type(const struct dns_query *q)
 {
 	return dnsrecord_type_word(q->type) ? q->type : RESOLVE_ADDRESSES;
 }
 
-/* The name whose rules decide about a question. */
+/* The name whose rules decide about a query. */
 static const char *judged_name(const struct gate *g, const struct dns_query *q)
 {
 	return asked_type(q) == RESOLVE_ADDRESSES ? q->name
@@ -219,7 +219,7 @@ static bool may_ask(const struct gate *g, const struct dns_query *q)
 	return egress_can_allow(&g->egress, judged_name(g, q));
 }
 
-/* Who asks for a service's records wants its host allowed, not a name that nobody connects to. */
+/* For a service's records the log names its host, because nobody connects to the service name. */
 static void note_denied(struct gate *g, const struct dns_query *q)
 {
 	bool is_address = asked_type(q) == RESOLVE_ADDRESSES;
@@ -342,14 +342,14 @@ static bool is_below(const char *name, const char *parent)
 	       strcmp(name + len - parent_len, parent) == 0;
 }
 
-/* Is it the name of a service whose records may be asked for? */
+/* Is it a service name whose records may be looked up? */
 static bool is_open_service(const struct gate *g, const char *name)
 {
 	return domain_service_host(name) != name &&
 	       egress_can_allow(&g->egress, egress_records_name(&g->egress, name));
 }
 
-/* Returns false when the answer has to wait for a lookup. */
+/* Returns false if the answer has to wait for a lookup. */
 static bool decide(struct gate *g, const struct dns_query *q, struct dns_answer *a)
 {
 	if (!q->has_name || !q->is_internet) {
@@ -474,7 +474,7 @@ static void read_stream(struct stream *s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		/* the asker may have closed its side only, and still wait for answers */
+		/* the client may have closed only its sending side and still wait for answers */
 		s->has_ended = n == 0 && s->waiting > 0;
 		if (s->has_ended)
 			(void)event_del(&s->event);
@@ -595,8 +595,7 @@ void nameserver_free(struct nameserver *n)
 		(void)event_del(&n->v4.event);
 	if (n->v6.fd >= 0)
 		(void)event_del(&n->v6.event);
-	/* analysers do not see what TAILQ_REMOVE takes out: NOLINTBEGIN(clang-analyzer-unix.Malloc)
-	 */
+	/* analysers do not understand TAILQ_REMOVE: NOLINTBEGIN(clang-analyzer-unix.Malloc) */
 	while ((p = TAILQ_FIRST(&n->pending))) {
 		resolve_forget(&p->waiter);
 		if (p->asker.stream)

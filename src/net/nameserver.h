@@ -1,31 +1,31 @@
 #pragma once
 /*
- * nameserver - answers every DNS query of the sandbox, wherever it was sent.
+ * nameserver - answers every DNS query of the sandbox, whatever server it was sent to.
  *
- * A name that no rule can allow does not exist (NXDOMAIN), and nobody outside hears of it. An
- * allowed name is looked up, so that "does not exist" stays true, and then gets a synthetic
- * address: a connection to that is a connection to exactly this name. TXT, MX and SRV records are
- * looked up and told as net/dnsrecord understood them; whoever they name is still judged when it is
- * connected to. There are no IPv6 addresses and no other records: programs go on with what there is.
+ * A name that no rule can allow does not exist (NXDOMAIN), and no query for it leaves the host. An
+ * allowed name is resolved, so that "does not exist" is still reported, and then gets a synthetic
+ * address: a connection to it is a connection to exactly this name. TXT, MX and SRV records are
+ * looked up and returned as parsed by net/dnsrecord; connections to the hosts in them are still
+ * checked. There are no IPv6 addresses and no other records: programs do without.
  */
 #include <stdbool.h>
 
 struct gate;
 struct nameserver;
 
-#define NAMESERVER_WAITING_MAX 512u /* queries at one time; further ones get no answer */
-#define NAMESERVER_STREAMS_MAX 64u  /* connections for queries over TCP */
+#define NAMESERVER_WAITING_MAX 512u /* pending queries; further ones get no answer */
+#define NAMESERVER_STREAMS_MAX 64u  /* TCP connections with queries */
 #define NAMESERVER_STREAM_IDLE_S 15u
 
-/* Sockets are borrowed; -1: none. */
+/* Borrows the sockets; -1: none. */
 struct nameserver *nameserver_new(struct gate *g, int v4_fd, int v6_fd);
-bool nameserver_is_idle(struct nameserver *n); /* and nobody asked since the last time */
+bool nameserver_is_idle(struct nameserver *n); /* nothing pending, no query since the last call */
 void nameserver_free(struct nameserver *n);
 
-/* Reads no more queries, or goes on. What is pending is answered meanwhile. */
+/* Stops reading queries, or continues. Pending ones are still answered. */
 void nameserver_pause(struct nameserver *n, bool is_paused);
 
-void nameserver_judge_all(struct nameserver *n); /* the rules are new */
+void nameserver_judge_all(struct nameserver *n); /* after new rules */
 
-/* A connection to port 53; takes fd. */
+/* A connection to port 53; takes ownership of fd. */
 void nameserver_take_stream(struct nameserver *n, int fd);

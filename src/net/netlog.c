@@ -1,4 +1,4 @@
-/* netlog - reading what gates write about their decisions; see netlog.h. */
+/* netlog - reads the network log of gates; see netlog.h. */
 #include "net/netlog.h"
 
 #include "base/err.h"
@@ -43,7 +43,7 @@ bool netlog_parse_line(char *line, struct netlog_line *ret)
 
 static struct netlog_row *find_row(const struct netlog_sum *s, const struct netlog_line *line)
 {
-	/* lines of one connection follow each other, so the newest rows come first */
+	/* newest rows first: lines of one connection follow each other */
 	for (unsigned i = s->count; i-- > 0;) {
 		struct netlog_row *r = &s->rows[i];
 
@@ -64,7 +64,7 @@ void netlog_sum_add(struct netlog_sum *s, const struct netlog_line *line)
 		return;
 	}
 	if (!r) {
-		if ((s->count & (s->count - 1)) == 0) /* full at each power of two */
+		if ((s->count & (s->count - 1)) == 0) /* grow at each power of two */
 			s->rows = mem_grow(s->rows, s->count ? 2 * s->count : 1, sizeof(*s->rows));
 		r = &s->rows[s->count++];
 		*r = (struct netlog_row){

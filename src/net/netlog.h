@@ -1,8 +1,8 @@
 #pragma once
 /*
- * netlog - reading what gates write about their decisions.
+ * netlog - reads the network log of gates.
  *
- * The format is docs/design/network-log.md; net/journal.c writes it.
+ * docs/design/network-log.md has the format; net/journal.c writes it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,10 +10,9 @@
 #define NETLOG_FILE "network.log"
 #define NETLOG_OLD_FILE "network.log.1"
 #define NETLOG_MAX_BYTES                                                                           \
-	(8u << 20) /* found larger by a gate that starts, it becomes the old one                   \
-		    */
+	(8u << 20) /* a starting gate that finds it larger renames it to the old file */
 
-/* One line; texts are borrowed from it. */
+/* One line; texts point into it. */
 struct netlog_line {
 	uint64_t time_ms; /* since 1970 */
 	const char *sandbox;
@@ -25,12 +24,10 @@ struct netlog_line {
 	uint64_t count, sent_bytes, received_bytes;
 };
 
-/* Cuts `line` (without its newline) apart. False: not a line of a log, or half of one. */
+/* Splits `line` (without its newline) in place. False: not a line of the log, or incomplete. */
 bool netlog_parse_line(char *line, struct netlog_line *ret);
 
-/*
- * Lines added up: one row for each host, port, decision and reason.
- */
+/* The sum of all lines: one row per host, port, decision and reason. */
 #define NETLOG_ROWS_MAX 16384u
 
 struct netlog_row {
@@ -42,7 +39,7 @@ struct netlog_row {
 struct netlog_sum {
 	struct netlog_row *rows; /* in the order of their first line */
 	unsigned count;
-	uint64_t begins_ms; /* older lines have been thrown away; 0: none have */
+	uint64_t begins_ms; /* older lines were discarded; 0: none were */
 	bool is_cut;        /* there were more hosts than NETLOG_ROWS_MAX */
 };
 

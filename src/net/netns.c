@@ -1,24 +1,24 @@
 /*
- * netns - makes a new network namespace lead to the gate, and nowhere else; see netns.h.
+ * netns - sets up a network namespace whose only way out is the gate; see netns.h.
  *
- * Theory of operation. Two netlink messages of several parts each: one for the interface, its
- * addresses and its routes, one for the nftables rules. The kernel works through them while we
- * are in sendmsg(), and only failures are answered, so an empty receive queue means success.
+ * Theory of operation. Two batches of netlink messages: one for the interface, its addresses and
+ * its routes, one for the nftables rules. The kernel processes them within sendmsg() and answers
+ * only failures, so an empty receive queue means success.
  *
  *	own:         127.0.0.0/8, ::1 and the sandbox's own addresses: accept
  *	prerouting:  own; a TCP SYN goes to the gate's listener; other TCP belongs to a connection
  *	             that exists; UDP to port 53 goes to the gate; the rest is dropped
  *	output:      own; TCP; UDP to port 53; the rest is rejected, so that it fails at once
  *
- * TPROXY instead of REDIRECT: it hands the packet to our socket as it is, without connection
- * tracking, so getsockname() is the address that was asked for. Rejecting happens in output
- * because only there does the sender learn of it within its own call.
+ * TPROXY instead of REDIRECT: it passes the packet to our socket unchanged and without connection
+ * tracking, so getsockname() returns the original destination. Packets are rejected in output
+ * because only there the sender's own call fails.
  *
  * Multicast has no route ("throw", and no other table has one): sending to a group fails with
- * ENETUNREACH and joining one with ENODEV, as on a machine without a network. A join that
- * succeeded would leave the program waiting for packets that nobody can send.
+ * ENETUNREACH and joining one with ENODEV, as on a machine without a network. If joining succeeded,
+ * the program would wait for packets that never arrive.
  *
- * Were the rules gone, the routes would still end at loopback: every connection would be refused.
+ * Without the rules the routes still end at loopback: every connection would be refused.
  */
 #include "net/netns.h"
 
@@ -64,14 +64,14 @@ static const uint8_t own_v6[16] = PLAN_OWN_V6;
 struct batch {
 	_Alignas(4) uint8_t bytes[BATCH_MAX_BYTES];
 	size_t len;
-	size_t message; /* where the last message starts */
+	size_t message; /* start of the last message */
 };
 
 static void *add_bytes(struct batch *b, const void *bytes, size_t len)
 {
 	uint8_t *place = b->bytes + b->len;
 
-	assert(b->len + NLMSG_ALIGN(len) <= sizeof(b->bytes)); /* all our own, of fixed size */
+	assert(b->len + NLMSG_ALIGN(len) <= sizeof(b->bytes)); /* all ours, of fixed size */
 	memset(place, 0, NLMSG_ALIGN(len));
 	if (bytes)
 		memcpy(place, bytes, len);
@@ -137,7 +137,7 @@ static int lacks_rules(const char *what, struct err *e)
 		       what);
 }
 
-/* The kernel has worked through the batch when send() returns; it answers failures only. */
+/* The kernel has processed the batch when send() returns; it answers failures only. */
 static int commit(const struct batch *b, int protocol, const char *what, struct err *e)
 {
 	cleanup_fd int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
@@ -194,8 +194,8 @@ static void add_own_address(struct batch *b, uint8_t family, const void *address
 }
 
 /*
- * Every address there is becomes one of ours; connections come from the own one. Nothing is ever
- * lost on the way, so the host's choice against congestion would only cost time: some pace.
+ * Makes every address local; connections come from the sandbox's own address. No packet is ever
+ * lost here, so the host's congestion control would only add delay: some algorithms pace.
  */
 static void route_everything_here(struct batch *b, uint8_t family, const void *own, size_t len)
 {
@@ -218,7 +218,7 @@ static void route_everything_here(struct batch *b, uint8_t family, const void *o
 	end(b);
 }
 
-/* Makes a range unreachable whose prefix lies within its first byte. */
+/* Makes a range unreachable; its prefix must lie within its first byte. */
 static void leave_unrouted(struct batch *b, uint8_t family, uint8_t first_byte, uint8_t prefix_bits)
 {
 	const struct rtmsg head = {
@@ -473,7 +473,7 @@ static void accept_destination(struct batch *b, uint8_t family, uint32_t offset,
 
 static void add_own_rules(struct batch *b, bool has_v6)
 {
-	static const uint8_t loopback_v4 = 127; /* its first byte is the whole prefix */
+	static const uint8_t loopback_v4 = 127; /* the first byte is the whole prefix */
 	static const uint8_t loopback_v6[16] = { [15] = 1 };
 	const uint32_t own_v4 = htonl(PLAN_OWN_V4);
 
@@ -571,7 +571,7 @@ static int set_on(int fd, int level, int option)
 	return setsockopt(fd, level, option, &on, sizeof(on));
 }
 
-/* IPv4 connections come as mapped addresses where there is IPv6. */
+/* With IPv6, IPv4 connections arrive as v4-mapped addresses. */
 static int listen_tcp(bool has_v6, int *ret_fd, struct err *e)
 {
 	cleanup_fd int fd =
@@ -621,7 +621,7 @@ static int listen_dns_v6(int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* A kernel may be built, or started, without it. */
+/* A kernel may be built or booted without it. */
 static bool kernel_has_v6(void)
 {
 	cleanup_fd int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -636,7 +636,7 @@ int netns_build(int ret_sockets[NETNS_SOCKET_COUNT], unsigned *ret_count, struct
 	cleanup_fd int dns_v4_fd = -1;
 	cleanup_fd int dns_v6_fd = -1;
 
-	/* where IPv6 is there but switched off (disable_ipv6), its address is refused */
+	/* fallback if IPv6 exists but is disabled (disable_ipv6): then its address is refused */
 	if ((!has_v6 && make_routes(false, e) < 0) || make_rules(has_v6, e) < 0)
 		return -1;
 	if (listen_tcp(has_v6, &tcp_fd, e) < 0 || listen_dns_v4(&dns_v4_fd, e) < 0)

@@ -1,13 +1,13 @@
 /*
  * ownaddress - asks the kernel for the type of a route; see ownaddress.h.
  *
- * Theory of operation. The source address that the kernel would choose does not tell: for a
- * secondary address it is the interface's primary one, for a local route any. So we ask for the
- * route itself (RTM_GETROUTE), with protocol and port, since policy routing may look at those.
- * The kernel answers before send() returns: recv() never waits, and no answer is a failure.
+ * Theory of operation. The source address that the kernel would choose is no criterion: for a
+ * secondary address it is the interface's primary one, for a local route any. So we query the route
+ * itself (RTM_GETROUTE), with protocol and port, because policy routing may depend on them. The
+ * kernel answers before send() returns: recv() never blocks, and no answer is a failure.
  *
- * An error that says that there is no way to the address is an answer, too: connecting will fail
- * with the same. Every other error is "unknown", and the address stays closed.
+ * An error that means "no route to this address" is an answer too: connecting will fail with the
+ * same error. After any other error the owner is unknown, and the address stays blocked.
  */
 #include "net/ownaddress.h"
 
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ANSWERS_MAX 8 /* read for one question: late answers to earlier ones come first */
+#define ANSWERS_MAX 8 /* read per query: late answers to earlier ones come first */
 #define ANSWER_MAX_BYTES 4096u
 
 struct question {
@@ -71,8 +71,8 @@ static enum egress_owner read_type(uint8_t type)
 {
 	switch (type) {
 	case RTN_LOCAL:
-	case RTN_ANYCAST:   /* a router's own, shared with others */
-	case RTN_BROADCAST: /* comes back to us, too */
+	case RTN_ANYCAST:   /* a router's own address, shared with others */
+	case RTN_BROADCAST: /* is also delivered to us */
 		return EGRESS_OURS;
 	default:
 		return EGRESS_NOT_OURS;
@@ -86,7 +86,7 @@ static enum egress_owner read_error(int error)
 		       : EGRESS_OWNER_UNKNOWN;
 }
 
-/* False: an answer to another question. */
+/* False: the answer to another query. */
 static bool read_answer(const uint8_t *bytes, size_t len, uint32_t number, enum egress_owner *ret)
 {
 	struct nlmsghdr header;

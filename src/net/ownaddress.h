@@ -2,9 +2,9 @@
 /*
  * ownaddress - does a packet for this address stay on this machine?
  *
- * The kernel's routing table knows: an address is ours when its route is of the type "local", be it
- * a primary or secondary address of an interface or covered by a local route. A socket to the
- * kernel (NETLINK_ROUTE) is opened once; every question is answered from the table as it is then.
+ * The kernel's routing table decides: an address is ours if its route has the type "local", be it a
+ * primary or secondary address of an interface or covered by a local route. A netlink socket
+ * (NETLINK_ROUTE) is opened once; every query uses the current table.
  */
 #include "base/err.h"
 #include "policy/address.h"
@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-/* The descriptor is the caller's to close. */
+/* The caller closes *ret_fd. */
 ERR_CHECKED int ownaddress_open(int *ret_fd, struct err *e);
 
-/* A TCP connection to `a` and `port`. Without an answer: EGRESS_OWNER_UNKNOWN. */
+/* For a TCP connection to `a` and `port`. EGRESS_OWNER_UNKNOWN if the kernel does not answer. */
 enum egress_owner ownaddress_ask(int fd, const struct address *a, uint16_t port);

@@ -1,12 +1,13 @@
 /*
  * relay - one direction of a connection; see relay.h.
  *
- * Theory of operation. All relays read into one shared buffer; only what the other socket does not
- * take is copied into memory of the relay's own (`unsent`), and until that is gone the relay does
- * not read. So a thousand idle connections cost nothing but their structs, and plain read and write
- * beat splice() here. A relay whose bandwidth is used up pauses until the next look.
+ * Theory of operation. All relays read into one shared buffer; only bytes that the other socket
+ * does not accept are copied into the relay's own memory (`unsent`), and until these are sent the
+ * relay does not read. So a thousand idle connections cost only their structs, and plain read and
+ * write are faster than splice() here. A relay that has used up its bandwidth pauses until the next
+ * timer.
  *
- * End-of-file goes on as a half-close, once all before it is sent.
+ * End-of-file is forwarded as a half-close, once everything before it is sent.
  */
 #include "net/relay.h"
 
@@ -42,7 +43,7 @@ static size_t turn_size(const struct relay *l)
 	return available < size ? (size_t)available : size;
 }
 
-/* A relay reads when it has not ended, has nothing unsent and is not waiting for bandwidth. */
+/* A relay reads unless it has ended, has unsent bytes or waits for bandwidth. */
 static void watch_if_wanted(struct relay *l)
 {
 	if (!l->has_ended && !l->is_paused && !has_unsent(l))
@@ -54,7 +55,7 @@ static void pause_lane(struct relay *l)
 	static const struct timeval soon = { .tv_usec = RELAY_PAUSE_MS * 1000 };
 	struct relays *all = l->all;
 
-	assert(!l->is_paused); /* on the list twice it would tear the list */
+	assert(!l->is_paused); /* inserting it twice would corrupt the list */
 	(void)event_del(&l->readable);
 	l->is_paused = true;
 	TAILQ_INSERT_TAIL(&all->paused, l, in_paused);
@@ -76,7 +77,7 @@ static void on_unpause(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-/* Half-closes the far side when all is said. The relay may be gone afterwards. */
+/* Half-closes the other side when everything is sent. The relay may be freed afterwards. */
 static void finish(struct relay *l)
 {
 	if (!l->has_ended || l->is_shut || has_unsent(l))
@@ -105,7 +106,7 @@ bool relay_push(struct relay *l, const void *bytes, size_t len)
 	}
 	buf_add(&l->unsent, (const uint8_t *)bytes + n, len - (size_t)n);
 	l->all->unsent_bytes += len - (size_t)n;
-	assert(!l->unsent.is_cut); /* a relay reads only when it has nothing unsent */
+	assert(!l->unsent.is_cut); /* a relay only reads if it has nothing unsent */
 	(void)event_del(&l->readable);
 	return true;
 }

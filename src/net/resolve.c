@@ -1,17 +1,19 @@
 /*
- * resolve - the real addresses and records of names; see resolve.h.
+ * resolve - resolves names to addresses and records; see resolve.h.
  *
- * Theory of operation. An entry is one name and what is asked of it, addresses or a type of records:
- * waiting for c-ares, or answered until a time. It is found by hash, and all entries stand in a
- * list, least recently used first; at the maximum of its kind that one goes, unless somebody waits
- * for it: a flood of questions for records, which take more memory, forgets no address. c-ares tells us which descriptors it wants
- * watched (on_wanted) and when it wants to be called (schedule).
+ * Theory of operation. An entry is a name and a type, addresses or a type of records: either
+ * waiting for c-ares, or answered until it expires. Entries are found by hash and are in a list,
+ * least recently used first; at the maximum of its kind the first entry without waiters is dropped.
+ * Each kind has its own maximum, so a flood of queries for records, which take more memory, evicts
+ * no address. c-ares tells us which descriptors to watch (on_wanted) and when to call it
+ * (schedule).
  *
- * resolv.conf is read when the channel is made. A laptop that changes networks rewrites it, so
- * once a second at most its time is looked at, and a changed file means a new channel.
+ * resolv.conf is read when the channel is created. A laptop that changes networks rewrites it, so
+ * at most once a second its modification time is checked, and a changed file means a new channel.
  *
- * Hostile input: answers of name servers. Addresses are parsed by c-ares, records by net/dnsrecord,
- * which gets the reply's bytes; we take addresses, numbers and what net/dnsrecord built.
+ * Hostile input: answers of name servers. c-ares parses addresses, net/dnsrecord parses records
+ * from the bytes of the reply; we use only addresses, numbers and the sets that net/dnsrecord
+ * built.
  */
 #include "net/resolve.h"
 
@@ -101,7 +103,7 @@ static void on_socket(evutil_socket_t fd, short what, void *context)
 	schedule(r);
 }
 
-/* More sockets than places: what those would have brought times out. */
+/* If there are more sockets than slots, their queries time out. */
 static void on_wanted(void *context, ares_socket_t fd, int readable, int writable)
 {
 	struct resolve *r = context;
@@ -203,7 +205,7 @@ static struct resolve_entry *find(struct resolve *r, const char *name, uint16_t 
 	return NULL;
 }
 
-/* How many entries there are of the kind that `type` is of. */
+/* The number of entries of the same kind as `type`. */
 static unsigned *count_of(struct resolve *r, uint16_t type)
 {
 	return type == RESOLVE_ADDRESSES ? &r->address_count : &r->record_count;
@@ -218,7 +220,7 @@ static void drop(struct resolve_entry *entry)
 	free(entry);
 }
 
-/* Of the kind that `type` is of. */
+/* Drops the oldest entry of the same kind as `type`. */
 static void drop_oldest(struct resolve *r, uint16_t type)
 {
 	struct resolve_entry *entry;
@@ -261,7 +263,7 @@ bool resolve_is_known(struct resolve *r, const char *name, uint16_t type)
 	return entry && (entry->is_pending || is_fresh(entry));
 }
 
-/* ---- asking ---- */
+/* ---- querying ---- */
 
 static uint32_t clamp_ttl(uint32_t ttl_s)
 {
@@ -289,7 +291,7 @@ static void settle(struct resolve_entry *entry)
 {
 	struct resolve_waiter *w;
 
-	/* still pending meanwhile, so that a waiter who asks again cannot make it go away */
+	/* is_pending stays set, so that a waiter that asks again cannot drop the entry */
 	while ((w = TAILQ_FIRST(&entry->waiters))) {
 		struct resolve_answer answer = entry->answer;
 
@@ -299,7 +301,7 @@ static void settle(struct resolve_entry *entry)
 	entry->is_pending = false;
 }
 
-/* Where nothing was found. */
+/* Status if nothing was found. */
 static enum resolve_status status_of(int code)
 {
 	switch (code) {
@@ -312,7 +314,7 @@ static enum resolve_status status_of(int code)
 	}
 }
 
-/* What c-ares says first. Returns false where the entry is going away. */
+/* Handles the status from c-ares. Returns false if the entry is being destroyed. */
 static bool begin_answer(struct resolve_entry *entry, int code)
 {
 	if (code == ARES_EDESTRUCTION) {
@@ -347,7 +349,7 @@ static void on_addresses(void *context, int code, int timeouts, struct ares_addr
 	end_answer(entry, keep_s);
 }
 
-/* Returns for how long the answer is kept. */
+/* Returns how long to keep the answer. */
 static uint32_t take_records(struct resolve_entry *entry, const uint8_t *reply, size_t len)
 {
 	struct resolve_answer *a = &entry->answer;
@@ -436,7 +438,7 @@ void resolve_free(struct resolve *r)
 		return;
 	ares_destroy(r->channel);
 	(void)evtimer_del(&r->timer);
-	while (!TAILQ_EMPTY(&r->entries)) /* as drop() takes it out: NOLINTNEXTLINE(*Malloc) */
+	while (!TAILQ_EMPTY(&r->entries)) /* drop() removes it: NOLINTNEXTLINE(*Malloc) */
 		drop(TAILQ_FIRST(&r->entries));
 	free(r);
 }

@@ -1,14 +1,13 @@
 #pragma once
 /*
- * resolve - the real addresses of names, and their TXT, MX and SRV records, by this machine's own
- * resolver configuration.
+ * resolve - resolves names to addresses and to TXT, MX and SRV records, with the host's resolver
+ * configuration.
  *
- * c-ares asks the servers of /etc/resolv.conf and, for addresses, reads /etc/hosts; the event loop
- * drives it. Answers are kept for as long as they say (RESOLVE_KEEP_MIN_S to _MAX_S), and questions
- * for one name and type at one time are asked once. Search domains are not used: a name is what it
- * says.
+ * c-ares queries the servers of /etc/resolv.conf and, for addresses, reads /etc/hosts; the event
+ * loop drives it. Answers are cached for their TTL (RESOLVE_KEEP_MIN_S to _MAX_S), and concurrent
+ * queries for one name and type are sent once. Search domains are not used.
  *
- * Questions that leave the machine are limited, so a sandbox cannot use them to send much.
+ * Queries that leave the host are limited, so a sandbox cannot send much data in them.
  */
 #include "base/err.h"
 #include "policy/address.h"
@@ -31,29 +30,29 @@ struct dnsrecord_set;
 
 enum resolve_status {
 	RESOLVE_FOUND,
-	RESOLVE_NO_DATA, /* the name exists */
+	RESOLVE_NO_DATA, /* the name exists without such data */
 	RESOLVE_NOT_FOUND,
-	RESOLVE_FAILED, /* nobody knows */
-	RESOLVE_LIMITED /* too many questions */
+	RESOLVE_FAILED, /* no usable answer */
+	RESOLVE_LIMITED /* too many queries */
 };
 
 struct resolve_answer {
 	enum resolve_status status;
 	unsigned count;
 	struct address list[RESOLVE_ADDRESSES_MAX];
-	const struct dnsrecord_set *records; /* NULL: addresses were asked for, or there are none */
+	const struct dnsrecord_set *records; /* NULL: addresses were requested, or there are none */
 	uint32_t ttl_s;                      /* of the records */
 };
 
-#define RESOLVE_ADDRESSES 0u /* instead of a type of records */
+#define RESOLVE_ADDRESSES 0u /* instead of a record type */
 
 typedef void resolve_fn(void *context, const struct resolve_answer *answer);
 
-/* The asker's memory; it must not go away before the answer came or resolve_forget(). */
+/* The caller's memory; must stay valid until the answer or resolve_forget(). */
 struct resolve_waiter {
 	resolve_fn *fn;
 	void *context;
-	struct resolve_entry *entry; /* NULL: waits for nothing */
+	struct resolve_entry *entry; /* NULL: not waiting */
 	TAILQ_ENTRY(resolve_waiter) link;
 };
 
@@ -65,11 +64,11 @@ void resolve_free(struct resolve *r);
 
 /*
  * Calls fn now or later, exactly once. `name` is in normal form; `type` is RESOLVE_ADDRESSES or one
- * that net/dnsrecord.h knows. The answer's records are borrowed until fn returns or asks again.
+ * that net/dnsrecord.h supports. The answer's records are valid until fn returns or asks again.
  */
 void resolve_ask(struct resolve *r, const char *name, uint16_t type, resolve_fn *fn, void *context,
 		 struct resolve_waiter *waiter);
 void resolve_forget(struct resolve_waiter *waiter);
 
-/* Is the answer already here? Then asking costs nothing and leaves no trace. */
+/* Is the answer cached, or a query for it pending? Then resolve_ask() sends no new query. */
 bool resolve_is_known(struct resolve *r, const char *name, uint16_t type);

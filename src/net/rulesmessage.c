@@ -1,8 +1,8 @@
 /*
- * rulesmessage - what a supervisor tells a gate; see rulesmessage.h.
+ * rulesmessage - sends network rules from a supervisor to a gate; see rulesmessage.h.
  *
- * Hostile input: none should be, since the supervisor is who we obey. All is checked anyway: a
- * gate that misreads an order would go on with rules that nobody has given.
+ * Hostile input: none expected, because the supervisor is trusted. Everything is checked anyway: a
+ * gate that misreads a message would apply rules that nobody set.
  */
 #include "net/rulesmessage.h"
 
@@ -21,9 +21,7 @@
 #include <sys/stat.h>
 
 #define TEXT_MAX_BYTES 32u
-#define DESCRIPTORS_MAX                                                                            \
-	4u /* seen, so that too many are noticed; further ones the kernel closes                   \
-	    */
+#define DESCRIPTORS_MAX 4u /* room to notice too many; the kernel closes further ones */
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
 union control {
@@ -51,14 +49,14 @@ int rulesmessage_write(const struct egress *g, int *ret_fd, struct err *e)
 	r = fd < 0 ? -errno : file_write_all(fd, text.bytes, text.len);
 	if (r < 0)
 		return err_sys(e, -r, "write down the network rules");
-	/* a gate that was taken over must not choose the rules of the next one */
+	/* sealed: a compromised gate must not choose the rules of the next one */
 	if (fcntl(fd, F_ADD_SEALS, SEALS) < 0)
 		return err_sys(e, errno, "seal the network rules");
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* By place and not by offset, which is shared with whoever else holds the descriptor. */
+/* Uses pread(), because other holders of the descriptor share its offset. */
 int rulesmessage_read(int fd, struct egress *ret, struct err *e)
 {
 	cleanup_buf struct buf text;
@@ -104,7 +102,7 @@ int rulesmessage_send(int socket_fd, int rules_fd, uint64_t bandwidth_bytes_per_
 	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* Takes all descriptors that came, and keeps the first. Returns how many there were. */
+/* Receives all descriptors, keeps the first and closes the others. Returns their number. */
 static unsigned take_descriptors(struct msghdr *message, int *ret_fd)
 {
 	unsigned count = 0;

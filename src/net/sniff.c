@@ -1,11 +1,11 @@
 /*
- * sniff - whom the client of a connection asks for; see sniff.h.
+ * sniff - finds the host that a connection's client asks for; see sniff.h.
  *
  * Theory of operation
  *
- * A connection is in one state, and each state is a function that looks at the bytes which
- * are held. It either comes to a verdict, or moves to another state and lets that one look
- * (STEP_AGAIN). The ways through:
+ * A connection is in one state, and each state is a function that parses the held bytes. It either
+ * returns a verdict, or changes the state and lets the next function parse (STEP_AGAIN). The
+ * transitions:
  *
  *	START ─▶ HELLO ─▶ AFTER_HELLO ─▶ PASS               TLS
  *	         HELLO ◀─ AFTER_HELLO                       the server wants another hello
@@ -15,19 +15,18 @@
  *	                  HEAD ─▶ AFTER_UPGRADE ─▶ PASS     101, else HEAD
  *	                  HEAD ─▶ AFTER_CONNECT ─▶ START    2xx, else HEAD
  *
- * Once a connection is HTTP it stays HTTP, or is closed: falling back to PASS later would let
- * a first harmless request open the door for whatever follows.
+ * Once a connection is HTTP it stays HTTP, or is closed: if it could fall back to PASS, a harmless
+ * first request would allow anything after it.
  *
- * HELLO, GUESS and HEAD come to an end within SNIFF_HEAD_MAX_BYTES. That is checked here and
- * only here: they are shown no more than that, and what is not whole by then is refused. They
- * remember how far they looked; no byte is looked at more than a few times.
+ * HELLO, GUESS and HEAD end within SNIFF_HEAD_MAX_BYTES. Only this file enforces that: they get no
+ * more bytes, and whatever is incomplete by then is refused. They remember their position, so no
+ * byte is parsed more than a few times.
  *
  * A TLS 1.3 server may answer a hello by asking for a second one (HelloRetryRequest), and some
- * then take the server name from that. It travels in the clear and is judged like the first.
+ * servers use the server name of that one. It is not encrypted and is checked like the first.
  *
- * CONNECT and Upgrade are followed only in the first request. There the server's first bytes
- * are the answer to it; later they could belong to any of the requests before, and
- * an attacker could choose which.
+ * CONNECT and Upgrade are followed only in the first request. There the server's first bytes are
+ * its answer; later they could answer any earlier request, and an attacker could choose which.
  */
 #include "net/sniff.h"
 
@@ -58,7 +57,7 @@ enum step {
 	STEP_ASK = SNIFF_ASK,
 	STEP_PASS = SNIFF_PASS,
 	STEP_BAD = SNIFF_BAD,
-	STEP_AGAIN, /* the state has changed: let it look */
+	STEP_AGAIN, /* the state has changed: call its function */
 };
 
 void sniff_init(struct sniff *s)
@@ -82,7 +81,7 @@ static enum step refuse(struct sniff *s, const char *problem, struct sniff_resul
 	return STEP_BAD;
 }
 
-/* Nothing is whole yet, and `len` bytes are held: is there any point in waiting? */
+/* Nothing is complete yet and `len` bytes are held: waits, or refuses at the maximum. */
 static enum step wait_for_more(struct sniff *s, size_t len, struct sniff_result *ret)
 {
 	if (len >= SNIFF_HEAD_MAX_BYTES)
@@ -95,7 +94,7 @@ static size_t at_most_a_head(size_t len)
 	return len < SNIFF_HEAD_MAX_BYTES ? len : SNIFF_HEAD_MAX_BYTES;
 }
 
-/* `target` is NULL when the client named nobody. */
+/* `target` is NULL if the client named no host. */
 static enum step ask(struct sniff *s, enum sniff_protocol protocol, const struct authority *target,
 		     struct sniff_result *ret)
 {
@@ -112,8 +111,8 @@ static enum step ask(struct sniff *s, enum sniff_protocol protocol, const struct
 /* ---- the states ---- */
 
 /*
- * Around its hellos a client may send a change of ciphers, which means nothing, an alert, and data
- * that it hoped the server would take early. None of them names anybody.
+ * Around its hellos a client may send a change cipher spec, which has no meaning, an alert, and
+ * early data. None of these names a host.
  */
 static bool is_other_record(uint8_t type)
 {
@@ -122,13 +121,13 @@ static bool is_other_record(uint8_t type)
 
 #define OLD_HELLO_BYTES 4u
 
-/* The hello of SSL 2: a length with its high bit set, the message's type, TLS's major version. */
+/* An SSL 2 hello: a length with its high bit set, the message type, TLS's major version. */
 static bool may_be_old_hello(const uint8_t *bytes, size_t len)
 {
 	return (len < 3 || bytes[2] == 0x01) && (len < 4 || bytes[3] == 0x03);
 }
 
-/* Some servers skip an alert before the hello, and some take an old form of it. */
+/* Some servers skip an alert before the hello, and some accept the SSL 2 form. */
 static enum step step_start(struct sniff *s, const uint8_t *bytes, size_t len,
 			    struct sniff_result *ret)
 {
@@ -145,7 +144,7 @@ static enum step step_start(struct sniff *s, const uint8_t *bytes, size_t len,
 	return go_to(s, STATE_GUESS);
 }
 
-/* Hellos are not followed for ever: the protocol has two at most. */
+/* Follows at most two hellos: the protocol has no more. */
 static enum step release_hello(struct sniff *s, struct sniff_result *ret)
 {
 	ret->release += s->hello.next;
@@ -153,7 +152,7 @@ static enum step release_hello(struct sniff *s, struct sniff_result *ret)
 	return go_to(s, s->is_hello_later ? STATE_PASS : STATE_AFTER_HELLO);
 }
 
-/* How many bytes of whole records of that kind there are at the start. */
+/* Size of the complete records of that kind at the start. */
 static size_t measure_other_records(const uint8_t *bytes, size_t len)
 {
 	size_t at = 0;
@@ -223,11 +222,11 @@ static enum step step_guess(struct sniff *s, const uint8_t *bytes, size_t len,
 	return wait_for_more(s, len, ret);
 }
 
-/* Bytes flow, but for the few that could be the start of "HTTP/". */
+/* Releases all bytes except the few that could be the start of "HTTP/". */
 static enum step step_watch(struct sniff *s, const uint8_t *bytes, size_t len,
 			    struct sniff_result *ret)
 {
-	size_t seen = s->scanned; /* shown before, and held */
+	size_t seen = s->scanned; /* checked before, and held */
 
 	switch (httpguess_watch(&s->watch, bytes + seen, len - seen)) {
 	case HTTPGUESS_OTHER:
@@ -241,7 +240,7 @@ static enum step step_watch(struct sniff *s, const uint8_t *bytes, size_t len,
 	}
 }
 
-/* What comes after a head, kept here until the answer to the question is there. */
+/* Determines the state after this head, used once the host was allowed. */
 static const char *plan_after_head(struct sniff *s, const struct httphead *head)
 {
 	s->after_head = STATE_BODY;
@@ -277,7 +276,7 @@ static enum step ask_about_head(struct sniff *s, const uint8_t *bytes, struct sn
 
 static enum step release_head(struct sniff *s, size_t len, struct sniff_result *ret)
 {
-	assert(len >= s->head_bytes); /* the bytes that were asked about are still held */
+	assert(len >= s->head_bytes); /* the bytes of the question are still held */
 	ret->release += s->head_bytes;
 	s->scanned = 0;
 	s->head_bytes = 0;
@@ -385,11 +384,11 @@ bool sniff_wants_server(const struct sniff *s)
 	       s->state == STATE_AFTER_HELLO;
 }
 
-/* The status line has come as far as it matters. */
+/* Enough of the status line has arrived. */
 static void on_status(struct sniff *s)
 {
 	if (s->state == STATE_AFTER_CONNECT && s->status[9] == '2')
-		sniff_init(s); /* inside the tunnel everything starts over */
+		sniff_init(s); /* inside the tunnel parsing starts over */
 	else if (s->state == STATE_AFTER_UPGRADE && memcmp(s->status, "HTTP/1.1 101", 12) == 0)
 		s->state = STATE_PASS;
 	else
@@ -447,7 +446,7 @@ void sniff_server(struct sniff *s, const uint8_t *bytes, size_t len)
 		watch_for_status(s, bytes, len);
 }
 
-/* A hello that came too early would be read by a server that asks for a second one. */
+/* A hello sent too early would be read by a server that asks for a second one. */
 static bool names_nobody(const uint8_t *bytes, size_t len)
 {
 	size_t others = measure_other_records(bytes, len);
