@@ -1,10 +1,10 @@
 #pragma once
 /*
- * buf - a growing byte buffer with a maximum given at birth.
+ * buf - a growing byte buffer with a maximum set at creation.
  *
- * Appending past the maximum keeps what fits, drops the rest and remembers that it did
- * (is_cut): a caller that must not lose bytes looks at it once at the end. The bytes
- * are always followed by a NUL that does not count, so text can be read as a string.
+ * Appending past the maximum keeps what fits, drops the rest and sets is_cut: a caller that must
+ * not lose bytes checks it once at the end. The bytes are always followed by a NUL that does not
+ * count, so text can be read as a string.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * buildid - which build of agentkernel this program is, and which versions it speaks.
+ * buildid - identifies the build of this program and its protocol versions.
  *
- * The build is a digest of the sources, made by the Makefile: two programs with the same one were
- * made from the same text. Processes that live long (supervisors, the daemon) may be of another
- * build than whoever speaks to them; what they exchange and what lies on disk has a version, and
- * buildid_version() is where a build for tests claims to be a later one (AGENTKERNEL_TEST_NEWER=1).
+ * The build id is a digest of the sources, computed by the Makefile: two programs with the same id
+ * were built from the same sources. Long-running processes (supervisors, the daemon) may be of
+ * another build than their clients; messages and files have a version, and in a test build
+ * buildid_version() can claim a later one (AGENTKERNEL_TEST_NEWER=1).
  */
 
 #define BUILDID_MAX_BYTES 16 /* with its NUL */

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * callfilter - which system calls a process may make, as tables.
+ * callfilter - tables of the system calls that a process may make.
  *
- * Used only while building: callfilter_compile turns a list into one BPF program per variant. A
- * variant is a set of flags of the list's own; a rule with `only_in` set counts in the variants
- * that have that flag, and the last matching rule for a call wins. There is one list for
- * sandboxes (sandbox/seccomp_rules.c) and one for the gate (net/confine_rules.c).
+ * Used only at build time: callfilter_compile turns a list into one BPF program per variant. A
+ * variant is a set of flags that the list defines; a rule with `only_in` applies to the variants
+ * that have that flag, and the last matching rule for a call wins. There is one list for sandboxes
+ * (sandbox/seccomp_rules.c) and one for the gate (net/confine_rules.c).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,11 +13,11 @@
 enum rule_action {
 	RULE_ALLOW,
 	RULE_EPERM,  /* known and refused */
-	RULE_ENOSYS, /* "this kernel does not have it": libc falls back to an older call */
+	RULE_ENOSYS, /* as if the kernel did not have it: libc falls back to an older call */
 	RULE_CHECK,  /* the arguments decide */
 };
 
-/* What a step of an argument check does next. */
+/* The next action of a step in an argument check. */
 enum step_then {
 	STEP_NEXT,
 	STEP_ALLOW,
@@ -32,8 +32,8 @@ struct rule_step {
 	uint32_t value;
 	enum step_then on_match;
 	enum step_then on_miss;
-	unsigned go_to; /* used by whichever side says STEP_GOTO */
-	int error;      /* used by whichever side says STEP_FAIL */
+	unsigned go_to; /* for the side with STEP_GOTO */
+	int error;      /* for the side with STEP_FAIL */
 };
 
 struct rule {
@@ -44,7 +44,7 @@ struct rule {
 	size_t step_count;
 };
 
-/* Steps. */
+/* Macros for steps. */
 #define ALL 0xffffffffu
 #define ALLOW_IF_CLEAR(argument, bits)                                                             \
 	{                                                                                          \
@@ -67,7 +67,7 @@ struct rule {
 		0, 0, 0, STEP_FAIL, STEP_FAIL, .error = (error_)                                   \
 	}
 
-/* Rules. */
+/* Macros for rules. */
 #define ALLOW(names_)                                                                              \
 	{                                                                                          \
 		.names = (names_), .action = RULE_ALLOW                                            \
@@ -91,8 +91,8 @@ struct rule {
 		.step_count = sizeof(steps_) / sizeof((steps_)[0])                                 \
 	}
 
-/* What a list defines. */
-extern const char callfilter_name[]; /* of the generated arrays */
+/* Every list defines these. */
+extern const char callfilter_name[]; /* prefix of the generated arrays */
 extern const struct rule callfilter_rules[];
 extern const size_t callfilter_rules_count;
 extern const unsigned callfilter_variant_count;

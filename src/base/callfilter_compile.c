@@ -1,13 +1,13 @@
 /*
  * callfilter_compile - build tool: turns a list of rules into BPF programs, as a C header.
  *
- * Theory of operation. libseccomp knows the numbers of the system calls on this architecture;
- * the programs are laid out here, because how they are laid out is start-up time of every
- * sandbox. The kernel runs a new filter once for each call number to learn which ones are
- * always allowed, so a linear list of 300 comparisons costs ten times as much to install as a
- * binary search (407 against 42 microseconds). Hence: give each number an action, join
- * neighbours with the same action into ranges, search the ranges with a balanced tree whose
- * leaves are return instructions, and put argument checks behind the tree.
+ * Theory of operation. libseccomp knows the system call numbers of this architecture; we generate
+ * the programs ourselves, because their layout affects the start-up time of every sandbox. The
+ * kernel runs a new filter once for each call number to find those that are always allowed, so a
+ * linear list of 300 comparisons costs ten times as much to install as a binary search (407 against
+ * 42 microseconds). So each number gets an action, neighbours with the same action become ranges, a
+ * balanced tree with return instructions as leaves searches the ranges, and argument checks follow
+ * the tree.
  *
  * BPF's conditional jumps reach 255 instructions, which the upper half of the tree exceeds: a
  * long branch is a jump over a plain JA.
@@ -38,7 +38,7 @@
 #error "no audit architecture known for this machine"
 #endif
 
-/* A number's fate: a plain action, or the rule whose steps decide. */
+/* What happens to a call number: a fixed action, or a rule with argument checks. */
 struct fate {
 	enum rule_action action;
 	const struct rule *rule; /* for RULE_CHECK */
@@ -52,7 +52,7 @@ struct range {
 struct program {
 	struct sock_filter code[CODE_MAX];
 	unsigned count;
-	/* jumps to argument checks, patched when the check's place is known */
+	/* jumps to argument checks, patched once the check's position is known */
 	struct {
 		unsigned at;
 		const struct rule *rule;
@@ -96,7 +96,7 @@ static unsigned middle_of(unsigned first, unsigned last)
 	return (first + last + 1) / 2;
 }
 
-/* How many instructions emit_tree() will need. */
+/* Number of instructions that emit_tree() will need. */
 static unsigned tree_size(unsigned first, unsigned last)
 {
 	unsigned middle = middle_of(first, last);
@@ -150,7 +150,7 @@ static void emit_then(struct program *p, enum step_then then, const struct rule_
 #define STEPS_MAX 32
 #define LOW_HALF_OFFSET(argument) (offsetof(struct seccomp_data, args) + 8u * (argument))
 
-/* Each step: load, mask, compare, then two instructions: what a match does, what a miss does. */
+/* Each step: load, mask, compare, then one instruction for a match and one for a miss. */
 static void emit_check(struct program *p, const struct rule *rule)
 {
 	unsigned step_at[STEPS_MAX + 1];
@@ -199,7 +199,7 @@ static void emit_checks(struct program *p)
 	}
 }
 
-/* Newer than some distributions' libseccomp. Since 424 all architectures share the numbers. */
+/* Missing in some distributions' libseccomp. From 424 on all architectures share the numbers. */
 static const struct {
 	const char *name;
 	int number;
@@ -221,7 +221,7 @@ static const struct {
 	{ "mseal", 462 },
 };
 
-/* A name that nobody knows is a misspelt one, and would silently be refused. */
+/* An unknown name is an error: it is misspelt, and the call would silently be refused. */
 static int resolve(const char *name)
 {
 	int number = seccomp_syscall_resolve_name_arch(SCMP_ARCH_NATIVE, name);
@@ -273,7 +273,7 @@ static unsigned make_ranges(unsigned variant, struct range ranges[RANGE_MAX])
 	return count;
 }
 
-/* Another architecture's numbers mean other calls: such a process is killed at its first. */
+/* Kills processes of another architecture, whose numbers mean other calls. */
 static void compile(unsigned variant, struct program *p)
 {
 	static struct range ranges[RANGE_MAX];
@@ -285,7 +285,7 @@ static void compile(unsigned variant, struct program *p)
 	emit_return(p, SECCOMP_RET_KILL_PROCESS);
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 					     offsetof(struct seccomp_data, nr)));
-	/* numbers at and above NUMBER_MAX, x32's bit 30 among them, fall into the last range */
+	/* numbers from NUMBER_MAX on, also those with x32's bit 30, are in the last range */
 	emit_tree(p, ranges, 0, count - 1);
 	emit_checks(p);
 }

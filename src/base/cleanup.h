@@ -1,13 +1,13 @@
 #pragma once
 /*
- * cleanup - every owned thing is a scoped variable.
+ * cleanup - scoped variables that release what they own.
  *
  *	cleanup_free char *path = NULL;
  *	cleanup_fd int fd = -1;
  *	CLEANUP(layer_freep) struct layer *layer = NULL;
  *
  * Ownership leaves a scope only through take_ptr() and take_fd(), so `grep take_` lists every
- * hand-over. The functions here run at every exit of the scope and must accept "nothing".
+ * hand-over. The functions here run at every exit of the scope and must accept NULL or -1.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,14 +23,14 @@ static inline void cleanup_freep(void *pointer_to_pointer)
 static inline void cleanup_closep(int *fd)
 {
 	if (*fd >= 0)
-		(void)close(*fd); /* nothing left to do about it here */
+		(void)close(*fd); /* an error cannot be handled here */
 	*fd = -1;
 }
 
 #define cleanup_free CLEANUP(cleanup_freep)
 #define cleanup_fd CLEANUP(cleanup_closep)
 
-/* Gives the descriptor away: the variable no longer owns it. */
+/* Transfers ownership: returns the descriptor and sets the variable to -1. */
 static inline int take_fd(int *fd)
 {
 	int taken = *fd;

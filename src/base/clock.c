@@ -1,4 +1,4 @@
-/* clock - the time that never jumps; see clock.h. */
+/* clock - monotonic time; see clock.h. */
 #include "base/clock.h"
 
 #include <time.h>

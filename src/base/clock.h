@@ -1,5 +1,5 @@
 #pragma once
-/* clock - the time that never jumps. */
+/* clock - monotonic time. */
 #include <stdint.h>
 
 uint64_t clock_now_ms(void);

@@ -1,4 +1,4 @@
-/* closeothers - closes what a process does not need; see closeothers.h. */
+/* closeothers - closes all descriptors but a few; see closeothers.h. */
 #include "base/closeothers.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* err - one way to fail; see err.h. */
+/* err - error codes and messages; see err.h. */
 #include "base/err.h"
 
 #include "base/shown.h"
@@ -9,7 +9,7 @@
 
 #define CUT_MARK "..."
 
-/* snprintf()'s answer says how long the text would have been: mark the cut. */
+/* `wanted` is the length that snprintf() would have needed: marks a truncated message. */
 static void mark_cut(struct err *e, size_t wanted)
 {
 	if (wanted >= sizeof(e->msg))

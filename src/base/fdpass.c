@@ -1,4 +1,4 @@
-/* fdpass - descriptors through a unix socket; see fdpass.h. */
+/* fdpass - passes descriptors over a unix socket; see fdpass.h. */
 #include "base/fdpass.h"
 
 #include <errno.h>
@@ -55,8 +55,8 @@ int fdpass_receive(int socket_fd, int ret_fds[FDPASS_MAX], unsigned *ret_count)
 }
 
 /*
- * The descriptor is sent into a socket together with that socket itself. When we close ours nobody
- * can ever receive them, and the kernel's collector of such cycles closes them in its own time.
+ * Sends the descriptor into a socket together with that socket itself. After we close ours nobody
+ * can receive them, and the kernel's garbage collector for such cycles closes them asynchronously.
  */
 void fdpass_close_later(int *fd)
 {
@@ -68,7 +68,7 @@ void fdpass_close_later(int *fd)
 		ends[0] = ends[1] = -1;
 	else
 		(void)fdpass_send(ends[0], (const int[]){ *fd, ends[1] }, 2);
-	(void)close(*fd); /* first: the collector begins when the socket is closed */
+	(void)close(*fd); /* first: closing the socket starts the collector */
 	*fd = -1;
 	if (ends[0] >= 0) {
 		(void)close(ends[1]);

@@ -1,4 +1,4 @@
-/* file - whole small files, and writes that finish; see file.h. */
+/* file - reads and writes whole small files; see file.h. */
 #include "base/file.h"
 
 #include "base/cleanup.h"
@@ -13,7 +13,7 @@
 #define FILE_STEP_BYTES 4096
 #define FILE_COPY_BYTES (1u << 20)
 
-/* Most files are smaller than the first piece: what is allocated then is as long as the text. */
+/* Most files fit into `first`, so only as much as the text needs is allocated. */
 int file_read_fd(int fd, size_t max_bytes, char **ret_text, size_t *ret_len)
 {
 	char first[FILE_STEP_BYTES];
@@ -157,7 +157,7 @@ int file_leave_streams(void)
 		if (dup2(null_fd, stream) < 0)
 			return -errno;
 	if (null_fd < 3)
-		(void)take_fd(&null_fd); /* it is one of them */
+		(void)take_fd(&null_fd); /* it is one of the streams itself */
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * frame - messages between our own processes; see frame.h.
  *
- * Hostile input: whoever may connect to the socket. Lengths are checked before anything is
- * allocated, descriptors that come unasked are closed.
+ * Hostile input: any process that may connect to the socket. Lengths are checked before allocation,
+ * unexpected descriptors are closed.
  */
 #include "base/frame.h"
 
@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 
 #define MAGIC 0x6b666b61u                     /* "akfk" */
-#define INLINE_MAX_BYTES (64u << 10)          /* of a body, in the message itself */
-#define SENT_MAX (FRAME_DESCRIPTORS_MAX + 1u) /* and the memory file */
+#define INLINE_MAX_BYTES (64u << 10)          /* of a body in the message itself */
+#define SENT_MAX (FRAME_DESCRIPTORS_MAX + 1u) /* plus the memory file */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 struct header {
@@ -134,7 +134,7 @@ static void take_descriptors(struct msghdr *message, struct descriptors *d)
 	}
 }
 
-/* The seals: what is read here is what was sent, whoever still holds the file. */
+/* The seals guarantee that the sender cannot change the content while we read it. */
 static int read_file(int fd, size_t len, char **ret)
 {
 	cleanup_free char *bytes = NULL;
@@ -207,7 +207,7 @@ int frame_receive(int socket_fd, enum frame_flags flags, struct frame *ret)
 	ssize_t n;
 	int r;
 
-	/* who closed without reading all may have said something first: it comes after the reset */
+	/* a peer that closed early may have sent a message, which comes after the reset */
 	errno = 0;
 	do {
 		was_reset = errno == ECONNRESET;

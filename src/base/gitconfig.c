@@ -1,10 +1,10 @@
 /*
- * gitconfig - the text of a git configuration file; see gitconfig.h.
+ * gitconfig - parses and writes git configuration files; see gitconfig.h.
  *
- * Theory of operation. One pass over the bytes with a position. A header sets section and
- * subsection; a key is followed by '=' and a value, or by the end of its line. A value goes on over
- * a backslash at the end of a line; outside of quotes a '#' or ';' begins a comment, and runs of
- * blanks at the ends are dropped.
+ * Theory of operation. One pass over the bytes. A header sets section and subsection; a key is
+ * followed by '=' and a value, or by the end of its line. A backslash at the end of a line
+ * continues the value; outside quotes '#' or ';' starts a comment, and leading and trailing blanks
+ * are dropped.
  */
 #include "base/gitconfig.h"
 
@@ -22,7 +22,7 @@ struct reader {
 	bool has_subsection;
 };
 
-/* The next byte, or -1; "\r\n" is "\n". */
+/* Returns the next byte, or -1; "\r\n" counts as "\n". */
 static int get(struct reader *r)
 {
 	if (r->at == r->end)
@@ -52,7 +52,7 @@ static void skip_line(struct reader *r)
 		continue;
 }
 
-/* After '[': "name", "name.sub" or 'name "sub"', up to the ']'. */
+/* Parses "name", "name.sub" or 'name "sub"' after '[', up to the ']'. */
 static int read_header(struct reader *r)
 {
 	size_t len = 0;
@@ -68,7 +68,7 @@ static int read_header(struct reader *r)
 	if (c == ']') {
 		char *dot = strchr(r->section, '.');
 
-		if (dot) { /* the old form, where case does not count */
+		if (dot) { /* the old form, which is case-insensitive */
 			memcpy(r->subsection, dot + 1, strlen(dot + 1) + 1);
 			*dot = '\0';
 			r->has_subsection = true;
@@ -91,7 +91,7 @@ static int read_header(struct reader *r)
 	return get(r) == ']' ? 0 : -1;
 }
 
-/* What a backslash and this byte mean; 0: nothing; '\n': the line goes on. */
+/* The meaning of a backslash and this byte; 0: invalid; '\n': the line continues. */
 static int unescape(int c)
 {
 	switch (c) {
@@ -118,7 +118,7 @@ static void add_byte(struct buf *out, size_t *blanks, int c)
 	buf_add(out, &byte, 1);
 }
 
-/* Up to the end of the line. Blanks are held back: at the end they do not count. */
+/* Reads up to the end of the line. Blanks are delayed, because trailing ones are dropped. */
 static int read_value(struct reader *r, struct buf *out)
 {
 	bool is_quoted = false;
@@ -209,7 +209,7 @@ int gitconfig_parse(const char *text, size_t len, gitconfig_fn *fn, void *contex
 			return told;
 		if (told < 0) {
 			is_damaged = true;
-			if (r.at[-1] != '\n') /* else the end of the line was read */
+			if (r.at[-1] != '\n') /* otherwise the end of the line was consumed */
 				skip_line(&r);
 		}
 	}
@@ -293,7 +293,7 @@ static void put_quoted(struct buf *out, const char *text)
 	buf_add_text(out, "\"");
 }
 
-/* [section "subsection"], with its newline. */
+/* Writes [section "subsection"] and a newline. */
 static void put_header(struct buf *out, const struct gitconfig_entry *entry)
 {
 	buf_addf(out, "[%s", entry->section);

@@ -1,4 +1,4 @@
-/* hash - spreads text over a table; see hash.h. */
+/* hash - hashes text for tables; see hash.h. */
 #include "base/hash.h"
 
 uint32_t hash_text(uint32_t seed, const char *text)

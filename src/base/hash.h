@@ -1,7 +1,7 @@
 #pragma once
 /*
- * hash - spreads text over a table (FNV-1a). Whoever chooses the text can choose collisions, so
- * tables of hostile text are bounded.
+ * hash - hashes text for tables (FNV-1a). An attacker who chooses the text can choose collisions,
+ * so tables of hostile text are bounded.
  */
 #include <stdint.h>
 

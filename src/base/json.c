@@ -1,4 +1,4 @@
-/* json - writing JSON; see json.h. */
+/* json - writes JSON; see json.h. */
 #include "base/json.h"
 
 #include "base/shown.h"
@@ -14,7 +14,7 @@ void json_init(struct json *j, struct buf *out)
 	*j = (struct json){ .out = out };
 }
 
-/* By hand: an output may be megabytes of these. */
+/* Without printf: an output may have megabytes of these. */
 static void add_control(struct buf *out, unsigned char c)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -46,7 +46,7 @@ static void add_escaped(struct buf *out, unsigned char c)
 	}
 }
 
-/* U+0080 to U+009F, which a terminal obeys: two bytes, of which the second is the number. */
+/* U+0080 to U+009F, which terminals interpret: two bytes, the second is the code point. */
 static bool is_c1(const unsigned char *p, const unsigned char *end)
 {
 	return p[0] == 0xc2 && end - p > 1 && p[1] >= 0x80 && p[1] < 0xa0;
@@ -62,7 +62,7 @@ static void add_string(struct buf *out, const char *bytes, size_t len)
 		const unsigned char *plain = p;
 		size_t n = 0;
 
-		/* a run that needs no escape goes out in one piece */
+		/* append a run without escapes in one piece */
 		while (p < end && *p >= ' ' && *p != '"' && *p != '\\' && *p != 0x7f &&
 		       !is_c1(p, end) &&
 		       (n = shown_utf8_len((const char *)p, (size_t)(end - p))) > 0)

@@ -1,11 +1,10 @@
 #pragma once
 /*
- * json - writing JSON, without a library and without a tree.
+ * json - writes JSON, without a library and without a tree.
  *
- * The launcher prints a result and is done; it never reads JSON (the helpers that do use
- * jansson). Values are appended to a buf in order; commas and nesting are kept right here.
- * Text may hold any bytes: what is not valid UTF-8 becomes U+FFFD, so the output always is, and
- * control characters, U+0080 to U+009F too, are escaped.
+ * The launcher only prints results; it never parses JSON (the helpers that do use jansson). Values
+ * are appended to a buf in order; this module adds commas and tracks nesting. Text may contain any
+ * bytes: invalid UTF-8 becomes U+FFFD, and control characters, also U+0080 to U+009F, are escaped.
  */
 #include "base/buf.h"
 
@@ -22,7 +21,7 @@ struct json {
 
 void json_init(struct json *j, struct buf *out);
 
-/* `key` is NULL inside an array and at the top. */
+/* `key` is NULL inside an array and at the top level. */
 void json_open_object(struct json *j, const char *key);
 void json_close_object(struct json *j);
 void json_open_array(struct json *j, const char *key);

@@ -1,14 +1,14 @@
 /*
- * jsonedit - one value in somebody else's JSON settings; see jsonedit.h.
+ * jsonedit - edits one value in a JSON document; see jsonedit.h.
  *
- * Every edit is a copy of the document with something left out or put in: copy_to() moves forward
- * through the old bytes, what is new goes to `out` in between. Where to cut is found by walking
- * (jsonwalk.h). An object is either spread, one member to a line, or in one line; a new member
- * follows what its neighbours do, and where there are none, what the objects around do.
+ * Every edit is a copy of the document with parts removed or inserted: copy_to() copies old bytes
+ * up to a position, new text goes to `out` in between. The positions are found by walking
+ * (jsonwalk.h). An object is either spread, one member per line, or on one line; a new member
+ * follows the style of its neighbours, or else of the objects around it.
  *
- * A new member goes to the end of its object, behind the comments there, and the comma that it
- * needs goes right behind the value before. So no comment moves away from what it is about, and
- * nothing is ever put behind a "//" on its line.
+ * A new member goes to the end of its object, after the comments there, and the comma that it needs
+ * goes directly after the previous value. So no comment is separated from its member, and nothing
+ * is inserted after a "//" on its line.
  */
 #include "base/jsonedit.h"
 
@@ -23,26 +23,26 @@
 #define DEFAULT_UNIT "  "
 
 struct place {
-	const char *objects[JSONEDIT_KEYS_MAX]; /* the '{' of each object on the way */
+	const char *objects[JSONEDIT_KEYS_MAX]; /* the '{' of each object on the path */
 	struct jsonwalk_member members[JSONEDIT_KEYS_MAX];
-	unsigned found; /* so many of the keys are there; objects[found] lacks the next */
+	unsigned found; /* number of keys that exist; objects[found] lacks the next */
 	unsigned wanted;
 };
 
 struct style {
 	const char *newline;
-	const char *unit; /* of indentation */
+	const char *unit; /* one level of indentation */
 	size_t unit_len;
-	const char *base; /* of a member's line: this, and so many units */
+	const char *base; /* indentation of a member's line: this, plus some units */
 	size_t base_len;
 	unsigned units;
-	bool is_spread; /* one member to a line */
-	bool is_tight;  /* no blank behind ':' and ',' */
+	bool is_spread; /* one member per line */
+	bool is_tight;  /* no space after ':' and ',' */
 	bool is_padded; /* "{ ... }" */
 };
 
 struct copy {
-	const char *from; /* what was not copied yet */
+	const char *from; /* not copied yet */
 	const char *end;
 	struct buf *out;
 };
@@ -100,7 +100,7 @@ static bool is_blank(const char *at, const char *end)
 	return true;
 }
 
-/* ---- where ---- */
+/* ---- finding the place ---- */
 
 static unsigned scan_flags(unsigned flags)
 {
@@ -187,7 +187,7 @@ static void style_init(struct style *s, const struct jsonscan_text *t)
 	};
 }
 
-/* The root's first member shows how far one level is. */
+/* The indentation of the root's first member shows the unit. */
 static void learn_unit(struct style *s, const struct jsonscan_text *t, const char *root)
 {
 	struct jsonwalk_member first;
@@ -202,7 +202,7 @@ static void learn_unit(struct style *s, const struct jsonscan_text *t, const cha
 	s->unit_len = indent_len(line, first.key);
 }
 
-/* How a member of the `depth`th object on the way would be written. */
+/* The style for a member of the `depth`th object on the path. */
 static void learn_style(struct style *s, const struct jsonscan_text *t, const struct place *p,
 			unsigned depth)
 {
@@ -295,7 +295,7 @@ static void put_value(struct buf *out, const struct style *s, const char *value,
 		buf_add_text(out, "]");
 }
 
-/* The member keys[0], with the objects for the other keys around the value. */
+/* Writes the member keys[0], with objects for the remaining keys around the value. */
 static void put_member(struct buf *out, const struct style *s, const char *const *keys,
 		       const char *value, int level)
 {
@@ -317,7 +317,7 @@ static void put_member(struct buf *out, const struct style *s, const char *const
 
 /* ---- setting ---- */
 
-/* Nothing but blanks and comments: the comments stay in front. */
+/* The document has only blanks and comments: the comments stay in front. */
 static void put_document(const struct jsonscan_text *t, const char *const *keys, const char *value,
 			 struct buf *out)
 {
@@ -339,7 +339,7 @@ static void put_document(const struct jsonscan_text *t, const char *const *keys,
 	buf_add_text(out, s.newline);
 }
 
-/* Behind the last comment between two places; the first place when there is none. */
+/* The position after the last comment in the range, or `at` if there is none. */
 static const char *behind_comments(const char *at, const char *end)
 {
 	const char *behind = at;
@@ -353,12 +353,12 @@ static const char *behind_comments(const char *at, const char *end)
 	return behind;
 }
 
-/* Into an object that lacks keys[0]. */
+/* Inserts a member into an object that lacks keys[0]. */
 static void insert(const struct jsonscan_text *t, const struct place *p, const char *const *keys,
 		   const char *value, struct buf *out)
 {
 	const char *object = p->objects[p->found];
-	const char *tail = object + 1; /* behind the last member and its comma */
+	const char *tail = object + 1; /* after the last member and its comma */
 	struct copy c = { t->bytes, end_of(t), out };
 	struct jsonwalk_member last;
 	bool has_last = false, has_comma;
@@ -464,7 +464,7 @@ static unsigned count_key(const char *object, const char *end, const char *key)
 	return count;
 }
 
-/* Is nothing in the object but that key: no other member, and no comment? */
+/* Does the object contain only that key: no other member, and no comment? */
 static bool holds_only(const char *object, const char *end, const char *key)
 {
 	struct jsonwalk_member m;
@@ -477,7 +477,7 @@ static bool holds_only(const char *object, const char *end, const char *key)
 	return is_blank(at, jsonwalk_skip_gap(at, end));
 }
 
-/* Leaves out what is between two places, and the whole line when nothing else is on it. */
+/* Omits a range, and the whole line if nothing else is on it. */
 static void leave_out(struct copy *c, const struct jsonscan_text *t, const char *from,
 		      const char *to)
 {
@@ -493,7 +493,7 @@ static void leave_out(struct copy *c, const struct jsonscan_text *t, const char 
 	c->from = to;
 }
 
-/* The member that counts, out of an object that has it. */
+/* Removes the effective member from an object that has it. */
 static void remove_one(const struct jsonscan_text *t, const char *object, const char *key,
 		       struct buf *out)
 {
@@ -526,13 +526,13 @@ static void remove_one(const struct jsonscan_text *t, const char *object, const 
 	copy_to(&c, c.end);
 }
 
-/* Which of the keys to remove: an earlier one when its object would be left with nothing in it. */
+/* Chooses the key to remove: an earlier one if its object would become empty. */
 static unsigned choose_depth(const struct jsonscan_text *t, const struct place *p,
 			     const char *const *keys)
 {
 	unsigned depth = p->wanted - 1;
 
-	/* an object of the same key before it would come to count: it is not ours to bring back */
+	/* not if an earlier duplicate of the key exists, which would then become effective */
 	while (depth > 0 && holds_only(p->objects[depth], end_of(t), keys[depth]) &&
 	       count_key(p->objects[depth - 1], end_of(t), keys[depth - 1]) == 1)
 		depth--;

@@ -1,8 +1,8 @@
 /*
- * jsonscan - checking a JSON document; see jsonscan.h.
+ * jsonscan - checks a JSON document; see jsonscan.h.
  *
- * A recursive descent, one function for each rule of the grammar; each leaves the scanner behind
- * what it has taken. Where something stands is only counted when somebody has to be told.
+ * A recursive descent parser, one function for each rule of the grammar; each advances the scanner
+ * past its input. Lines and columns are only counted for error messages.
  */
 #include "base/jsonscan.h"
 
@@ -47,7 +47,7 @@ static bool starts_with(const char *at, const char *end, const char *text)
 	return (size_t)(end - at) >= len && memcmp(at, text, len) == 0;
 }
 
-/* ---- complaining ---- */
+/* ---- error messages ---- */
 
 static void find_place(const struct jsonscan_text *t, const char *at, unsigned *ret_line,
 		       unsigned *ret_column)
@@ -86,7 +86,7 @@ int jsonscan_err(const struct jsonscan_text *t, const char *at, enum err_code co
 	return -1;
 }
 
-/* What to show of the text at `at`: a word, or one character that is none. */
+/* Length of the text at `at` to quote: a word, or one character if it is not a word. */
 static size_t quote_len(const char *at, const char *end)
 {
 	size_t len = 1;
@@ -100,7 +100,7 @@ static size_t quote_len(const char *at, const char *end)
 	return len;
 }
 
-/* "words: 'text'" about what stands at `at`. */
+/* "words: 'text'" about the text at `at`. */
 static int refuse(const struct scan *s, const char *at, struct err *e, const char *words)
 {
 	if (at == s->end)
@@ -135,7 +135,7 @@ static int take_comment(struct scan *s, struct err *e)
 		return refuse(s, s->at, e, "comments are not allowed here");
 	if (!end)
 		return jsonscan_err(s->text, s->at, ERR_INVALID, e, "a comment that does not end");
-	/* for some readers it ends the comment, for others it does not */
+	/* readers disagree whether it ends the comment */
 	cr = s->at[1] == '/' ? memchr(s->at, '\r', (size_t)(end - s->at)) : NULL;
 	if (cr)
 		return jsonscan_err(s->text, cr, ERR_INVALID, e,
@@ -230,7 +230,7 @@ static bool take_number(struct scan *s)
 	return true;
 }
 
-/* A number or one of the three words, and nothing more. */
+/* Accepts a number or one of the three words, and nothing more. */
 static int take_scalar(struct scan *s, struct err *e)
 {
 	static const char *const words[] = { "true", "false", "null" };

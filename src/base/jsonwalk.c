@@ -1,4 +1,4 @@
-/* jsonwalk - through a JSON document that was checked; see jsonwalk.h. */
+/* jsonwalk - walks a checked JSON document; see jsonwalk.h. */
 #include "base/jsonwalk.h"
 
 #include <assert.h>
@@ -51,7 +51,7 @@ const char *jsonwalk_skip_gap(const char *at, const char *end)
 		if (!jsonwalk_is_comment(at, end))
 			return at;
 		at = jsonwalk_comment_end(at, end);
-		assert(at); /* jsonscan has seen its end */
+		assert(at); /* jsonscan has checked that it ends */
 	}
 }
 
@@ -148,7 +148,7 @@ const char *jsonwalk_type_name(const char *value)
 
 /* ---- comparing ---- */
 
-/* What is between the quotes of a string; or plain text. */
+/* The content of a JSON string, or plain text. */
 struct characters {
 	const char *at;
 	const char *end;
@@ -170,7 +170,7 @@ int jsonwalk_read_hex(const char *at, const char *end)
 	return value;
 }
 
-/* \uD83D\uDE00 is one character, as it is in UTF-8. */
+/* \uD83D\uDE00 is one character, as in UTF-8. */
 static uint32_t read_unicode(struct characters *c)
 {
 	uint32_t first = (uint32_t)jsonwalk_read_hex(c->at, c->end);
@@ -229,7 +229,7 @@ bool jsonwalk_key_is(const struct jsonwalk_member *m, const char *key)
 			    (struct characters){ key, key + strlen(key), .is_plain = true });
 }
 
-/* As jsonwalk_find(), for the key of another member. */
+/* Like jsonwalk_find(), with the key of another member. */
 static bool find_key_of(const char *object, const char *end, const struct jsonwalk_member *of,
 			struct jsonwalk_member *ret)
 {
@@ -246,7 +246,7 @@ static bool find_key_of(const char *object, const char *end, const struct jsonwa
 	return is_found;
 }
 
-/* Readers see doubles. */
+/* Readers parse numbers as doubles. */
 static bool is_same_number(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	char text[2][NUMBER_MAX_BYTES + 1] = { 0 };
@@ -271,7 +271,7 @@ static bool is_same_array(const char *a, const char *a_end, const char *b, const
 	return !jsonwalk_item(b, b_end, &y);
 }
 
-/* Each member of a that counts is the same in b, and b has no key that a has not. */
+/* Each effective member of a is the same in b, and b has no other key. */
 static bool is_same_object(const char *a, const char *a_end, const char *b, const char *b_end)
 {
 	struct jsonwalk_member x, y, last;

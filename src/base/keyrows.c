@@ -1,4 +1,4 @@
-/* keyrows - a struct as a list of "key=value" texts; see keyrows.h. */
+/* keyrows - converts a struct to "key=value" texts and back; see keyrows.h. */
 #include "base/keyrows.h"
 
 #include "base/buildid.h"
@@ -118,7 +118,7 @@ static void format_magic(const struct keyrows *k, char out[MAGIC_MAX_BYTES])
 		       buildid_version(k->version));
 }
 
-/* An earlier version is one with fewer keys; what a later one means nobody here knows. */
+/* An earlier version only has fewer keys; the meaning of a later one is unknown. */
 static int check_magic(const struct keyrows *k, const char *bytes, size_t len, size_t *ret_at,
 		       struct err *e)
 {

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * keyrows - a struct as a list of "key=value" texts, each ended by a NUL: what we keep on disk and
- * send between our own processes.
+ * keyrows - converts a struct to "key=value" texts, each ended by a NUL, and back: for files and
+ * for messages between our own processes.
  *
- * A table says which key is which member; what does not fit in a table has a function. The first
- * text names the kind and the version: "agentkernel sandbox 1". Reading is strict: an unknown key,
- * a value that is no number, a missing end are errors, never guesses. A value may hold any byte but
- * NUL, so no text needs to be escaped.
+ * A table maps keys to members; a function handles what does not fit in a table. The first text
+ * names the kind and the version: "agentkernel sandbox 1". Parsing is strict: an unknown key, an
+ * invalid number or a missing end is an error. A value may contain any byte but NUL, so no escaping
+ * is needed.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,7 +21,7 @@ enum keyrows_kind {
 	KEYROWS_TEXT,   /* char *, owned; NULL is not written */
 	KEYROWS_ARRAY,  /* char [size]; "" is not written */
 	KEYROWS_NUMBER, /* uint64_t; 0 is not written */
-	KEYROWS_ID,     /* uint32_t; as above */
+	KEYROWS_ID,     /* uint32_t; 0 is not written */
 	KEYROWS_FLAG,   /* bool; false is not written */
 	KEYROWS_LIST,   /* char **, ended by NULL, owned */
 };
@@ -39,7 +39,7 @@ struct keyrows_row {
 		.size = sizeof(((type *)0)->member)                                                \
 	}
 
-/* 0: it was read; 1: no such key; -1: failed. */
+/* Returns 0: parsed; 1: unknown key; -1: failed. */
 typedef int keyrows_read_fn(void *object, const char *key, const char *value, struct err *e);
 typedef void keyrows_write_fn(const void *object, struct buf *out);
 
@@ -52,20 +52,20 @@ struct keyrows {
 	keyrows_write_fn *write_other;
 };
 
-/* Into a zeroed object. ERR_CORRUPT, or ERR_UNSUPPORTED for a later version. */
+/* Parses into a zeroed object. ERR_CORRUPT, or ERR_UNSUPPORTED for a later version. */
 ERR_CHECKED int keyrows_parse(const struct keyrows *k, const char *bytes, size_t len, void *object,
 			      struct err *e);
 void keyrows_format(const struct keyrows *k, const void *object, struct buf *out);
 void keyrows_done(const struct keyrows *k, void *object); /* frees texts and lists; may run twice */
 
-/* One more "key=value". */
+/* Appends one "key=value". */
 void keyrows_put(struct buf *out, const char *key, const char *value);
 void keyrows_put_number(struct buf *out, const char *key, uint64_t value);
 
-/* A decimal number and nothing else. */
+/* Accepts only a decimal number. */
 bool keyrows_read_number(const char *text, uint64_t max, uint64_t *ret);
 
-/* Adds a copy to a list that ends in NULL; false when it is full. */
+/* Appends a copy to a NULL-terminated list; false if it is full. */
 bool keyrows_list_add(char ***list, const char *text);
 void keyrows_list_free(char ***list);
 size_t keyrows_list_count(char *const *list);

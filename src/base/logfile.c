@@ -1,4 +1,4 @@
-/* logfile - lines for an operator in a bounded file; see logfile.h. */
+/* logfile - log lines for an operator in a bounded file; see logfile.h. */
 #include "base/logfile.h"
 
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@ void logfile_done(struct logfile *l)
 	cleanup_closep(&l->fd);
 }
 
-/* Another process that shares the file may have moved it away: then its inode has another name. */
+/* Another process that shares the file may have renamed it: then the name has another inode. */
 static int open_current(struct logfile *l)
 {
 	cleanup_free char *old = mem_format("%s.1", l->name);

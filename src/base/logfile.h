@@ -1,10 +1,10 @@
 #pragma once
 /*
- * logfile - what a process that lives long has to tell its operator: lines in a bounded file.
+ * logfile - log lines of a long-running process for its operator, in a bounded file.
  *
- * A line is "2025-03-01T12:30:00.250Z [PID] words" and one write() to a file opened for appending,
- * so several processes may share one. At LOGFILE_MAX_BYTES the file becomes NAME.1, whose lines are
- * lost. Whatever a sandbox could have chosen in a line is escaped (base/shown). A line that cannot
+ * A line is "2025-03-01T12:30:00.250Z [PID] words" and one write() to a file opened with O_APPEND,
+ * so several processes may share one. At LOGFILE_MAX_BYTES the file is renamed to NAME.1, replacing
+ * the previous one. Text that a sandbox may have chosen is escaped (base/shown). A line that cannot
  * be written is lost, and counted in the next one that can.
  */
 #include <stdint.h>
@@ -16,10 +16,10 @@ struct logfile {
 	int dir_fd; /* borrowed */
 	const char *name;
 	int fd;        /* -1: not open */
-	unsigned lost; /* lines since the last that was written */
+	unsigned lost; /* lines since the last written one */
 };
 
-/* Opened by the first line. dir_fd and name have to live as long; dir_fd -1: nothing is written. */
+/* The first line opens the file. Borrows dir_fd and name; dir_fd -1: nothing is written. */
 void logfile_init(struct logfile *l, int dir_fd, const char *name);
 void logfile_done(struct logfile *l); /* may run twice */
 

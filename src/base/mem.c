@@ -22,7 +22,7 @@ void mem_hold_group(void)
 	static void *held;
 
 	held = malloc(DIRECTORY_STREAM_BYTES);
-	(void)held; /* without it things are slower, no more */
+	(void)held; /* only an optimisation: failure is harmless */
 }
 
 void *mem_alloc(size_t size)

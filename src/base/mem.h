@@ -2,16 +2,16 @@
 /*
  * mem - allocation that does not fail.
  *
- * Running out of memory aborts: such branches cannot be tested. The condition that makes this
- * safe: a size that comes from outside is checked against a named maximum before it gets here.
+ * Running out of memory aborts, because such branches cannot be tested. This is safe because every
+ * size from outside is checked against a named maximum before it gets here.
  */
 #include <stdarg.h>
 #include <stddef.h>
 
 /*
- * Called once, before anything else is allocated. musl unmaps a group of blocks with its last block,
- * and a run opens a directory now and then: each time an mmap and a munmap, which interrupts the
- * other processors. One block of that size is held for good, so that its group stays.
+ * Call once, before any other allocation. musl unmaps a group of blocks when its last block is
+ * freed, and a run opens a directory now and then: each time an mmap and a munmap, which interrupts
+ * the other CPUs. So one block of a DIR's size is kept allocated.
  */
 void mem_hold_group(void);
 

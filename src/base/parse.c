@@ -1,8 +1,8 @@
 /*
- * parse - numbers that people type; see parse.h.
+ * parse - parses numbers that people type; see parse.h.
  *
- * A number is kept as a whole part and thousandths: enough for "1.5g" and "0.25" cpus, and
- * exact, so that the range checks below are integer arithmetic with overflow caught.
+ * A number is stored in thousandths: enough for "1.5g" and "0.25" cpus, and exact, so that the
+ * range checks below are integer arithmetic with overflow checks.
  */
 #include "base/parse.h"
 
@@ -53,8 +53,8 @@ static const struct unit *find_unit(const struct unit *units, size_t count, cons
 }
 
 /*
- * Reads digits with up to three decimals and moves *text past them. The value comes back in
- * thousandths. `what` is the word for the error: "size", "duration", ...
+ * Parses digits with up to three decimals and moves *text past them. Returns the value in
+ * thousandths. `what` is for the error message: "size", "duration", ...
  */
 static int read_milli(const char **text, const char *what, const char *whole, uint64_t *ret,
 		      struct err *e)
@@ -89,7 +89,7 @@ static int read_milli(const char **text, const char *what, const char *whole, ui
 	return 0;
 }
 
-/* value is in thousandths of `factor`; false when the product does not fit or is no whole one. */
+/* `value` is in thousandths of `factor`; false if the product overflows or is not an integer. */
 static bool scale(uint64_t value, uint64_t factor, uint64_t *ret)
 {
 	__extension__ unsigned __int128 wide = (unsigned __int128)value * factor;
@@ -134,7 +134,7 @@ int parse_rate(const char *text, uint64_t min, uint64_t max, uint64_t *ret, stru
 	return parse_with_unit(text, len, "rate", min, max, ret, e);
 }
 
-/* One "number unit" pair of a duration, added to *total. */
+/* Adds one "number unit" pair of a duration to *total. */
 static int add_duration_part(const char **text, const char *whole, uint64_t *total, struct err *e)
 {
 	const struct unit *unit;
@@ -149,7 +149,7 @@ static int add_duration_part(const char **text, const char *whole, uint64_t *tot
 	while (**text && (**text < '0' || **text > '9'))
 		(*text)++;
 	unit = find_unit(duration_unit, COUNT_OF(duration_unit), name, (size_t)(*text - name));
-	/* "30" is seconds; in "1h30" nobody knows */
+	/* "30" is seconds; in "1h30" the unit is ambiguous */
 	if (!unit || (unit == &duration_unit[0] && start != whole))
 		return err_set(e, ERR_INVALID,
 			       "duration '%s' has an unknown unit (use ms, s, m, h or d)", whole);

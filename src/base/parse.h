@@ -1,10 +1,10 @@
 #pragma once
 /*
- * parse - numbers that people type: sizes, durations, rates, counts.
+ * parse - parses numbers that people type: sizes, durations, rates, counts.
  *
- * Every function takes the smallest and the largest value it may give back, so a caller cannot
- * forget the range. Sizes are binary (K, KB and KiB all mean 1024), as in every tool of this
- * field. Nothing is rounded silently and nothing after the number is ignored.
+ * Every function takes the minimum and maximum of its result, so a caller cannot forget the range.
+ * Sizes are binary (K, KB and KiB all mean 1024), as in similar tools. Nothing is rounded silently
+ * and no text after the number is ignored.
  */
 #include "base/err.h"
 
@@ -14,7 +14,7 @@
 ERR_CHECKED int parse_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *ret,
 			    struct err *e);
 
-/* "10MB/s", "512k" -> bytes a second */
+/* "10MB/s", "512k" -> bytes per second */
 ERR_CHECKED int parse_rate(const char *text, uint64_t min, uint64_t max, uint64_t *ret,
 			   struct err *e);
 
@@ -32,6 +32,6 @@ ERR_CHECKED int parse_milli(const char *text, uint64_t min, uint64_t max, uint64
 
 #define PARSE_FORMAT_MAX_BYTES 32
 
-/* The other way, for people, shortened: "2 GiB", "1.5 GiB", "250ms", "1m30s". Returns `out`. */
+/* Formats for people, shortened: "2 GiB", "1.5 GiB", "250ms", "1m30s". Returns `out`. */
 const char *parse_format_bytes(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES]);
 const char *parse_format_duration(uint64_t ms, char out[PARSE_FORMAT_MAX_BYTES]);

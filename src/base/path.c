@@ -1,4 +1,4 @@
-/* path - path names as text; see path.h. */
+/* path - operations on path names as text; see path.h. */
 #include "base/path.h"
 
 #include "base/mem.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends the parts of `path` to the normal absolute path in `out`. False when ".." climbs out. */
+/* Appends the components of `path` to the absolute path in `out`. False if ".." leaves "/". */
 static bool append_parts(char *out, const char *path)
 {
 	while (*path) {

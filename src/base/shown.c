@@ -1,4 +1,4 @@
-/* shown - foreign text for people; see shown.h. */
+/* shown - makes untrusted text safe to print; see shown.h. */
 #include "base/shown.h"
 
 #include <stdint.h>
@@ -45,7 +45,7 @@ static uint32_t code_point(const unsigned char *p, size_t len)
 	return c;
 }
 
-/* Control characters; marks and overrides of direction; separators of lines. */
+/* Control characters; directional marks and overrides; line separators. */
 static bool is_obeyed(uint32_t c)
 {
 	return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||

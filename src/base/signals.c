@@ -1,8 +1,8 @@
 /*
- * signals - defined, not inherited; see signals.h.
+ * signals - resets inherited signal settings; see signals.h.
  *
- * By number and by system call: the C library keeps a few signals to itself, which a caller may
- * have ignored too.
+ * By signal number and system call: the C library reserves a few signals, which a caller may have
+ * ignored too.
  */
 #include "base/signals.h"
 

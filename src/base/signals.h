@@ -1,9 +1,9 @@
 #pragma once
-/* signals - defined, not inherited. */
+/* signals - resets inherited signal settings. */
 
 /*
- * Every action back to its default and nothing blocked, as for a program that is about to be
- * executed: a caller that ignores SIGPIPE must not make it ignore SIGPIPE. Only system calls, so
- * that a child which still shares its parent's memory may call it.
+ * Resets every action to its default and unblocks all signals, as before an exec: a caller that
+ * ignores SIGPIPE must not make the new program ignore it. Uses system calls only, so that a child
+ * that still shares its parent's memory may call it.
  */
 void signals_reset(void);

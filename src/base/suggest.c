@@ -1,4 +1,4 @@
-/* suggest - the known word nearest to a mistyped one; see suggest.h. */
+/* suggest - finds the known word nearest to a mistyped one; see suggest.h. */
 #include "base/suggest.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static size_t smallest(size_t a, size_t b, size_t c)
 	return least < c ? least : c;
 }
 
-/* How many letters must be added, dropped or changed to turn one word into the other. */
+/* The number of letters to add, drop or change to turn one word into the other. */
 static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t row[SUGGEST_WORD_MAX_BYTES + 1];
@@ -35,7 +35,7 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 const char *suggest_nearest(const char *typed, const char *const *words, size_t count)
 {
 	size_t typed_len = strlen(typed);
-	size_t best = typed_len < 3 ? 2 : 3; /* a distance of this or more is not "near" */
+	size_t best = typed_len < 3 ? 2 : 3; /* a distance of this or more is not near */
 	const char *nearest = NULL;
 
 	if (typed_len > SUGGEST_WORD_MAX_BYTES)
@@ -46,7 +46,7 @@ const char *suggest_nearest(const char *typed, const char *const *words, size_t 
 
 		if (len > SUGGEST_WORD_MAX_BYTES)
 			continue;
-		/* "--mem" for "--memory": an unfinished word is near, whatever is missing */
+		/* "--mem" for "--memory": a prefix is near, whatever is missing */
 		if (typed_len >= 3 && strncmp(typed, words[i], typed_len) == 0)
 			return words[i];
 		distance = edit_distance(typed, typed_len, words[i], len);

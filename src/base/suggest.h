@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#define SUGGEST_WORD_MAX_BYTES 64 /* longer words are never near anything */
+#define SUGGEST_WORD_MAX_BYTES 64 /* longer words are never near */
 
-/* The nearest of `count` words, or NULL when none is near. */
+/* Returns the nearest of `count` words, or NULL if none is near. */
 const char *suggest_nearest(const char *typed, const char *const *words, size_t count);

@@ -1,18 +1,18 @@
 /*
- * sweep - removes a whole tree; see sweep.h.
+ * sweep - removes a directory tree; see sweep.h.
  *
- * Theory of operation. The tree is gone through from its top in passes. A pass goes down
- * LEVELS_MAX directories, each held open by its descriptor, and removes what it meets; a directory
- * that lies deeper is moved to the top, where this pass or the next one finds it. So there is no
- * depth that needs more descriptors or stack, and no "..", which would lead out of the tree if
- * somebody moved it. A pass that has neither removed nor moved anything is the last one: every
- * removal makes the tree smaller, every move makes it less deep.
+ * Theory of operation. The tree is walked from its top in passes. A pass descends LEVELS_MAX
+ * directories, each held open by its descriptor, and removes what it finds; a deeper directory is
+ * moved to the top, where this pass or the next one finds it. So no depth needs more descriptors or
+ * stack, and no "..", which would lead out of the tree if somebody moved it. A pass that neither
+ * removed nor moved anything is the last one: every removal makes the tree smaller, every move
+ * makes it less deep.
  *
- * A directory that cannot be moved because the disk is full stays where it is until other things
- * have been removed.
+ * A directory that cannot be moved because the disk is full stays until other entries have been
+ * removed.
  *
- * Hostile input: all names and modes. A move to a name that is taken either fails, and the next
- * number is tried, or replaces an empty directory of the same tree, which had to go anyway.
+ * Hostile input: all names and modes. A move to an existing name either fails, and the next number
+ * is tried, or replaces an empty directory of the same tree, which is to be removed anyway.
  */
 #include "base/sweep.h"
 
@@ -33,7 +33,7 @@
 #define SHOWN_MAX_BYTES 200 /* of a name in a message */
 #define OPEN_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Newer than some distributions' headers. */
+/* Missing in some distributions' headers. */
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
@@ -41,8 +41,8 @@
 struct sweep {
 	int top_fd;
 	uint64_t change_count; /* entries removed or moved */
-	uint64_t moved_name;   /* the next name at the top */
-	int move_error;        /* why a directory has stayed where it is, 0 if none has */
+	uint64_t moved_name;   /* number of the next moved directory */
+	int move_error;        /* why a directory could not be moved, 0 if none */
 };
 
 static void closedirp(DIR **dir)
@@ -51,7 +51,7 @@ static void closedirp(DIR **dir)
 		(void)closedir(*dir);
 }
 
-/* The name is a stranger's. */
+/* The name is untrusted. */
 static int fail(struct err *e, int sys, const char *what, const char *name)
 {
 	(void)err_sys(e, sys, "%s '%.*s'", what, SHOWN_MAX_BYTES, name);
@@ -59,7 +59,7 @@ static int fail(struct err *e, int sys, const char *what, const char *name)
 	return -1;
 }
 
-/* Of a directory that cannot even be opened, without following a link. */
+/* Changes the mode of a directory that cannot be opened, without following a link. */
 static void permit_at(int dir_fd, const char *name)
 {
 	cleanup_fd int fd = -1;
@@ -70,10 +70,10 @@ static void permit_at(int dir_fd, const char *name)
 	fd = openat(dir_fd, name, O_PATH | OPEN_FLAGS);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd >= 0)
-		(void)chmod(path, 0700); /* the next attempt tells */
+		(void)chmod(path, 0700); /* the next attempt to open will show */
 }
 
-/* A mode that keeps us out is changed, where it is ours to change. */
+/* Opens a directory; changes a mode that locks us out, if we own it. */
 static int open_directory(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | OPEN_FLAGS);
@@ -84,7 +84,7 @@ static int open_directory(int dir_fd, const char *name)
 		fd = openat(dir_fd, name, O_RDONLY | OPEN_FLAGS);
 	}
 	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
-		(void)fchmod(fd, 0700); /* not ours: then privileges help, or what follows fails */
+		(void)fchmod(fd, 0700); /* a failure shows in the next steps */
 	return fd;
 }
 
@@ -110,7 +110,7 @@ static int move_up(struct sweep *s, int dir_fd, const char *name, struct err *e)
 {
 	int r = try_move(s, dir_fd, name);
 
-	if (r == -EACCES) { /* its ".." changes, so it must be writable */
+	if (r == -EACCES) { /* moving changes its "..", so it must be writable */
 		cleanup_fd int fd = open_directory(dir_fd, name);
 
 		if (fd >= 0)
@@ -128,7 +128,7 @@ static int move_up(struct sweep *s, int dir_fd, const char *name, struct err *e)
 
 static int sweep_inside(struct sweep *s, int fd, const char *name, unsigned level, struct err *e);
 
-/* An entry of the directory that `level` directories lead to. */
+/* Handles an entry of a directory at depth `level`. */
 static int sweep_entry(struct sweep *s, int dir_fd, const struct dirent *entry, unsigned level,
 		       struct err *e)
 {
@@ -155,7 +155,7 @@ static int sweep_entry(struct sweep *s, int dir_fd, const struct dirent *entry, 
 	return 0;
 }
 
-/* Takes fd. What cannot go yet, stays. */
+/* Takes ownership of fd. Entries that cannot be removed yet stay. */
 static int sweep_inside(struct sweep *s, int fd, const char *name, unsigned level, struct err *e)
 {
 	CLEANUP(closedirp) DIR *dir = fdopendir(fd);

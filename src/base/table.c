@@ -1,4 +1,4 @@
-/* table - rows of text in aligned columns; see table.h. */
+/* table - formats text in aligned columns; see table.h. */
 #include "base/table.h"
 
 #include "base/mem.h"
@@ -39,7 +39,7 @@ void table_freep(struct table **t)
 	table_free(*t);
 }
 
-/* Characters, not bytes: continuation bytes of UTF-8 take no room on the screen. */
+/* Counts characters, not bytes: continuation bytes of UTF-8 have no width. */
 static size_t screen_width(const char *text)
 {
 	size_t width = 0;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * table - rows of text in aligned columns.
+ * table - formats text in aligned columns.
  *
  * Cells are copied. Control characters in a cell are shown as '?', so that text from a sandbox
- * cannot steer the reader's terminal.
+ * cannot control the reader's terminal.
  */
 #include "base/buf.h"
 
@@ -15,7 +15,7 @@ struct table *table_new(unsigned columns);
 void table_free(struct table *t);
 void table_freep(struct table **t);
 
-/* Exactly as many cells as the table has columns. */
+/* `cells` has as many entries as the table has columns. */
 void table_add_row(struct table *t, const char *const *cells);
 
 /* Two spaces between columns; the last one is not padded. */

@@ -1,4 +1,4 @@
-/* tail - which part of an output somebody wants; see tail.h. */
+/* tail - selects a part of an output; see tail.h. */
 #include "base/tail.h"
 
 int tail_check(const struct tail_range *r, struct err *e)
@@ -30,7 +30,7 @@ size_t tail_skip(const struct tail_range *r, const char *bytes, size_t len)
 
 	if (!r->lines || len == 0)
 		return 0;
-	/* the line feed at the very end belongs to the last line */
+	/* the final newline belongs to the last line */
 	for (at = len - 1; at > 0; at--)
 		if (bytes[at - 1] == '\n' && ++found == r->lines)
 			return at;

@@ -1,4 +1,4 @@
-/* timestamp - moments as text; see timestamp.h. */
+/* timestamp - formats and parses times; see timestamp.h. */
 #include "base/timestamp.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Exactly so many digits, and a number within the range. */
+/* Parses exactly `digits` digits; the number must be in the range. */
 static bool take_number(const char **text, unsigned digits, int min, int max, int *ret)
 {
 	*ret = 0;
@@ -48,7 +48,7 @@ static bool take(const char **text, char c)
 	return *(*text)++ == c;
 }
 
-/* Any number of digits; what is finer than a millisecond is passed over. */
+/* Parses any number of digits; those below a millisecond are ignored. */
 static bool take_fraction(const char **text, int *ret_ms)
 {
 	int unit = 100;
@@ -119,7 +119,7 @@ bool timestamp_parse(const char *text, uint64_t *ret_ms)
 	day = tm.tm_mday;
 	moment_ms = (int64_t)timegm(&tm) * 1000 + ms - (int64_t)offset_minutes * MINUTE_MS;
 	if (tm.tm_mday != day || moment_ms < 0 || moment_ms > (int64_t)TIMESTAMP_MAX_MS)
-		return false; /* the 31st of February, or beyond what can be written */
+		return false; /* the 31st of February, or out of range */
 	*ret_ms = (uint64_t)moment_ms;
 	return true;
 }

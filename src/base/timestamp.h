@@ -1,7 +1,5 @@
 #pragma once
-/*
- * timestamp - moments as text, in one form for all places and languages (RFC 3339).
- */
+/* timestamp - formats and parses times (RFC 3339). */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,7 +12,7 @@ uint64_t timestamp_now_ms(void); /* since 1970 */
 const char *timestamp_format(uint64_t ms, char out[TIMESTAMP_TEXT_MAX_BYTES]);
 
 /*
- * "2025-03-01" (its first moment in UTC), or a date with a time and an offset:
- * "2025-03-01T12:30:00Z", "2025-03-01 12:30:00.25+01:00". False: none, or before 1970.
+ * Parses "2025-03-01" (midnight UTC), or a date with a time and an offset: "2025-03-01T12:30:00Z",
+ * "2025-03-01 12:30:00.25+01:00". False: invalid, or before 1970.
  */
 bool timestamp_parse(const char *text, uint64_t *ret_ms);

@@ -1,11 +1,12 @@
 /*
- * title - what a process of ours is called in ps; see title.h.
+ * title - sets the name of a process in ps; see title.h.
  *
- * Theory of operation. ps shows the bytes between two addresses that the kernel noted at execve(),
- * where the words of argv lie one behind the other. We write over them. A title that is longer
- * than the words were has its own place, if the kernel lets us name it (PR_SET_MM_MAP, which needs
- * no privilege but must be told all other addresses again; they are in /proc/self/stat); otherwise
- * its end is cut. The environment, which lies behind, is left alone: its strings are in use.
+ * Theory of operation. ps shows the bytes between two addresses that the kernel recorded at
+ * execve(), where the strings of argv are adjacent. We overwrite them. A title that is longer than
+ * these strings gets its own memory, if the kernel lets us set the addresses (PR_SET_MM_MAP, which
+ * needs no privilege but must be given all other addresses too; they are in /proc/self/stat);
+ * otherwise it is truncated. The environment, which follows, is not overwritten: its strings are in
+ * use.
  */
 #include "base/title.h"
 
@@ -23,14 +24,14 @@
 #include <unistd.h>
 
 #define TEXT_MAX_BYTES (TITLE_SUBJECT_MAX_BYTES + 48u)
-#define NAME_MAX_BYTES 16u /* the kernel's own */
+#define NAME_MAX_BYTES 16u /* the kernel's limit */
 #define STAT_MAX_BYTES 1024u
 
 static const struct {
-	const char *name;           /* in comm: before ':' and the subject */
-	const char *text;           /* in the command line */
-	const char *before, *after; /* of the subject there */
-	bool is_lasting;            /* a title that is cut is worth a look at /proc */
+	const char *name;           /* for comm: before ':' and the subject */
+	const char *text;           /* for the command line */
+	const char *before, *after; /* around the subject */
+	bool is_lasting;            /* long-running: worth reading /proc to avoid truncation */
 } roles[] = {
 	[TITLE_SUPERVISOR] = { "ak-sup", "supervisor", " of ", "", true },
 	[TITLE_INIT] = { "ak-init", "init", " of ", "" },
@@ -44,7 +45,7 @@ static const struct {
 };
 _Static_assert(sizeof(roles) / sizeof(roles[0]) == TITLE_ROLE_COUNT, "a role has no title");
 
-static char *place; /* NULL: there is none, as in a unit test */
+static char *place; /* NULL: none, as in a unit test */
 static size_t place_len;
 static bool is_place_ours;
 static char supervised[TITLE_SUBJECT_MAX_BYTES]; /* the subject of TITLE_SUPERVISOR */
@@ -55,7 +56,7 @@ char **title_init(char **argv)
 	char **copy;
 	char *text;
 
-	/* the words follow each other, unless somebody has moved them */
+	/* the strings are adjacent, unless somebody has moved them */
 	while (argv[count]) {
 		if (argv[count] == argv[0] + len)
 			len += strlen(argv[count]) + 1;
@@ -74,7 +75,7 @@ char **title_init(char **argv)
 	return copy;
 }
 
-/* The numbers of /proc/self/stat behind the name, which may hold anything but not the last ')'. */
+/* Parses the numbers of /proc/self/stat after the name, which ends with the last ')'. */
 static bool read_stat(uint64_t *numbers, size_t count)
 {
 	char line[STAT_MAX_BYTES];
@@ -97,7 +98,7 @@ static bool read_stat(uint64_t *numbers, size_t count)
 	return true;
 }
 
-/* Where the fields of proc(5) begin that we ask for. */
+/* Indexes of the fields of proc(5) that we use. */
 enum {
 	STAT_FIRST = 4,
 	STAT_START_CODE = 26 - STAT_FIRST,
@@ -113,8 +114,10 @@ enum {
 	STAT_COUNT,
 };
 
-/* From now on the command line is in memory of our own: the kernel shows what lies in anonymous
- * memory only, so a static array would not do. */
+/*
+ * Moves the command line to memory of our own: the kernel shows only anonymous memory, so a static
+ * array would not work.
+ */
 static void make_place(void)
 {
 	uint64_t n[STAT_COUNT];
@@ -161,10 +164,10 @@ static void set_command_line(enum title_role role, const char *subject)
 		       subject[0] ? roles[role].before : "", subject,
 		       subject[0] ? roles[role].after : "");
 	len = strlen(text);
-	memset(place, 0, place_len); /* also where another place is used: nothing may be left */
+	memset(place, 0, place_len); /* always: nothing of the old text may be left */
 	if (len >= place_len && roles[role].is_lasting)
 		make_place();
-	/* the last byte stays 0: otherwise the kernel shows what lies behind, too */
+	/* the last byte stays 0: otherwise the kernel also shows what follows */
 	memcpy(place, text, len < place_len ? len : place_len - 1);
 }
 

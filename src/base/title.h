@@ -1,11 +1,11 @@
 #pragma once
 /*
- * title - what a process of ours is called in ps: what it is, and for which sandbox.
+ * title - sets the name of a process in ps: its role, and its sandbox.
  *
- * A process that was forked still has the command line of the command that it came from. That is
- * the wrong name for a supervisor, and its words are not everybody's business: they may hold a
- * secret (-e TOKEN=...), and a sandbox can read the command line of its pid 1. Whoever becomes
- * something else says so here; nothing of the old command line is left then.
+ * A forked process still has the command line of the command that it came from. For a supervisor
+ * that is the wrong name, and it may contain a secret (-e TOKEN=...) that others could read: a
+ * sandbox can read the command line of its pid 1. A process that takes another role calls
+ * title_set(), which removes all of the old command line.
  */
 
 enum title_role {
@@ -22,20 +22,19 @@ enum title_role {
 	TITLE_ROLE_COUNT
 };
 
-#define TITLE_SUBJECT_MAX_BYTES 80u /* with the end; longer ones are cut */
+#define TITLE_SUBJECT_MAX_BYTES 80u /* with the NUL; longer ones are truncated */
 
 /*
- * First in main(): keeps the place of the command line for titles, and returns a copy of it, which
- * is to be used instead. The copy lives as long as the process.
+ * Call first in main(): reserves the memory of the command line for titles, and returns a copy to
+ * use instead, which is never freed.
  */
 char **title_init(char **argv);
 
-/* Both the command line and the name (comm). `subject` may be NULL. */
+/* Sets the command line and the name (comm). `subject` may be NULL. */
 void title_set(enum title_role role, const char *subject);
 
-/* TITLE_INIT with the subject of the supervisor that this process was forked from, if it has one.
- */
+/* TITLE_INIT with the subject of the supervisor that this process was forked from, if any. */
 void title_set_init(void);
 
-/* The name alone, for one that shares the memory of another process. */
+/* Sets only the name, for a process that shares another's memory. */
 void title_set_name(const char *name);

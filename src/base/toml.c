@@ -1,4 +1,4 @@
-/* toml - reading TOML 1.0: the tree as others see it; see toml.h. */
+/* toml - access to a parsed TOML 1.0 document; see toml.h. */
 #include "base/toml.h"
 
 #include "base/cleanup.h"
@@ -53,7 +53,7 @@ void toml_freep(struct toml **t)
 	*t = NULL;
 }
 
-/* ---- asking ---- */
+/* ---- access ---- */
 
 const struct toml_value *toml_root(const struct toml *t)
 {
@@ -200,7 +200,7 @@ bool toml_is_equal(const struct toml_value *a, const struct toml_value *b)
 	}
 }
 
-/* ---- complaining ---- */
+/* ---- error messages ---- */
 
 static int complain(const struct toml_value *v, struct toml_where where, struct err *e,
 		    const char *fmt, va_list args)

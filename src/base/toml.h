@@ -1,16 +1,15 @@
 #pragma once
 /*
- * toml - reading TOML 1.0, all of it.
+ * toml - parses TOML 1.0 completely.
  *
- * toml_parse() turns the bytes of a document into a tree of values that is only read from then
- * on; everything in it is borrowed until toml_free(). Tables keep the order of their keys. Every
- * value and every key remembers where it stands: its line and column, so that whoever looks for
- * settings in the tree can complain as the parser does, "NAME:LINE:COLUMN: words"; and its bytes,
- * so that an editor can put others in their place. Lines and columns begin at 1, and columns count
- * characters, not bytes.
+ * toml_parse() turns a document into a read-only tree of values; pointers into it are valid until
+ * toml_free(). Tables keep the order of their keys. Every value and every key has its position:
+ * line and column, so that users of the tree can report errors as the parser does,
+ * "NAME:LINE:COLUMN: words"; and its bytes, so that an editor can replace them. Lines and columns
+ * begin at 1, and columns count characters, not bytes.
  *
- * The document may be hostile: it is checked whole, everything has a maximum, and what of it
- * appears in a message is short and without control characters.
+ * Hostile input: the document. All of it is checked, everything has a maximum, and quotes of it in
+ * messages are short and without control characters.
  *
  *	if (toml_parse(text, len, "agentkernel.toml", &t, e) < 0)
  *		return -1;
@@ -26,11 +25,11 @@
 
 #define TOML_DOCUMENT_MAX_BYTES (1u << 20)
 #define TOML_VALUES_MAX 65536u
-#define TOML_DEPTH_MAX 64u /* of tables and arrays in each other */
+#define TOML_DEPTH_MAX 64u /* nesting of tables and arrays */
 #define TOML_KEY_MAX_BYTES 1024u
-#define TOML_WORD_MAX_BYTES 256u /* of a number, a date or a time as it is written */
+#define TOML_WORD_MAX_BYTES 256u /* of a number, a date or a time as written */
 #define TOML_NAME_MAX_BYTES                                                                        \
-	200u /* of a document's name in messages: longer ones lose their front */
+	200u /* of a document's name in messages; longer ones lose their beginning */
 #define TOML_QUOTE_MAX_BYTES 40u /* of a document's text in messages */
 
 enum toml_type {
@@ -49,34 +48,34 @@ enum toml_type {
 };
 
 struct toml;       /* a document */
-struct toml_value; /* something in it */
+struct toml_value; /* a value in it */
 
 struct toml_where {
 	unsigned line;
 	unsigned column;
 };
 
-/* Bytes of the document, counted from 0, a byte order mark too. */
+/* Bytes of the document, counted from 0, including a byte order mark. */
 struct toml_span {
 	size_t start;
-	size_t end; /* behind the last one */
+	size_t end; /* after the last one */
 };
 
-/* What a kind does not have is 0. */
+/* Fields that a kind does not have are 0. */
 struct toml_time {
 	int year, month, day; /* 0..9999, 1..12, 1..31 */
 	int hour, minute;
 	int second;         /* 60 is a leap second */
-	int nanosecond;     /* digits beyond it are dropped */
+	int nanosecond;     /* further digits are dropped */
 	int offset_minutes; /* east of UTC */
-	const char *text;   /* as it is written */
+	const char *text;   /* as written */
 };
 
 struct toml_entry {
-	const char *key; /* may hold NULs, and one follows it */
+	const char *key; /* may contain NULs; NUL-terminated */
 	size_t key_len;
-	struct toml_where where; /* of the key, where it was first named */
-	struct toml_span span;   /* ... with its quotes */
+	struct toml_where where; /* of the key's first occurrence */
+	struct toml_span span;   /* with its quotes */
 	const struct toml_value *value;
 };
 
@@ -92,40 +91,40 @@ enum toml_type toml_type(const struct toml_value *v);
 const char *toml_type_name(enum toml_type type); /* "a table", "an integer" */
 
 /*
- * Where a value begins: its first character; for a table or an array of tables that a header or a
- * dotted key makes, its name there. The root is at 1:1.
+ * The position of a value: its first character; for a table or an array of tables made by a header
+ * or a dotted key, its name there. The root is at 1:1.
  */
 struct toml_where toml_where(const struct toml_value *v);
 
-/* The bytes from there on: with quotes and brackets, or those of the name. The root is all. */
+/* The bytes of the value, with quotes and brackets, or of the name; for the root all bytes. */
 struct toml_span toml_span(const struct toml_value *v);
 
 /*
- * Do two values mean the same? Neither the order of keys nor the way of writing counts; -0.0 and
- * 0.0 differ, nan is nan, and times with different offsets differ.
+ * Do two values mean the same? The order of keys and the notation do not matter; -0.0 and 0.0
+ * differ, nan equals nan, and times with different offsets differ.
  */
 bool toml_is_equal(const struct toml_value *a, const struct toml_value *b);
 
-/* ---- asking a value of a known type; the wrong type is a mistake of the caller ---- */
+/* ---- reading a value of a known type; another type is a bug of the caller ---- */
 
-/* NULL when the table has no such key. */
+/* NULL if the table has no such key. */
 const struct toml_value *toml_get(const struct toml_value *table, const char *key);
 
-/* All entries, in the order of the document. */
+/* All entries, in document order. */
 const struct toml_entry *toml_entries(const struct toml_value *table, size_t *ret_count);
 
 size_t toml_count(const struct toml_value *array);
 const struct toml_value *toml_item(const struct toml_value *array, size_t index);
 
-/* May hold NULs, and one follows it. A line's end in a multi-line string is always "\n". */
+/* May contain NULs; NUL-terminated. A line end in a multi-line string is always "\n". */
 const char *toml_string(const struct toml_value *v, size_t *ret_len);
 
 int64_t toml_integer(const struct toml_value *v);
-double toml_float(const struct toml_value *v); /* an integer will also do */
+double toml_float(const struct toml_value *v); /* also for an integer */
 bool toml_bool(const struct toml_value *v);
-const struct toml_time *toml_time(const struct toml_value *v); /* all four kinds */
+const struct toml_time *toml_time(const struct toml_value *v); /* for all four kinds */
 
-/* ---- complaining about a value ---- */
+/* ---- errors about a value ---- */
 
 /* ERR_INVALID with "NAME:LINE:COLUMN: words"; control characters become '?'. Both return -1. */
 int toml_err(const struct toml_value *v, struct err *e, const char *fmt, ...)
@@ -136,5 +135,5 @@ int toml_err_key(const struct toml_entry *entry, struct err *e, const char *fmt,
 /* "NAME:LINE:COLUMN: a table is expected, not an integer" */
 ERR_CHECKED int toml_expect(const struct toml_value *v, enum toml_type type, struct err *e);
 
-/* A string without NULs, as C has them. */
+/* A string without NULs, as a C string. */
 ERR_CHECKED int toml_expect_text(const struct toml_value *v, const char **ret, struct err *e);

@@ -1,4 +1,4 @@
-/* tomlcut - what is taken out of the text of a TOML document; see tomlcut.h. */
+/* tomlcut - removes parts of the text of a TOML document; see tomlcut.h. */
 #include "base/tomlcut.h"
 
 #include "base/mem.h"
@@ -73,13 +73,13 @@ void tomlcut_add_lines(struct tomlcut *c, struct toml_span statement)
 	while (span.end < c->len && is_blank(c->text[span.end]))
 		span.end++;
 	if (span.end == c->len || c->text[span.end] != '#') {
-		span.start = tomlcut_indent_start(c, span.start); /* not a byte order mark */
+		span.start = tomlcut_indent_start(c, span.start); /* but keep a byte order mark */
 		span.end = tomlcut_line_end(c, span.end);
 	}
 	tomlcut_add(c, span);
 }
 
-/* It ends with a line, with the text or before a comment, which is not blank. */
+/* The span ends with a line, with the text or before a comment, which is not blank. */
 static void tidy_span(const struct tomlcut *c, struct toml_span *span)
 {
 	size_t before = span->start > 0 ? tomlcut_line_start(c, span->start - 1) : 0;

@@ -1,12 +1,11 @@
 /*
- * tomledit - one table in the text of a TOML document is set or removed; see tomledit.h.
+ * tomledit - sets or removes one table in the text of a TOML document; see tomledit.h.
  *
  * Theory of operation
  *
- * The document is parsed; its tree says whether the table is there and how it was made, its list
- * of statements where the pieces stand. A piece belongs to the table if its value does, however the
- * statement is written. A change is a list of spans that are left out and one place where new
- * text comes in:
+ * The document is parsed; its tree shows whether the table exists and how it was defined, its list
+ * of statements where the pieces are. A piece belongs to the table if its value does, however the
+ * statement is written. A change is a list of removed spans and one position for new text:
  *
  *	the table is                  what goes               what comes
  *	a value, { ... }              the value               { body } in its place
@@ -16,11 +15,11 @@
  *	dotted keys                   all                     [header] and body at the end
  *	not there                                             [header] and body at the end
  *
- * An inline table cannot be extended from outside, so all that belongs to a table in one is in that
- * same one. What comes out is not believed to be right: it is parsed and compared.
+ * An inline table cannot be extended elsewhere, so all pieces of a table inside it are in that same
+ * inline table. The result is verified: it is parsed and compared.
  *
- * Hostile input: the document. The path and the body come from our own code, but may hold names
- * that people chose.
+ * Hostile input: the document. The path and the body come from our own code, but may contain names
+ * that users chose.
  */
 #include "base/tomledit.h"
 
@@ -42,7 +41,7 @@ enum place {
 	PLACE_PAIR,    /* key = { body } among other pairs */
 	PLACE_BODY,    /* lines */
 	PLACE_SECTION, /* header and lines */
-	PLACE_END,     /* the same, a blank line before it */
+	PLACE_END,     /* the same after a blank line */
 };
 
 struct edit {
@@ -50,8 +49,8 @@ struct edit {
 	size_t path_len;
 	char *path_text; /* a.b */
 	struct toml *document;
-	const struct toml_value *table;  /* NULL: not there */
-	const struct toml_value *around; /* the inline table it is or will be in; NULL: none */
+	const struct toml_value *table;  /* NULL: does not exist */
+	const struct toml_value *around; /* the inline table that it is or will be in; NULL: none */
 	struct tomlcut cut;
 	enum place place;
 	size_t at;
@@ -100,7 +99,7 @@ static void add_path(struct buf *out, const char *const *path)
 	}
 }
 
-/* The end of a line as the document's first line has it. */
+/* The line end that the document's first line has. */
 static const char *newline_of(const struct tomledit_table *asked)
 {
 	const char *end = asked->len > 0 ? memchr(asked->text, '\n', asked->len) : NULL;
@@ -108,7 +107,7 @@ static const char *newline_of(const struct tomledit_table *asked)
 	return end && end > asked->text && end[-1] == '\r' ? "\r\n" : "\n";
 }
 
-/* Lines of ours with the document's ends. Inside a string, too: there each end means "\n". */
+/* Appends our lines with the document's line ends; also in strings, where each means "\n". */
 static void add_lines(const struct edit *edit, const char *text, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -128,7 +127,7 @@ static void add_body(const struct edit *edit, const char *body, struct buf *out)
 		buf_add_text(out, newline_of(edit->asked));
 }
 
-/* { a = 1, b = 2 }: values may have lines, the table itself may not. */
+/* { a = 1, b = 2 }: values may have several lines, the table itself may not. */
 static void add_inline(const struct edit *edit, const struct toml *wanted, const char *body,
 		       struct buf *out)
 {
@@ -164,7 +163,7 @@ static bool is_nothing(const struct buf *out)
 	return out->len == 0 || strcmp(out->bytes, BYTE_ORDER_MARK) == 0;
 }
 
-/* Whatever the last line is: a new one begins, with a blank one before it if that is wanted. */
+/* Starts a new line after any text, with a blank one before it if needed. */
 static void start_line(const struct edit *edit, struct buf *out)
 {
 	struct tomlcut written;
@@ -212,7 +211,7 @@ static char *format_path(const char *const *path)
 	return mem_dup(buf_text(&text));
 }
 
-/* The table, or NULL and the last of the tables that lead to it. */
+/* Finds the table, or returns NULL and the last existing table on the path. */
 static int find_table(struct edit *edit, const struct toml_value **ret_last, struct err *e)
 {
 	const struct toml_value *v = toml_root(edit->document);
@@ -250,7 +249,7 @@ static int begin(struct edit *edit, const struct tomledit_table *asked, struct e
 	return 0;
 }
 
-/* ---- choosing what goes ---- */
+/* ---- what to remove ---- */
 
 static bool is_of_table(const struct edit *edit, const struct tomltree_statement *statement)
 {
@@ -272,7 +271,7 @@ static const struct tomltree_statement *find_header(const struct edit *edit)
 	return NULL;
 }
 
-/* All its lines but one that is kept. Returns the first of them. */
+/* Removes all lines of the table except `kept`. Returns the first of them. */
 static const struct tomltree_statement *cut_lines(struct edit *edit,
 						  const struct tomltree_statement *kept)
 {
@@ -291,8 +290,8 @@ static const struct tomltree_statement *cut_lines(struct edit *edit,
 }
 
 /*
- * All its pairs in the inline table around it, with the commas that are too many then. Returns the
- * place for another pair: behind the last one that stays, or behind the '{'.
+ * Removes all its pairs in the inline table around it, with superfluous commas. Returns the
+ * position for a new pair: after the last remaining one, or after the '{'.
  */
 static size_t cut_pairs(struct edit *edit)
 {
@@ -322,7 +321,7 @@ static size_t cut_pairs(struct edit *edit)
 	return inner.start;
 }
 
-/* ---- choosing what comes ---- */
+/* ---- what to insert ---- */
 
 static void replace_value(struct edit *edit)
 {
@@ -369,7 +368,7 @@ static void remove_all(struct edit *edit)
 {
 	edit->at = edit->cut.len;
 	if (edit->around) {
-		(void)cut_pairs(edit); /* nothing comes in their place */
+		(void)cut_pairs(edit); /* nothing is inserted */
 	} else {
 		(void)cut_lines(edit, NULL);
 		tomlcut_tidy(&edit->cut, edit->at);
@@ -383,7 +382,7 @@ static bool is_key(const struct toml_entry *entry, const char *key)
 	return entry->key_len == strlen(key) && memcmp(entry->key, key, entry->key_len) == 0;
 }
 
-/* NULL leads to NULL. */
+/* NULL for NULL. */
 static const struct toml_value *enter(const struct toml_value *table, const char *key)
 {
 	const struct toml_value *v = table ? toml_get(table, key) : NULL;
@@ -391,7 +390,7 @@ static const struct toml_value *enter(const struct toml_value *table, const char
 	return v && toml_type(v) == TOML_TABLE ? v : NULL;
 }
 
-/* Is everything of one table but a key also in the other? No table has nothing. */
+/* Does `other` have everything that `table` has, except `key`? NULL is an empty table. */
 static bool has_others(const struct toml_value *table, const struct toml_value *other,
 		       const char *key)
 {
@@ -408,7 +407,7 @@ static bool has_others(const struct toml_value *table, const struct toml_value *
 	return true;
 }
 
-/* Tables that lead to ours may come and go with it; all else is as it was. */
+/* Tables on the path may appear or vanish with ours; everything else must be equal. */
 static bool is_rest_equal(const struct toml_value *a, const struct toml_value *b,
 			  const char *const *path)
 {
@@ -454,15 +453,15 @@ static int check(const struct edit *edit, const struct buf *out, const struct to
 		       edit->document->name, edit->path_text);
 }
 
-/* ---- doing it ---- */
+/* ---- executing ---- */
 
-/* The text without what goes and with what comes; wanted is NULL when nothing does. */
+/* Writes the text without the removed spans and with the new text; wanted NULL: none. */
 static int finish(const struct edit *edit, const struct toml *wanted, const char *body,
 		  struct buf *ret, struct err *e)
 {
 	cleanup_buf struct buf out = { 0 };
 
-	buf_init(&out, TOML_DOCUMENT_MAX_BYTES + 1); /* one more: check() sees what is too much */
+	buf_init(&out, TOML_DOCUMENT_MAX_BYTES + 1); /* one more, so that check() detects excess */
 	tomlcut_copy(&edit->cut, 0, edit->at, &out);
 	if (wanted)
 		add_new(edit, wanted, body, &out);
@@ -489,7 +488,7 @@ static int refuse_other(const struct edit *edit, struct err *e)
 	return tomlscan_say(edit->document->name, edit->table->where, ERR_EXISTS, words, e);
 }
 
-/* Also the path, which may have a name in it that someone chose. */
+/* Parses the path too, which may contain a name that a user chose. */
 static int parse_wanted(const struct edit *edit, const char *body, struct toml **ret, struct err *e)
 {
 	cleanup_free char *header = mem_format("[%s]", edit->path_text);

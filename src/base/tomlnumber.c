@@ -1,8 +1,8 @@
 /*
- * tomlnumber - the integers and floats of a TOML document; see tomlnumber.h.
+ * tomlnumber - parses the integers and floats of a TOML document; see tomlnumber.h.
  *
  * The grammar is checked here, character by character, while a copy without underscores is made;
- * only that copy meets strtod(), whose own grammar is wider. No program of ours ever calls
+ * only that copy is passed to strtod(), whose grammar is wider. Our programs never call
  * setlocale(), so its decimal point is '.'.
  */
 #include "base/tomlnumber.h"
@@ -17,7 +17,7 @@
 #define BAD_NUMBER "not a number"
 #define NO_DIGIT "a digit is missing"
 
-/* What is left of the word, and what was read of it, without underscores. */
+/* The rest of the word, and a copy of what was read, without underscores. */
 struct reader {
 	const char *at;
 	const char *end;
@@ -35,7 +35,7 @@ static void take(struct reader *r)
 	r->plain[r->plain_len++] = *r->at++;
 }
 
-/* 16 and more: not a digit of any base. */
+/* 16 or more: not a digit in any base. */
 static unsigned digit_of(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -47,7 +47,7 @@ static unsigned digit_of(char c)
 	return 16;
 }
 
-/* One digit or more, single underscores between them. */
+/* One or more digits with single underscores between them. */
 static bool take_digits(struct reader *r, unsigned base)
 {
 	for (;;) {
@@ -69,7 +69,7 @@ static void take_sign(struct reader *r)
 
 /* ---- integers ---- */
 
-/* Negative numbers reach one further, so all are counted downward. */
+/* Accumulates negative numbers, because their range is larger by one. */
 static const char *sum_up(const char *digits, unsigned base, bool is_negative, int64_t *ret)
 {
 	int64_t sum = 0;
@@ -84,7 +84,7 @@ static const char *sum_up(const char *digits, unsigned base, bool is_negative, i
 	return NULL;
 }
 
-/* After 0x, 0o or 0b. */
+/* Parses after 0x, 0o or 0b. */
 static const char *parse_based(struct reader *r, unsigned base, struct toml_value *ret)
 {
 	r->at += 2;
@@ -106,7 +106,7 @@ static const char *parse_decimal(const struct reader *r, struct toml_value *ret)
 
 /* ---- floats ---- */
 
-/* From '.' or the exponent on. */
+/* Parses from '.' or the exponent on. */
 static const char *parse_float(struct reader *r, struct toml_value *ret)
 {
 	if (peek(r) == '.') {
@@ -134,7 +134,7 @@ static bool is_word(const struct reader *r, const char *word)
 	return (size_t)(r->end - r->at) == strlen(word) && memcmp(r->at, word, strlen(word)) == 0;
 }
 
-/* inf and nan, after the sign. */
+/* Parses inf and nan, after the sign. */
 static bool parse_special(const struct reader *r, struct toml_value *ret)
 {
 	double value = is_word(r, "inf") ? (double)INFINITY : (double)NAN;

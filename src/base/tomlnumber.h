@@ -1,8 +1,6 @@
 #pragma once
-/*
- * tomlnumber - the integers and floats of a TOML document; for toml*.c only.
- */
+/* tomlnumber - parses the integers and floats of a TOML document; for toml*.c only. */
 #include "base/tomltree.h"
 
-/* Fills the value from a word of at most TOML_WORD_MAX_BYTES. NULL, or what is wrong with it. */
+/* Sets *ret from a word of at most TOML_WORD_MAX_BYTES. Returns NULL or the error. */
 const char *tomlnumber_parse(const char *word, size_t len, struct toml_value *ret);

@@ -3,11 +3,11 @@
  *
  * Theory of operation
  *
- * Recursive descent over a tomlscan. A document is lines: a header chooses the table that the
- * pairs after it go into. A key is walked while it is read, part by part: tomltree says where each
- * leads and whether it may. The value's place is made before the value is read, and the reader of
- * its kind fills it. Arrays and inline tables call back here; the depth of the tree, which
- * tomltree keeps below its maximum, is also the depth of that recursion.
+ * Recursive descent over a tomlscan. A document is lines: a header selects the table that the
+ * following pairs go into. A key is resolved while it is read, part by part: tomltree decides where
+ * each part leads and whether that is allowed. The value's entry is created before the value is
+ * read, and the parser of its type fills it. Arrays and inline tables recurse; the depth of the
+ * tree, which tomltree limits, is also the depth of that recursion.
  */
 #include "base/tomlparse.h"
 
@@ -34,7 +34,7 @@ static int parse_pair(struct parser *p, struct toml_value *table, struct err *e)
 struct part {
 	struct buf text;
 	struct tomlscan_mark start;
-	struct tomlscan after; /* where it ends, to complain about it and no more */
+	struct tomlscan after; /* the scanner at its end, only for error messages */
 };
 
 static void part_done(struct part *part)
@@ -42,7 +42,7 @@ static void part_done(struct part *part)
 	buf_done(&part->text);
 }
 
-/* One part and the blanks around it. Reusable: the one before is forgotten. */
+/* Reads one part and the blanks around it. `part` is reused: its old content is freed. */
 static int take_part(struct parser *p, struct part *part, struct err *e)
 {
 	buf_done(&part->text);
@@ -60,7 +60,7 @@ typedef const char *step_fn(struct toml *t, struct toml_value *table,
 			    const struct tomltree_key *key, struct toml_value **ret,
 			    const struct toml_value **ret_other);
 
-/* One step of tomltree, and its words if it may not be taken. */
+/* Executes one step of tomltree and reports its error. */
 static int take_step(struct parser *p, step_fn *step, struct toml_value *table,
 		     const struct part *part, struct toml_value **ret, struct err *e)
 {
@@ -77,7 +77,7 @@ static int take_step(struct parser *p, step_fn *step, struct toml_value *table,
 			    other->where.line);
 }
 
-/* A key with all its dots: `inside` for each part but the last, `last` for that one. */
+/* Resolves a dotted key: `inside` for each part but the last, `last` for that one. */
 static int walk(struct parser *p, step_fn *inside, step_fn *last, struct toml_value *table,
 		struct toml_value **ret, struct err *e)
 {
@@ -108,7 +108,7 @@ static int parse_string(struct parser *p, struct toml_value *v, struct err *e)
 	return 0;
 }
 
-/* A date and a time may have one space between them, which otherwise ends a word. */
+/* A single space may separate a date from a time; otherwise a space ends a word. */
 static size_t word_len(const struct tomlscan *s)
 {
 	size_t left = (size_t)(s->end - s->at), len = 0;
@@ -129,7 +129,7 @@ static bool parse_bool(const char *word, size_t len, struct toml_value *v)
 	return v->is_true || (len == 5 && memcmp(word, "false", 5) == 0);
 }
 
-/* Whatever has no quotes and no brackets. */
+/* Parses any value without quotes or brackets. */
 static int parse_word(struct parser *p, struct toml_value *v, struct err *e)
 {
 	struct tomlscan_mark start = tomlscan_mark(p->s);

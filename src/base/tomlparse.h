@@ -5,5 +5,5 @@
 #include "base/tomlscan.h"
 #include "base/tomltree.h"
 
-/* Fills an empty document; half filled on failure. */
+/* Fills an empty document; partially filled on failure. */
 ERR_CHECKED int tomlparse_document(struct tomlscan *s, struct toml *t, struct err *e);

@@ -1,4 +1,4 @@
-/* tomlscan - a place in a TOML document that moves forward; see tomlscan.h. */
+/* tomlscan - a forward-only position in a TOML document; see tomlscan.h. */
 #include "base/tomlscan.h"
 
 #include "base/cleanup.h"
@@ -91,10 +91,10 @@ struct toml_span tomlscan_span(const struct tomlscan *s, const char *from)
 
 /* ---- the check ---- */
 
-/* How many bytes the character at p takes, 0 when it is none (RFC 3629). */
+/* Number of bytes of the character at p, 0 if it is invalid (RFC 3629). */
 static size_t character_len(const unsigned char *p, size_t left)
 {
-	/* least is the smallest number that needs so many bytes: less is overlong */
+	/* least: the smallest code point that needs so many bytes; below it is overlong */
 	static const struct {
 		unsigned char mask, lead;
 		uint32_t least;
@@ -144,9 +144,9 @@ int tomlscan_check(const struct tomlscan *whole, struct err *e)
 	return 0;
 }
 
-/* ---- complaining ---- */
+/* ---- error messages ---- */
 
-/* Also the second half of Latin-1's controls, which some terminals obey. */
+/* Also replaces U+0080 to U+009F, which some terminals interpret. */
 static void make_harmless(char *text)
 {
 	for (unsigned char *p = (unsigned char *)text; *p; p++) {
@@ -165,7 +165,7 @@ int tomlscan_say(const char *name, struct toml_where where, enum err_code code, 
 	return -1;
 }
 
-/* What to show of the text: not beyond the line, nor into a character. */
+/* Length of the text to quote: not beyond the line, and only complete characters. */
 static size_t quote_len(const struct tomlscan *s, const char *from, bool *ret_is_cut)
 {
 	const char *to = s->at;

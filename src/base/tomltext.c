@@ -1,9 +1,9 @@
 /*
- * tomltext - the strings and keys of a TOML document; see tomltext.h.
+ * tomltext - parses the strings and keys of a TOML document; see tomltext.h.
  *
- * The four forms of a string differ in two things, so they are read by one loop with two flags:
- * whether '\' means something, and whether the end of a line ends the string (an error) or is part
- * of it. Text only ever gets shorter by reading, so a buffer of the document's size holds it.
+ * The four forms of a string differ in two properties, so one loop with two flags parses them:
+ * whether '\' starts an escape, and whether a line end is an error or part of the string. The text
+ * never gets longer by unescaping, so a buffer of the document's size is enough.
  */
 #include "base/tomltext.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define QUOTES_MAX 5u /* two of the text and three that close */
+#define QUOTES_MAX 5u /* two of the text and three that close it */
 
 struct form {
 	char quote;
@@ -47,7 +47,7 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* After "\u" or "\U". */
+/* Parses the digits after "\u" or "\U". */
 static int take_number(struct tomlscan *s, struct tomlscan_mark start, unsigned digits,
 		       struct buf *out, struct err *e)
 {
@@ -68,7 +68,7 @@ static int take_number(struct tomlscan *s, struct tomlscan_mark start, unsigned 
 	return 0;
 }
 
-/* At '\'. The end of a line and all blanks and lines after it, if that is what it hides. */
+/* At '\': if it hides a line end, skips that and all blanks and line ends after it. */
 static bool take_hidden_newline(struct tomlscan *s)
 {
 	struct tomlscan ahead = *s;
@@ -109,7 +109,7 @@ static int take_escape(struct tomlscan *s, const struct form *form, struct buf *
 
 /* ---- strings ---- */
 
-/* At a quote. Does it close the string? If not, what it is has been added. */
+/* At a quote: true if it closes the string, otherwise the quotes are added to the text. */
 static bool take_quotes(struct tomlscan *s, const struct form *form, struct buf *out)
 {
 	size_t count = 0;
@@ -125,7 +125,7 @@ static bool take_quotes(struct tomlscan *s, const struct form *form, struct buf 
 	return count >= 3;
 }
 
-/* All that stands for itself. */
+/* Copies characters without special meaning. */
 static void take_plain(struct tomlscan *s, const struct form *form, struct buf *out)
 {
 	const char *p = s->at;
@@ -178,7 +178,7 @@ int tomltext_take_string(struct tomlscan *s, struct buf *out, struct err *e)
 
 	if (!tomlscan_take(s, "\"\"\"") && !tomlscan_take(s, "'''"))
 		return take_quoted(s, out, e);
-	(void)tomlscan_take_newline(s); /* directly after the opening it is not part of the text */
+	(void)tomlscan_take_newline(s); /* after the opening quotes it is not part of the text */
 	return take_text(s, &form, out, e);
 }
 

@@ -1,4 +1,4 @@
-/* tomltime - the dates and times of a TOML document; see tomltime.h. */
+/* tomltime - parses the dates and times of a TOML document; see tomltime.h. */
 #include "base/tomltime.h"
 
 #include "base/mem.h"
@@ -34,7 +34,7 @@ static bool take(struct reader *r, char c)
 	return true;
 }
 
-/* Exactly so many digits, and a number within the range. */
+/* Parses exactly `digits` digits; the number must be in the range. */
 static bool take_number(struct reader *r, unsigned digits, int min, int max, int *ret)
 {
 	*ret = 0;
@@ -61,7 +61,7 @@ static bool take_date(struct reader *r, struct toml_time *t)
 	       take_number(r, 2, 1, days_in_month(t->year, t->month), &t->day);
 }
 
-/* After '.'. The text keeps all digits, the number the first nine. */
+/* Parses after '.'. The text keeps all digits, the number the first nine. */
 static bool take_fraction(struct reader *r, struct toml_time *t)
 {
 	unsigned count = 0;

@@ -1,14 +1,12 @@
 #pragma once
-/*
- * tomltime - the dates and times of a TOML document; for toml*.c only.
- */
+/* tomltime - parses the dates and times of a TOML document; for toml*.c only. */
 #include "base/tomltree.h"
 
-/* Does a word begin as a date ("1979-") or a time ("07:") does? */
+/* Does a word start like a date ("1979-") or a time ("07:")? */
 bool tomltime_is_likely(const char *word, size_t len);
 
-/* Is a word a whole date, after which a space and a time may follow? */
+/* Is a word a complete date, which a space and a time may follow? */
 bool tomltime_is_date(const char *word, size_t len);
 
-/* Fills the value from a word. NULL, or what is wrong with it. */
+/* Sets *ret from a word. Returns NULL or the error. */
 const char *tomltime_parse(const char *word, size_t len, struct toml_value *ret);

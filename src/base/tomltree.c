@@ -1,10 +1,11 @@
 /*
- * tomltree - the values of a TOML document, and who may define what; see tomltree.h.
+ * tomltree - the values of a TOML document, and the rules for defining them; see tomltree.h.
  *
  * Theory of operation
  *
- * The parser walks a key part by part; each step below answers where that part leads, making what
- * is missing. TOML's rules come out as a small table of steps against how a thing was made:
+ * The parser resolves a key part by part; each step below returns the table that the part leads to,
+ * creating it if needed. TOML's rules become a small table of steps against how a value was
+ * defined:
  *
  *	                    PASSING   HEADER          DOTTED   IN_PLACE
  *	dotted key, inside  becomes   no              yes      no
@@ -15,14 +16,14 @@
  *	                    HEADER
  *	[[header]], last    no        array: one more no       no
  *
- * A dotted table needs no memory of the section that made it: from any other section the way to
- * it leads through a table with a header, which dotted keys may not enter.
+ * A dotted table need not record the section that defined it: from any other section the path to it
+ * leads through a table with a header, which dotted keys may not enter.
  *
- * A table's entries stay in the order of the document. Beside them stand their numbers, sorted by
- * key in runs: the count is a sum of powers of two, and there is a run of each, the longest first.
- * One more entry is a run of one, and runs of the same length merge into one as a carry does in
- * counting. Every key is found in a few hundred comparisons at most, and no choice of keys makes
- * that worse; a hash without a secret could not say so of a hostile document.
+ * A table's entries stay in document order. A second array has their indexes, sorted by key in
+ * runs: the count is a sum of powers of two, and there is a run for each, the longest first. A new
+ * entry is a run of one, and runs of equal length are merged, like a carry in binary counting. Any
+ * key is found in at most a few hundred comparisons, whatever the keys; a hash table without a
+ * secret could not guarantee that for a hostile document.
  */
 #include "base/tomltree.h"
 
@@ -117,7 +118,7 @@ void tomltree_state(struct toml *t, const struct tomltree_statement *statement)
 
 /* ---- finding ---- */
 
-/* Any order will do, so the cheapest. */
+/* Any total order will do, so the cheapest. */
 static int compare_keys(const struct toml_entry *a, const struct toml_entry *b)
 {
 	if (a->key_len != b->key_len)
@@ -162,7 +163,7 @@ struct toml_value *tomltree_find(const struct toml_value *table, const char *key
 	return NULL;
 }
 
-/* Two sorted runs of the same length, one after the other, become one. */
+/* Merges two adjacent sorted runs of the same length. */
 static void merge_runs(const struct toml_value *table, unsigned *runs, size_t len)
 {
 	cleanup_free unsigned *first = mem_alloc(len * sizeof(*first));
@@ -180,7 +181,7 @@ static void merge_runs(const struct toml_value *table, unsigned *runs, size_t le
 	}
 }
 
-/* The last entry of the table becomes one that can be found. */
+/* Sorts in the last entry of the table, so that it can be found. */
 static void sort_in_last(struct toml_value *table)
 {
 	size_t count = table->count;
@@ -201,7 +202,7 @@ static const char *check_room(const struct toml *t, const struct toml_value *par
 	return NULL;
 }
 
-/* Is there no room for one more? Then the capacity is now what it should be. */
+/* Is there no room for one more? Then it also raises the capacity. */
 static bool must_grow(struct toml_value *v)
 {
 	if (v->count < v->capacity)
@@ -309,7 +310,7 @@ const char *tomltree_enter_header(struct toml *t, struct toml_value *table,
 	if (v->type == TOML_ARRAY && v->made == TOMLTREE_IN_PLACE)
 		return "an array in brackets cannot be extended";
 	if (v->type == TOML_ARRAY)
-		v = v->items[v->count - 1]; /* [[headers]] leave none empty */
+		v = v->items[v->count - 1]; /* [[headers]] never leave an array empty */
 	if (v->type != TOML_TABLE)
 		return "this key is already set and is not a table";
 	if (v->made == TOMLTREE_IN_PLACE)

@@ -1,20 +1,20 @@
 #pragma once
 /*
- * tomltree - the values of a TOML document, and who may define what; for toml*.c only.
+ * tomltree - the values of a TOML document, and the rules for defining them; for toml*.c only.
  *
- * A value is put into its table or array first and filled afterwards, so whatever goes wrong in
- * between, freeing the document frees everything. The rules about defining something twice need
- * only one word per table and array: how it was made.
+ * A value is added to its table or array first and filled afterwards, so on any failure freeing the
+ * document frees everything. The rules about defining something twice need one enum per table and
+ * array: how it was defined.
  *
- * Beside the tree stands the list of all statements, for who wants to change the text.
+ * The document also has the list of all statements, for editing its text.
  */
 #include "base/toml.h"
 
 enum tomltree_made {
-	TOMLTREE_IN_PLACE, /* a value after '=': never extended */
-	TOMLTREE_PASSING,  /* a table that a header only went through: may be defined once */
-	TOMLTREE_HEADER,   /* a table by its [header], an array by [[headers]] */
-	TOMLTREE_DOTTED,   /* a table by a dotted key: grows only by further dotted keys */
+	TOMLTREE_IN_PLACE, /* a value after '=': cannot be extended */
+	TOMLTREE_PASSING,  /* a table that a header only passed through: may be defined once */
+	TOMLTREE_HEADER,   /* a table defined by its [header], an array by [[headers]] */
+	TOMLTREE_DOTTED,   /* a table defined by a dotted key: only dotted keys may extend it */
 };
 
 struct toml_value {
@@ -24,28 +24,28 @@ struct toml_value {
 	struct toml_span span;
 	enum toml_type type;
 	enum tomltree_made made;
-	unsigned depth; /* the root has 0 */
+	unsigned depth; /* 0 for the root */
 	size_t count;   /* of entries, items or bytes of text */
 	size_t capacity;
 	union {
 		struct {
 			struct toml_entry *entries;
-			unsigned *sorted; /* their numbers, see tomltree.c */
+			unsigned *sorted; /* their indexes, see tomltree.c */
 		};
 		struct toml_value **items;
 		char *text;
 		int64_t integer;
 		double real;
 		bool is_true;
-		struct toml_time time; /* its text is owned */
+		struct toml_time time; /* owns its text */
 	};
 };
 
-/* A [header], a [[header]] or a pair of key and value, as it stands in the text. */
+/* A [header], a [[header]] or a key-value pair in the text. */
 struct tomltree_statement {
-	struct toml_span span; /* without what is around it: blanks, commas, comments */
+	struct toml_span span; /* without surrounding blanks, commas and comments */
 	const struct toml_value *value;
-	const struct toml_value *inside; /* the inline table that a pair is in, NULL: a line */
+	const struct toml_value *inside; /* the inline table that contains a pair, NULL: a line */
 	bool is_header;
 };
 
@@ -53,12 +53,12 @@ struct toml {
 	char *name;
 	unsigned value_count;
 	struct toml_value *root;
-	struct tomltree_statement *statements; /* in the order of their ends */
+	struct tomltree_statement *statements; /* sorted by their ends */
 	size_t statement_count;
 	size_t statement_capacity;
 };
 
-/* A key as it was read: borrowed by all functions below. */
+/* A key as read; all functions below borrow it. */
 struct tomltree_key {
 	const char *bytes;
 	size_t len;
@@ -69,31 +69,31 @@ struct tomltree_key {
 struct toml *tomltree_new(const char *name);
 void tomltree_free(struct toml *t);
 
-/* Bounded by the values: each has one key and at most one header. */
+/* Bounded by the number of values: each has one key and at most one header. */
 void tomltree_state(struct toml *t, const struct tomltree_statement *statement);
 
 struct toml_value *tomltree_find(const struct toml_value *table, const char *key, size_t len);
 
 /*
- * These return NULL when it worked, otherwise what is wrong in words; *ret_other is then the value
- * that stands in the way, or NULL when a maximum does. New values are TOML_BOOL until filled.
+ * These return NULL on success, or an error text; *ret_other is then the conflicting value, or NULL
+ * if a maximum was reached. New values are TOML_BOOL until filled.
  */
 const char *tomltree_add(struct toml *t, struct toml_value *table, const struct tomltree_key *key,
 			 struct toml_value **ret, const struct toml_value **ret_other);
 const char *tomltree_append(struct toml *t, struct toml_value *array, struct toml_where where,
 			    struct toml_value **ret);
 
-/* The table that a part of a dotted key, but the last, names. */
+/* The table for a part of a dotted key, except the last. */
 const char *tomltree_enter_dotted(struct toml *t, struct toml_value *table,
 				  const struct tomltree_key *key, struct toml_value **ret,
 				  const struct toml_value **ret_other);
 
-/* The table that a part of a header, but the last, names. */
+/* The table for a part of a header, except the last. */
 const char *tomltree_enter_header(struct toml *t, struct toml_value *table,
 				  const struct tomltree_key *key, struct toml_value **ret,
 				  const struct toml_value **ret_other);
 
-/* The last part of [header] and of [[header]]: the table that what follows goes into. */
+/* The last part of [header] and of [[header]]: the table that the following pairs go into. */
 const char *tomltree_define_table(struct toml *t, struct toml_value *table,
 				  const struct tomltree_key *key, struct toml_value **ret,
 				  const struct toml_value **ret_other);

@@ -1,4 +1,4 @@
-/* wall - which walls a test has taken away; see wall.h. Nothing of it is in an ordinary build. */
+/* wall - lets tests disable single protections; see wall.h. Not part of an ordinary build. */
 #include "base/wall.h"
 
 #ifdef AGENTKERNEL_TESTING
@@ -19,7 +19,7 @@ static const char *const wall_name[WALL_COUNT] = {
 #undef WALL_NAME
 };
 
-/* A name that nobody knows would leave a test without its point. */
+/* An unknown name is an error: the test would be meaningless. */
 static uint64_t find_bit(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < WALL_COUNT; i++)

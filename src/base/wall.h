@@ -1,11 +1,11 @@
 #pragma once
 /*
- * wall - the walls of a sandbox by name, so that tests can take one away.
+ * wall - the protections ("walls") of a sandbox by name, so that tests can disable one.
  *
- * A wall that stands behind another is never seen to hold: the first one answers. A build for tests
- * (make TESTING=1) leaves out the walls that AGENTKERNEL_WALL_OFF names, with commas, and
+ * A protection behind another is never exercised, because the first one already refuses. A test
+ * build (make TESTING=1) disables the walls named in AGENTKERNEL_WALL_OFF, separated by commas, and
  * tests/escape/walls shows for each what gets through then. In an ordinary build wall_stands() is
- * the constant true: neither the question nor the names are in the program.
+ * the constant true, and the names are not in the program.
  */
 #include <stdbool.h>
 
@@ -79,7 +79,7 @@ enum wall {
 
 bool wall_stands(enum wall wall);
 
-/* For a helper that gets no other variables: the one that names walls, if it is set. */
+/* For a helper started without other variables: the variable that names walls, if it is set. */
 char *const *wall_environment(void);
 
 #else
