@@ -1,4 +1,4 @@
-/* archivesplit - an archive that holds an image, taken apart; see archivesplit.h. */
+/* archivesplit - extracts the files of an image archive; see archivesplit.h. */
 #include "image/archivesplit.h"
 
 #include "base/cleanup.h"
@@ -45,7 +45,7 @@ static int write_file(struct archive *a, int dir_fd, unsigned number, struct err
 	while ((r = archive_read_data_block(a, &bytes, &len, &offset)) == ARCHIVE_OK) {
 		int written;
 
-		/* holes stay holes; what is in them is zero for every reader */
+		/* holes stay holes, which every reader sees as zeros */
 		if (lseek(fd, offset, SEEK_SET) < 0)
 			return err_sys(e, errno, "write a file of the archive");
 		written = file_write_all(fd, bytes, len);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * archivesplit - an archive that holds an image ("docker save", OCI layout), taken apart.
+ * archivesplit - extracts the files of an image archive ("docker save", OCI layout).
  *
- * Its files become "0", "1", ... in a directory; their names and the links among them come back as
- * a list. The archive is foreign: this runs in a confined worker, and nothing of a name is used as
- * one.
+ * Its files become "0", "1", ... in a directory; their names and links are returned as a list.
+ * Hostile input: the archive; this runs in a confined worker, and names from the archive are never
+ * used as file names.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,9 +14,8 @@
 #define ARCHIVESPLIT_LIST_MAX_BYTES (8u << 20)
 
 /*
- * The list: for each entry a kind ('f' file, 'l' symbolic link, 'h'
- * hard link), a text (the file's number, or where the link leads),
- * NUL, the name, NUL.
+ * The list has for each entry a kind ('f' file, 'l' symbolic link, 'h' hard link), a text (the
+ * file's number, or the link's target), NUL, the name, NUL.
  */
 ERR_CHECKED int archivesplit_archive(int archive_fd, int dir_fd, struct buf *ret_list,
 				     struct err *e);

@@ -1,10 +1,10 @@
 /*
- * bundle - images from files; see bundle.h.
+ * bundle - loads images from files; see bundle.h.
  *
- * Loading ends where a pull ends: with blobs in the store and a manifest, from which image/install
- * makes the image. "docker save" archives of older kinds have no manifest in the registry's form;
- * one is written from what they have. OCI layouts and the directories of skopeo's dir: have
- * manifests and blobs, and differ in what the files are called.
+ * Loading ends like a pull: with blobs in the store and a manifest, from which image/install makes
+ * the image. Older "docker save" archives have no manifest in the registry's format, so one is
+ * generated from their files. OCI layouts and the directories of skopeo's dir: have manifests and
+ * blobs, and differ only in file names.
  */
 #include "image/bundle.h"
 
@@ -48,7 +48,7 @@ static int parse_json(const char *text, size_t len, const char *name, json_t **r
 	return 0;
 }
 
-/* An archive can say that it holds anything: a name that meant another image is worth a word. */
+/* An archive can claim any name: reports a name that referred to another image before. */
 static void tell_if_moved(const struct store *s, const char *manifest_digest,
 			  const struct reference *ref, struct progress *p)
 {
@@ -64,7 +64,7 @@ static void tell_if_moved(const struct store *s, const char *manifest_digest,
 	progress_say(p, "%s was another image before (%.19s)", name, r.digest);
 }
 
-/* The blobs are there: unpack, record, and the name. */
+/* All blobs are in the store: unpacks them, writes the record and the name. */
 static int finish(const struct store *s, const char *manifest_digest, const struct reference *ref,
 		  struct progress *p, struct err *e)
 {
@@ -90,7 +90,7 @@ static int add_name(struct bundle_names *names, const struct reference *ref, str
 	return 0;
 }
 
-/* A name with a digest is a promise about the bytes: what the file says of itself is not enough. */
+/* A name with a digest is a claim about the bytes, so the digest is checked. */
 static int check_pin(const struct reference *ref, const char *digest, struct err *e)
 {
 	char name[REFERENCE_MAX_BYTES + 1];
@@ -107,7 +107,7 @@ static int check_pin(const struct reference *ref, const char *digest, struct err
 
 /* ---- blobs with manifests ---- */
 
-/* What a file is called that has a blob: the digest, with this around it. */
+/* The name of a blob's file: the digest between these texts. */
 struct file_name {
 	const char *before, *after;
 };
@@ -133,7 +133,7 @@ static int adopt_blob(const struct imagesource *src, const struct file_name *cal
 	return 0;
 }
 
-/* What the manifest names. It is in the store already. */
+/* Adds the blobs that the manifest names. The manifest itself is already in the store. */
 static int adopt_image(const struct store *s, const struct imagesource *src,
 		       const struct file_name *called, const char *manifest_digest, struct err *e)
 {
@@ -153,8 +153,8 @@ static int adopt_image(const struct store *s, const struct imagesource *src,
 	return 0;
 }
 
-/* `blob` is in the store. If it is an index, one image for several machines, it becomes the
- * manifest for this one. */
+/* `blob` is in the store. If it is an index (one image for several platforms), it is replaced by
+ * the manifest for this platform. */
 static int choose_platform(const struct store *s, const struct imagesource *src,
 			   const struct file_name *called, struct manifest_blob *blob,
 			   struct err *e)
@@ -188,7 +188,7 @@ static const char *get_text(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* "app" is a name; "latest", "3.20" and "v2" say only which of some image it is. */
+/* "app" is a name; "latest", "3.20" and "v2" are only tags. */
 static bool is_tag(const char *name)
 {
 	size_t at = name[0] == 'v' ? 1 : 0;
@@ -197,7 +197,7 @@ static bool is_tag(const char *name)
 	       (strcmp(name, "latest") == 0 || (name[at] >= '0' && name[at] <= '9'));
 }
 
-/* What the layout calls it: containerd's annotation is a full name, OCI's may be only a tag. */
+/* The image's name in the layout: containerd's annotation is a full name, OCI's may be a tag. */
 static int name_layout(const json_t *entry, const struct reference *as, struct reference *ret,
 		       struct err *e)
 {
@@ -260,7 +260,7 @@ static int load_layout(const struct store *s, const struct imagesource *src,
 	return 0;
 }
 
-/* Does the layout know the full name of each image? */
+/* Does the layout have the full name of each image? */
 static bool has_full_names(const struct imagesource *src)
 {
 	CLEANUP(json_freep) json_t *index = NULL;
@@ -284,7 +284,7 @@ static bool has_full_names(const struct imagesource *src)
 
 /* ---- skopeo's dir: ---- */
 
-/* Its manifest.json is the image's manifest, or the index, as a registry has it. */
+/* Its manifest.json is the image's manifest, or the index, in the registry's format. */
 static bool has_plain_manifest(const struct imagesource *src)
 {
 	CLEANUP(json_freep) json_t *manifest = NULL;
@@ -314,7 +314,7 @@ static int load_dir(const struct store *s, const struct imagesource *src,
 	return finish(s, blob.digest, as, p, e);
 }
 
-/* ---- what older Dockers save ---- */
+/* ---- older "docker save" ---- */
 
 static const char *layer_type(const struct store *s, const char *digest)
 {
@@ -342,7 +342,7 @@ static void describe(struct json *j, const char *key, const char *type, const ch
 	json_close_object(j);
 }
 
-/* Starts a manifest; its layers follow. */
+/* Starts a manifest; the caller adds the layers. */
 static void open_manifest(struct json *j, struct buf *out, const char *config, uint64_t config_size)
 {
 	json_init(j, out);
@@ -461,8 +461,7 @@ int bundle_load(const struct store *s, const char *path, const struct reference 
 		return -1;
 	if (has_plain_manifest(src))
 		return load_dir(s, src, as, p, ret, e);
-	/* newer Dockers write both; the layout has the manifest as it was, if it has the names too
-	 */
+	/* newer Dockers write both; prefer the layout's original manifest if it has the names */
 	if (imagesource_has(src, "manifest.json") && !(as || has_full_names(src)))
 		return load_docker(s, src, as, p, ret, e);
 	if (imagesource_has(src, "index.json"))
@@ -491,7 +490,7 @@ static int run_pack(const struct store *s, int dir_fd, int blob_fd, struct err *
 	return layerworker_run(&o, e);
 }
 
-/* The digest of what a tar decompresses to. */
+/* The digest of a tar's uncompressed content. */
 static int run_measure(const struct store *s, int archive_fd,
 		       char ret_diff_id[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
@@ -518,7 +517,7 @@ static int run_measure(const struct store *s, int archive_fd,
 	return 0;
 }
 
-/* A new file in the store's own room, already without a name. */
+/* Creates an unnamed file in the store. */
 static int open_scratch(const struct store *s, int *ret_fd, struct err *e)
 {
 	int fd = openat(s->partial_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -541,7 +540,7 @@ static int spool(int from_fd, int to_fd, struct err *e)
 	return 0;
 }
 
-/* The layer as a file of the store without a name, and the digest of its content. */
+/* Creates the layer as an unnamed file of the store, and the digest of its content. */
 static int make_layer(const struct store *s, const char *path, int *ret_fd,
 		      char ret_diff_id[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
@@ -566,7 +565,7 @@ static int make_layer(const struct store *s, const char *path, int *ret_fd,
 	return 0;
 }
 
-/* Gives the scratch file its place among the blobs. */
+/* Makes the unnamed file a blob. */
 static int add_scratch(const struct store *s, int fd, char ret_digest[REFERENCE_DIGEST_MAX_BYTES],
 		       uint64_t *ret_size, struct err *e)
 {
@@ -586,7 +585,7 @@ static int add_scratch(const struct store *s, int fd, char ret_digest[REFERENCE_
 	(void)snprintf(name, sizeof(name), "%s", ret_digest + sizeof("sha256:") - 1);
 	if (linkat(AT_FDCWD, link, s->blobs_fd, name, AT_SYMLINK_FOLLOW) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "put the new layer into the store");
-	(void)unlinkat(s->partial_fd, name, 0); /* the lock, ours */
+	(void)unlinkat(s->partial_fd, name, 0); /* our lock */
 	return 0;
 }
 

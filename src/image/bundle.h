@@ -1,6 +1,6 @@
 #pragma once
 /*
- * bundle - images from files: what "docker save" and skopeo's dir: write, OCI layouts as archive or
+ * bundle - loads images from files: "docker save", skopeo's dir:, OCI layouts as archive or
  * directory, plain root trees.
  */
 #include "base/err.h"
@@ -16,12 +16,12 @@ struct bundle_names {
 };
 
 /*
- * All images of the file at `path` ("-": stdin), under the names they have there. `as`, when not
+ * Loads all images of the file at `path` ("-": stdin) under the names they have there. `as`, if not
  * NULL, is the name for the only one.
  */
 ERR_CHECKED int bundle_load(const struct store *s, const char *path, const struct reference *as,
 			    struct progress *p, struct bundle_names *ret, struct err *e);
 
-/* A root directory, or a tar of one ("-": stdin), as an image of one layer. */
+/* Imports a root directory, or a tar of one ("-": stdin), as an image with one layer. */
 ERR_CHECKED int bundle_import(const struct store *s, const char *path, const struct reference *as,
 			      struct progress *p, struct err *e);

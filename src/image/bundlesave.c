@@ -1,9 +1,9 @@
 /*
- * bundlesave - images out of the store into files; see bundlesave.h.
+ * bundlesave - saves images of the store to files; see bundlesave.h.
  *
- * Blobs leave as they came, so what is saved is byte for byte what was pulled. An archive holds
- * each blob once, then the documents that name them: index.json and oci-layout for those who read
- * OCI layouts, manifest.json for those who read what "docker save" writes.
+ * Blobs are written unchanged, so a saved image is byte for byte what was pulled. An archive has
+ * each blob once, then the documents that name them: index.json and oci-layout for readers of OCI
+ * layouts, manifest.json for readers of "docker save" archives.
  */
 #include "image/bundlesave.h"
 
@@ -25,14 +25,14 @@
 #define COPY_BYTES (1u << 20)
 #define DOCUMENT_MAX_BYTES (4u << 20)
 
-/* Where files go: into an archive, or into a directory. */
+/* The destination: an archive or a directory. */
 struct output {
 	struct archive *archive; /* NULL: a directory */
 	int archive_fd;
-	char *temporary; /* the archive's name until it is complete; NULL: none */
+	char *temporary; /* the archive's temporary name until it is complete; NULL: none */
 	int dir_fd;
 	int blobs_fd;   /* blobs/sha256 in it */
-	char **written; /* digests of the blobs that are there */
+	char **written; /* digests of the blobs already written */
 	unsigned count;
 };
 
@@ -42,7 +42,7 @@ static void output_done(struct output *o)
 		(void)archive_write_free(o->archive);
 	cleanup_closep(&o->archive_fd);
 	if (o->temporary)
-		(void)unlink(o->temporary); /* half an archive serves nobody */
+		(void)unlink(o->temporary); /* an incomplete archive is useless */
 	free(o->temporary);
 	cleanup_closep(&o->dir_fd);
 	cleanup_closep(&o->blobs_fd);
@@ -160,7 +160,7 @@ static int put_blob(struct output *o, const struct store *s, const char *digest,
 	return 0;
 }
 
-/* The two documents that name all images, while they grow. */
+/* The two documents that name all images, while they are written. */
 struct documents {
 	struct buf index_text, docker_text;
 	struct json index, docker;
@@ -260,7 +260,7 @@ static int put_image(struct output *o, const struct store *s, const struct refer
 	return 0;
 }
 
-/* Made where it is missing; a link is none. */
+/* Opens a subdirectory, created if missing; refuses a link. */
 static int open_subdir(int parent_fd, const char *name, int *ret_fd, struct err *e)
 {
 	int fd;
@@ -289,7 +289,7 @@ static int open_directory(const char *path, struct output *o, struct err *e)
 	return 0;
 }
 
-/* Beside the file it will replace, under a name that nobody can have prepared. */
+/* Beside the destination file, under an unpredictable name. */
 static int open_temporary(const char *path, struct output *o, int *ret_fd, struct err *e)
 {
 	cleanup_free char *name = mem_format("%s.part-XXXXXX", path);
@@ -306,7 +306,7 @@ static int open_temporary(const char *path, struct output *o, int *ret_fd, struc
 	return 0;
 }
 
-/* A file appears when it is complete; a device or a pipe is written to as it is. */
+/* A plain file is replaced when complete; a device or a pipe is written directly. */
 static bool is_replaceable(const char *path)
 {
 	struct stat st;
@@ -368,7 +368,7 @@ static int put_all(struct output *o, const struct store *s, const struct referen
 	return 0;
 }
 
-/* Before anything is opened for writing. */
+/* Checks this before anything is opened for writing. */
 static int check_known(const struct store *s, const struct reference *refs, unsigned count,
 		       struct err *e)
 {

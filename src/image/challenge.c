@@ -3,12 +3,12 @@
  *
  * Theory of operation
  *
- * The grammar is RFC 9110's: schemes separated by commas, each followed by token68 or by
- * parameters that are separated by commas too. So after a comma a word is a parameter when '='
- * follows, and a new scheme otherwise. One cursor walks once; a value that breaks the grammar is
- * refused as a whole, since what it means would be a guess.
+ * The grammar is RFC 9110's: schemes separated by commas, each followed by token68 or by parameters
+ * that are separated by commas too. So after a comma a word is a parameter if '=' follows, and a
+ * new scheme otherwise. One cursor parses it in one pass; a value that violates the grammar is
+ * refused as a whole, because its meaning would be a guess.
  *
- * The scope that a registry asks for is not kept: we ask for what we need.
+ * The scope that a registry suggests is ignored: we request what we need.
  */
 #include "image/challenge.h"
 
@@ -56,7 +56,7 @@ static bool take_token(struct cursor *c, char *out, size_t out_size)
 	return true;
 }
 
-/* Control bytes are in no address and no name; they are refused with the rest of the value. */
+/* No URL or name contains control bytes, so they are refused. */
 static bool take_quoted(struct cursor *c, char *out, size_t out_size)
 {
 	size_t len = 0;
@@ -79,7 +79,7 @@ static bool take_value(struct cursor *c, char *out, size_t out_size)
 	return *c->at == '"' ? take_quoted(c, out, out_size) : take_token(c, out, out_size);
 }
 
-/* Is NAME= next, rather than another scheme? */
+/* Does NAME= follow, rather than another scheme? */
 static bool is_parameter_next(struct cursor c)
 {
 	char name[NAME_MAX_BYTES];
@@ -90,7 +90,7 @@ static bool is_parameter_next(struct cursor c)
 	return *c.at == '=';
 }
 
-/* The text of a parameter goes where it belongs; twice the same one is no challenge. */
+/* Stores a known parameter; a duplicate is an error. */
 static bool keep(struct challenge *ret, const char *name, const char *value)
 {
 	char *to = strcasecmp(name, "realm") == 0     ? ret->realm
@@ -124,7 +124,7 @@ static bool take_parameters(struct cursor *c, struct challenge *ret)
 	return true;
 }
 
-/* What Negotiate and NTLM carry: base64 alone, up to the next comma. */
+/* Skips base64 up to the next comma, as in Negotiate and NTLM. */
 static bool skip_token68(struct cursor *c)
 {
 	size_t len = strspn(c->at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

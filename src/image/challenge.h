@@ -1,9 +1,9 @@
 #pragma once
 /*
- * challenge - what a registry wants to be shown: the WWW-Authenticate field of a 401.
+ * challenge - parses the WWW-Authenticate field of a registry's 401 answer.
  *
- * A value may hold several challenges; the best that we can answer is given: a bearer token before
- * basic. Pure code, over foreign bytes.
+ * A value may have several challenges; the best supported one is returned: bearer before basic.
+ * Hostile input: the value. No system calls.
  */
 #include "base/err.h"
 
@@ -13,9 +13,9 @@ enum challenge_scheme { CHALLENGE_BASIC, CHALLENGE_BEARER };
 
 struct challenge {
 	enum challenge_scheme scheme;
-	char realm[CHALLENGE_TEXT_MAX_BYTES];   /* of a bearer: the address that gives tokens */
-	char service[CHALLENGE_TEXT_MAX_BYTES]; /* "" when absent */
+	char realm[CHALLENGE_TEXT_MAX_BYTES];   /* bearer: URL of the token server */
+	char service[CHALLENGE_TEXT_MAX_BYTES]; /* "" if absent */
 };
 
-/* ERR_REMOTE when there is none that we know, or it is not well formed. */
+/* ERR_REMOTE if there is no supported challenge, or it is malformed. */
 ERR_CHECKED int challenge_parse(const char *value, struct challenge *ret, struct err *e);

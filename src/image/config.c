@@ -1,4 +1,4 @@
-/* config - what a command started from an image gets; see config.h. */
+/* config - parses an image's config; see config.h. */
 #include "image/config.h"
 
 #include "base/cleanup.h"
@@ -10,7 +10,7 @@
 
 #define WORD_MAX_BYTES 64u /* of os and architecture */
 
-/* All text of one document, counted against CONFIG_TOTAL_MAX_BYTES before it is copied. */
+/* Counts all text of one document against CONFIG_TOTAL_MAX_BYTES before it is copied. */
 struct reading {
 	size_t total_bytes;
 };
@@ -47,7 +47,7 @@ static int check_entry(struct reading *r, const json_t *value, const char *key, 
 	return count_bytes(r, key, json_string_length(value), e);
 }
 
-/* What was read so far stays in *ret, for config_done(). */
+/* On failure the entries read so far stay in *ret, for config_done(). */
 static int read_list(struct reading *r, const json_t *object, const char *key, char ***ret,
 		     struct err *e)
 {

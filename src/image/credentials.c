@@ -1,18 +1,18 @@
 /*
- * credentials - what to show a registry; see credentials.h.
+ * credentials - finds credentials for a registry; see credentials.h.
  *
  * Theory of operation
  *
- * The file names, for each server, a helper or the credentials themselves. Servers are written
- * there in several ways ("host", "https://host", "https://host/v1/"), and Docker Hub under the
- * address of a registry that is long gone; server_key() and is_key_of() know them. A helper that
- * has nothing does not end the search: "auths" may have been filled by hand.
+ * The file has, for each server, a helper or the credentials themselves. Servers are written in
+ * several ways ("host", "https://host", "https://host/v1/"), and Docker Hub under the address of a
+ * registry that no longer exists; server_key() and is_key_of() handle them. A helper without
+ * credentials does not end the search: "auths" may have been filled by hand.
  *
- * Secrets live in the parsed document, in the buffers on the way and in struct credentials; all
- * of them are wiped before they are freed.
+ * Secrets are in the parsed document, in temporary buffers and in struct credentials; all of them
+ * are wiped before they are freed.
  *
- * Hostile input: none, strictly: the file and the helpers are the user's own. But both are edited
- * by many tools, so everything has a maximum and every refusal names the file or the helper.
+ * Hostile input: strictly none, because the file and the helpers belong to the user. But many tools
+ * edit them, so everything has a maximum and every error names the file or the helper.
  */
 #include "image/credentials.h"
 
@@ -60,7 +60,7 @@ static void wipe_textp(char **text)
 	credentials_wipe(*text);
 }
 
-/* jansson frees without wiping; its text is ours to overwrite until then. */
+/* jansson frees without wiping, so we overwrite its text before. */
 static void wipe_document(json_t *root)
 {
 	json_t *value;
@@ -88,7 +88,7 @@ static const char *server_key(const char *host)
 	return strcmp(host, REFERENCE_HUB) == 0 ? HUB_KEY : host;
 }
 
-/* "https://host/v1/" -> "host"; 0 for a key with a path of its own, which is another's. */
+/* "https://host/v1/" -> "host"; 0 for a key with another path, which belongs to another server. */
 static size_t host_of_key(const char **key)
 {
 	static const char *const ends[] = { "", "/", "/v1", "/v1/", "/v2", "/v2/" };
@@ -119,7 +119,7 @@ static bool is_key_of(const char *key, const char *host)
 	return strcmp(host, REFERENCE_HUB) == 0 && is_host(key, len, "index." REFERENCE_HUB);
 }
 
-/* The value for a host: the exact key before another spelling of it. */
+/* The value for a host: an exact key before other spellings. */
 static const json_t *find_server(const json_t *object, const char *host)
 {
 	const json_t *exact = json_object_get(object, server_key(host));
@@ -142,7 +142,7 @@ static int decode_pair(const char *text, struct credentials *ret, struct err *e)
 				  (int)strlen(text));
 	char *colon = len > 0 ? strchr(pair, ':') : NULL;
 
-	/* the decoder's padding is zeros, as is what Docker once put after passwords */
+	/* the decoder pads with zeros, as Docker once did after passwords */
 	if (!colon || colon == pair)
 		return err_set(e, ERR_INVALID, "'auth' is not user:password in base64");
 	ret->user = mem_dup_bytes(pair, (size_t)(colon - pair));
@@ -193,7 +193,7 @@ static int find_in_auths(const json_t *root, const char *host, struct credential
 
 /* ---- helpers ---- */
 
-/* NULL when no helper is named for this host. */
+/* *ret is NULL if no helper is named for this host. */
 static int find_helper(const json_t *root, const char *host, const char **ret, struct err *e)
 {
 	const json_t *helpers = NULL, *own;
@@ -219,7 +219,7 @@ static int read_answer(const struct buf *answer, struct credentials *ret, struct
 	const size_t max = CREDENTIALS_TEXT_MAX_BYTES;
 
 	if (jsonfields_parse(buf_text(answer), answer->len, answer->max, &root, e) < 0)
-		/* the parser's words may quote what it did not understand */
+		/* not the parser's message, which may quote part of a secret */
 		return err_set(e, ERR_INVALID, "the answer is not a JSON object");
 	if (jsonfields_get_text(root, "Username", max, 0, &user, e) < 0 ||
 	    jsonfields_get_text(root, "Secret", max, 0, &secret, e) < 0)
@@ -281,7 +281,7 @@ static char *file_path(const struct credentials_options *o)
 	return NULL;
 }
 
-/* No document when there is no file. */
+/* *ret stays NULL if there is no file. */
 static int load(const char *path, json_t **ret, struct err *e)
 {
 	CLEANUP(wipe_textp) char *text = NULL;
@@ -293,7 +293,7 @@ static int load(const char *path, json_t **ret, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "read");
 	if (jsonfields_parse(text, len, CREDENTIALS_FILE_MAX_BYTES, ret, e) < 0)
-		/* the parser's words may quote what it did not understand */
+		/* not the parser's message, which may quote part of a secret */
 		return err_set(e, ERR_INVALID, "it is not a JSON object");
 	return 0;
 }

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * credentials - what to show a registry, from Docker's own file.
+ * credentials - finds credentials for a registry in Docker's configuration.
  *
  * $DOCKER_CONFIG/config.json, otherwise ~/.docker/config.json: "credHelpers" for the host, then
  * "credsStore", then "auths" (base64 of user:password, or an identity token). A helper is the
- * program docker-credential-NAME of the caller's PATH, spoken to as Docker does ("get", the server
- * on stdin). No file, no entry, or a helper that says it has none: no credentials, and that is
- * fine. A file that cannot be read or parsed, or a helper that fails, is an error with its words.
- * No error holds a secret.
+ * program docker-credential-NAME in the caller's PATH, called as Docker does ("get", the server on
+ * stdin). No file, no entry, or a helper without an entry means no credentials, which is not an
+ * error. A file that cannot be read or parsed, or a helper that fails, is an error with its
+ * message. No error contains a secret.
  */
 #include "base/err.h"
 
@@ -30,9 +30,8 @@ struct credentials {
 struct credentials_options {
 	const char *docker_config; /* $DOCKER_CONFIG */
 	const char *home;
-	char *const
-		*environ_list;  /* what a helper gets; its PATH is where helpers are looked for */
-	uint64_t helper_max_ms; /* 0: CREDENTIALS_HELPER_MAX_MS */
+	char *const *environ_list; /* environment for a helper; its PATH is searched for helpers */
+	uint64_t helper_max_ms;    /* 0: CREDENTIALS_HELPER_MAX_MS */
 };
 
 /* `host` as in struct reference. */
@@ -40,5 +39,5 @@ ERR_CHECKED int credentials_find(const struct credentials_options *o, const char
 				 struct credentials *ret, struct err *e);
 void credentials_done(struct credentials *c); /* wipes; may run twice */
 
-/* Frees text that nobody may find in memory afterwards; NULL is fine. */
+/* Overwrites and frees a secret; accepts NULL. */
 void credentials_wipe(char *secret);

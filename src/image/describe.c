@@ -1,4 +1,4 @@
-/* describe - an image for people and programs to look at; see describe.h. */
+/* describe - writes JSON about images; see describe.h. */
 #include "image/describe.h"
 
 #include "base/cleanup.h"
@@ -20,7 +20,7 @@ static json_t *describe_layers(const struct manifest *m)
 	return layers;
 }
 
-/* The config as the image has it, so that nothing of it is lost. */
+/* Adds the image's config unchanged, so that nothing is lost. */
 static int add_config(const struct store *s, const char *digest, json_t *object, struct err *e)
 {
 	cleanup_free char *text = NULL;

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * describe - an image for people and programs to look at: what `image inspect` prints.
- */
+/* describe - writes JSON about images, for `image inspect`. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/reference.h"
@@ -9,6 +7,6 @@
 
 #define DESCRIBE_MAX_BYTES (64u << 20)
 
-/* A JSON array with an object each. */
+/* A JSON array with one object per image. */
 ERR_CHECKED int describe_images(const struct store *s, const struct reference *refs, unsigned count,
 				struct buf *out, struct err *e);

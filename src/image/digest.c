@@ -1,4 +1,4 @@
-/* digest - SHA-256 of what passes by; see digest.h. */
+/* digest - computes SHA-256 digests; see digest.h. */
 #include "image/digest.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* download - the bytes of one blob into a file; see download.h. */
+/* download - writes the bytes of one blob to a file; see download.h. */
 #include "image/download.h"
 
 #include "base/cleanup.h"
@@ -29,7 +29,7 @@ int download_init(struct download *d, int fd, const char *digest, uint64_t size_
 		.piece = mem_alloc(PIECE_BYTES),
 	};
 	(void)snprintf(d->digest, sizeof(d->digest), "%s", digest);
-	if (d->old_bytes > size_bytes) /* not a beginning of this blob */
+	if (d->old_bytes > size_bytes) /* not the beginning of this blob */
 		return download_restart(d, e);
 	return 0;
 }
@@ -56,7 +56,7 @@ int download_catch_up(struct download *d, size_t max_bytes, bool *ret_is_through
 			continue;
 		if (n < 0)
 			return err_sys(e, errno, "read the beginning of blob %s", d->digest);
-		if (n == 0) /* somebody cut it: go on from where it ends */
+		if (n == 0) /* somebody truncated it: continue at its end */
 			stop = d->old_bytes = d->done_bytes;
 		digest_add(d->sum, d->piece, (size_t)n);
 		d->done_bytes += (uint64_t)n;

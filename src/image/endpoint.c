@@ -1,4 +1,4 @@
-/* endpoint - one base address that a repository is asked for; see endpoint.h. */
+/* endpoint - one base address of a repository; see endpoint.h. */
 #include "image/endpoint.h"
 
 #include "base/cleanup.h"
@@ -37,7 +37,7 @@ static bool has_part(CURLU *url, CURLUPart part)
 	return curl_url_get(url, part, &text, 0) == CURLUE_OK;
 }
 
-/* Only a place: what follows it is ours to say, and credentials are for the registry itself. */
+/* A base address has no query, no fragment and no user: credentials are for the registry itself. */
 static bool is_base(CURLU *url, const char *address)
 {
 	return curl_url_set(url, CURLUPART_URL, address, CURLU_DISALLOW_USER) == CURLUE_OK &&
@@ -86,8 +86,8 @@ static void become_plain(struct endpoint *p)
 }
 
 /*
- * A server of plain HTTP answers a TLS hello with an error, by closing, or not at all: whatever is
- * not an answer in TLS decides for plain. A certificate that does not verify is one in TLS.
+ * A plain HTTP server answers a TLS hello with an error, by closing, or not at all: anything that
+ * is not a TLS answer means plain HTTP. A certificate that does not verify is a TLS answer.
  */
 int endpoint_settle(struct endpoint *p, struct httptransfer_loop *l, struct err *e)
 {

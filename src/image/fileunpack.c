@@ -1,17 +1,17 @@
 /*
- * fileunpack - a tar archive's files, put into a directory that is in use; see fileunpack.h.
+ * fileunpack - unpacks a tar archive into a directory that is in use; see fileunpack.h.
  *
- * Theory of operation. layerstream.c reads and counts, libarchive takes the tar apart. The
- * directory above each entry is opened from the top in one call that refuses links and ways out
- * (openat2), or made part by part; the entry itself is made in it with calls that fail if the name
- * is taken. Only then is that name looked at, and removed if it is no directory.
+ * Theory of operation. layerstream.c reads and counts, libarchive parses the tar. The parent
+ * directory of each entry is opened from the top in one call that refuses links and ".." (openat2),
+ * or created component by component; the entry itself is created with calls that fail if the name
+ * exists. Only then is the existing file examined, and removed unless it is a directory.
  *
- * What was made is known by its inode: a hard link may only lead to one of these. Directories that
- * were made get their mode, owner and time at the end, last ones first: until then they are ours
- * alone, whatever the archive says.
+ * Created files are recorded by inode: a hard link may only lead to one of these. Created
+ * directories get their mode, owner and time at the end, in reverse order: until then only we can
+ * access them, whatever the archive says.
  *
- * Somebody may change the directory meanwhile (a sandbox that runs). Then a file may end up in
- * another place of the same directory, or unpacking fails.
+ * The directory may change meanwhile (a running sandbox). Then a file may end up elsewhere in the
+ * same directory, or unpacking fails.
  */
 #include "image/fileunpack.h"
 
@@ -42,7 +42,7 @@
 
 struct inode {
 	dev_t dev;
-	ino_t ino; /* 0: the slot is free */
+	ino_t ino; /* 0: free slot */
 };
 
 struct attributes {
@@ -52,7 +52,7 @@ struct attributes {
 	struct timespec mtime;
 };
 
-/* A directory that we have made. */
+/* A directory that we created. */
 struct made {
 	char *path;
 	struct attributes attributes;
@@ -74,7 +74,7 @@ struct unpack {
 	size_t inode_count;
 };
 
-/* Where an entry goes. */
+/* The destination of an entry. */
 struct spot {
 	int fd;
 	const char *name;
@@ -91,7 +91,7 @@ static void unpack_done(struct unpack *u)
 	layerstream_free(u->stream);
 }
 
-/* ---- what we have made ---- */
+/* ---- created files ---- */
 
 static struct inode *find_inode(const struct unpack *u, dev_t dev, ino_t ino)
 {
@@ -145,7 +145,7 @@ static int remember_directory(struct unpack *u, const char *path, size_t len,
 
 /* ---- lookups ---- */
 
-/* Beneath the top, without links; -errno. */
+/* Opens a path beneath the top, without links; -errno. */
 static int open_beneath(const struct unpack *u, const char *path, size_t len)
 {
 	const struct open_how how = {
@@ -178,7 +178,7 @@ static int explain_parent(int sys, struct err *e)
 	return err_sys(e, sys, "open the directory above it");
 }
 
-/* The parts of a path that are not there are made. */
+/* Creates the missing components of a path. */
 static int make_parents(struct unpack *u, const char *path, size_t len, int *ret_fd, struct err *e)
 {
 	const struct attributes implied = { MODE_IMPLIED, geteuid(), getegid(), { 0, UTIME_NOW } };
@@ -236,7 +236,7 @@ static int read_attributes(const struct unpack *u, struct archive_entry *entry,
 		uid = geteuid();
 		gid = getegid();
 	}
-	/* the highest number means "leave it" to the kernel */
+	/* the highest number means "unchanged" to the kernel */
 	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX)
 		return err_set(e, ERR_INVALID, "invalid owner %lld:%lld",
 			       (long long)uid, (long long)gid);
@@ -268,7 +268,7 @@ static int set_attributes(const struct unpack *u, int fd, const struct attribute
 	return 0;
 }
 
-/* Of what cannot be opened: a link, a fifo. */
+/* For entries that cannot be opened: a link, a fifo. */
 static int set_attributes_at(const struct unpack *u, const struct spot *at,
 			     const struct attributes *a, struct err *e)
 {
@@ -297,9 +297,9 @@ static int explain_archive(const struct unpack *u, struct err *e)
 }
 
 /*
- * Is something mounted there? Only from within a mount's own namespace does the kernel refuse to
- * remove what it lies on; we are outside, and the mount (a protection, a mask) would be dropped.
- * Nobody inside can move a mount point, so what is found here stays true.
+ * Is it a mount point? The kernel refuses to remove one only within the mount's own namespace; we
+ * are outside it, and the mount (a protection, a mask) would be dropped. Nobody inside can move a
+ * mount point, so the result stays valid.
  */
 static int refuse_mount_point(const struct spot *at, struct err *e)
 {
@@ -315,7 +315,7 @@ static int refuse_mount_point(const struct spot *at, struct err *e)
 	return 0;
 }
 
-/* The name is taken. A directory stays, anything else goes; a link is removed, not followed. */
+/* The name exists: keeps a directory, removes anything else; a link is removed, not followed. */
 static int make_room(const struct spot *at, struct err *e)
 {
 	if (refuse_mount_point(at, e) < 0)
@@ -403,7 +403,7 @@ static int make_file(struct unpack *u, const struct spot *at, struct archive_ent
 	return set_attributes(u, fd, a, e);
 }
 
-/* A link, a fifo or a further name, made by one call. Returns -errno. */
+/* A link, a fifo or another name, created by one call. Returns -errno. */
 struct maker {
 	const char *target; /* of a symbolic link */
 	int from_fd;        /* of a hard link, -1: none */
@@ -539,7 +539,7 @@ static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct er
 
 	if (layername_parse_any(text ? text : "", &name, e) < 0)
 		return -1;
-	if (name.kind == LAYERNAME_ROOT) /* the directory itself, which stays as it is */
+	if (name.kind == LAYERNAME_ROOT) /* the directory itself, which is not changed */
 		return archive_entry_filetype(entry) == AE_IFDIR
 			       ? 0
 			       : err_set(e, ERR_INVALID, "the top is not a directory");
@@ -568,7 +568,7 @@ static int unpack_entries(struct unpack *u, struct err *e)
 	struct archive_entry *entry;
 	int r;
 
-	/* a warning is about names that are not UTF-8, which is no concern of ours */
+	/* warnings are about names that are not UTF-8, which we accept */
 	while ((r = archive_read_next_header(u->archive, &entry)) == ARCHIVE_OK ||
 	       r == ARCHIVE_WARN) {
 		const char *text = archive_entry_pathname(entry);
@@ -583,7 +583,7 @@ static int unpack_entries(struct unpack *u, struct err *e)
 	return r != ARCHIVE_EOF ? explain_archive(u, e) : 0;
 }
 
-/* So that whoever writes it is not killed by a pipe that closes. */
+/* Reads the rest, so that the writer is not killed by a closed pipe. */
 static int drain(struct unpack *u, struct err *e)
 {
 	const void *bytes;
@@ -604,7 +604,7 @@ static int finish_directories(const struct unpack *u, struct err *e)
 		const struct made *d = &u->dirs[i];
 		cleanup_fd int fd = open_beneath(u, d->path, strlen(d->path));
 
-		if (fd == -ENOENT) /* somebody else has removed it */
+		if (fd == -ENOENT) /* another process has removed it */
 			continue;
 		if (fd < 0)
 			return err_sys(e, -fd, "open the directory '%s'",
@@ -629,7 +629,7 @@ int fileunpack_run(int archive_fd, int dir_fd, unsigned flags, const struct laye
 	u.archive = archive_read_new();
 	is_ok = u.archive && archive_read_support_format_tar(u.archive) == ARCHIVE_OK;
 	assert(is_ok); /* only out of memory */
-	/* the next call fails as well */
+	/* the next call reports a failure */
 	(void)archive_read_open(u.archive, u.stream, NULL, on_read, NULL);
 	if (unpack_entries(&u, e) < 0 || drain(&u, e) < 0 || finish_directories(&u, e) < 0)
 		return -1;

@@ -1,23 +1,23 @@
 #pragma once
 /*
- * fileunpack - a tar archive's files, put into a directory that is in use: the receiving end of a
+ * fileunpack - unpacks a tar archive into a directory that is in use: the receiving end of a
  * transfer into or out of a sandbox.
  *
- * The archive is hostile, and so may be what lies in the directory. No entry goes through a
- * symbolic link, whether it was there or came with the archive; none goes above the directory. A
- * file or link that is there is removed and replaced, never written into; a directory that is there
- * stays as it is, with its mode and owner; a directory never replaces something else. Hard
- * links lead to files of the same archive only. There are no devices, and no whiteouts: a file
- * called ".wh.x" is a file of that name. Attributes are not taken over.
+ * Hostile input: the archive, and possibly the directory's content. No entry passes through a
+ * symbolic link, existing or from the archive; none leaves the directory. An existing file or link
+ * is removed and replaced, never written into; an existing directory keeps its mode and owner; a
+ * directory never replaces something else. Hard links lead to files of the same archive only. There
+ * are no devices and no whiteouts: ".wh.x" is an ordinary file name. Extended attributes are
+ * ignored.
  *
- * The first entry that breaks a rule ends it with the entry's name and the rule; what was unpacked
- * until then stays.
+ * The first entry that violates a rule ends unpacking with the entry's name and the rule; entries
+ * unpacked before stay.
  */
 #include "base/err.h"
 #include "image/layer.h"
 
 enum fileunpack_flags {
-	/* Owners and set-id bits are the archive's; else everything is this process's own. */
+	/* Use the archive's owners and set-id bits; otherwise this process owns everything. */
 	FILEUNPACK_OWNERS = 1 << 0,
 };
 

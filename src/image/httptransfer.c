@@ -1,15 +1,15 @@
 /*
- * httptransfer - one HTTP request and its answer; see httptransfer.h.
+ * httptransfer - HTTP requests on top of libcurl; see httptransfer.h.
  *
  * Theory of operation
  *
- * Every exchange is an easy handle in the loop's multi handle. A turn lets libcurl move bytes,
- * marks what is done, calls the tick when its time has come, and waits for sockets and for the
- * descriptors that the caller watches. Turns may be nested (a token is fetched while blobs move):
- * a turn only marks, and each owner looks at its own exchange.
+ * Every transfer is an easy handle in the loop's multi handle. A turn lets libcurl move bytes,
+ * marks finished transfers, calls the tick when it is due, and waits for sockets and for the
+ * descriptors that the caller watches. Turns may be nested (a token is fetched while blobs are
+ * downloaded): a turn only marks transfers, and each owner checks its own.
  *
- * Hostile input: everything a server sends. libcurl parses it; what we add are maxima: of header
- * bytes, of bodies that nobody asked for, of redirects, of slowness.
+ * Hostile input: everything a server sends. libcurl parses it; we add maxima: of header bytes, of
+ * unwanted bodies, of redirects, of slowness.
  */
 #include "image/httptransfer.h"
 
@@ -24,8 +24,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* libcurl reads up to a hundred of these from one fast server before it looks at anything else:
- * larger ones make ticks late, and are not faster. */
+/* libcurl reads up to a hundred of these from one fast server before it handles other sockets: a
+ * larger buffer delays ticks and is not faster. */
 #define RECEIVE_BYTES (64L << 10)
 #define MS_PER_S 1000u
 
@@ -39,7 +39,7 @@ struct httptransfer_loop {
 struct httptransfer_loop *httptransfer_loop_new(void)
 {
 	struct httptransfer_loop *l = mem_alloc(sizeof(*l));
-	CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted: once for each loop */
+	CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted by libcurl */
 
 	assert(code == CURLE_OK);
 	l->multi = curl_multi_init();
@@ -79,7 +79,7 @@ static void finish(struct httptransfer *x, CURLcode code)
 	x->status = httptransfer_get_status(x);
 }
 
-/* Returns how many are done now. */
+/* Returns the number of transfers that finished. */
 static unsigned collect(struct httptransfer_loop *l)
 {
 	unsigned count = 0;
@@ -129,7 +129,7 @@ static unsigned list_watched(struct httptransfer_loop *l,
 	return count;
 }
 
-/* Waits for anything; true when a watched descriptor is ready. */
+/* Waits for any event; true if a watched descriptor is ready. */
 static bool wait_for_any(struct httptransfer_loop *l, uint64_t timeout_ms)
 {
 	struct curl_waitfd watched[HTTPTRANSFER_WATCHED_MAX];
@@ -138,7 +138,7 @@ static bool wait_for_any(struct httptransfer_loop *l, uint64_t timeout_ms)
 
 	if (l->hooks.on_tick && timeout_ms > until_tick_ms(l))
 		timeout_ms = until_tick_ms(l);
-	/* fails only without memory or with a handle that is none; the transfers tell then */
+	/* fails only without memory or with an invalid handle; then the transfers fail too */
 	(void)curl_multi_poll(l->multi, watched, count, (int)timeout_ms, NULL);
 	for (unsigned i = 0; i < count; i++)
 		is_ready = is_ready || watched[i].revents;
@@ -169,7 +169,7 @@ int httptransfer_loop_turn(struct httptransfer_loop *l, uint64_t timeout_ms, str
 	return tick(l, is_woken, e);
 }
 
-/* ---- what libcurl calls ---- */
+/* ---- libcurl callbacks ---- */
 
 static size_t on_header(char *bytes, size_t one, size_t len, void *context)
 {
@@ -198,8 +198,8 @@ static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
 }
 
 /*
- * Before each request, with the address that is connected to. A server may send us on to any place;
- * what trusts requests from within a network is not for a stranger outside to have asked.
+ * Called before each request, with the peer's address. A server may redirect us anywhere, so a
+ * public server must not make us send requests to services inside a private network.
  */
 static int on_request(void *context, char *address_text, char *own_text, int port, int own_port)
 {
@@ -222,7 +222,7 @@ static int on_request(void *context, char *address_text, char *own_text, int por
 	return CURL_PREREQFUNC_OK;
 }
 
-/* ---- an exchange ---- */
+/* ---- transfers ---- */
 
 long httptransfer_get_status(const struct httptransfer *x)
 {
@@ -331,8 +331,8 @@ static void set_limits(struct httptransfer *x, const struct httptransfer_options
 }
 
 /*
- * Proxies are the environment's, as libcurl reads it, but not on the way to this machine itself: a
- * proxy would look for the registry on its own.
+ * Uses the proxies of the environment, as libcurl does, but not for this machine itself: a proxy
+ * would look for the registry on its own host.
  */
 static void set_proxy(struct httptransfer *x)
 {
@@ -345,8 +345,8 @@ static void set_proxy(struct httptransfer *x)
 		(void)curl_easy_setopt(x->easy, CURLOPT_NOPROXY, more);
 }
 
-/* Certificates to trust, where the user says that they are not the system's: as OpenSSL reads it,
- * and Docker. */
+/* Uses the certificates that the user configured instead of the system's, in the variables that
+ * OpenSSL and Docker use. */
 static void set_trust(struct httptransfer *x)
 {
 	const char *file = getenv("SSL_CERT_FILE");
@@ -358,7 +358,7 @@ static void set_trust(struct httptransfer *x)
 		(void)curl_easy_setopt(x->easy, CURLOPT_CAPATH, dir);
 }
 
-/* What starts in https stays there; what starts in http may go up. */
+/* An https transfer stays https; an http one may be redirected to https. */
 static void set_place(struct httptransfer *x, const struct httptransfer_options *o)
 {
 	CURL *c = x->easy;
@@ -405,7 +405,7 @@ static void set_question(struct httptransfer *x, const struct httptransfer_optio
 	if (o->form)
 		(void)curl_easy_setopt(x->easy, CURLOPT_COPYPOSTFIELDS, o->form);
 	if (o->range_from > 0) {
-		/* not CURLOPT_RESUME_FROM: that fails when the server sends everything */
+		/* not CURLOPT_RESUME_FROM: that fails if the server ignores the range */
 		(void)snprintf(range, sizeof(range), "%llu-", (unsigned long long)o->range_from);
 		(void)curl_easy_setopt(x->easy, CURLOPT_RANGE, range);
 	}

@@ -1,4 +1,4 @@
-/* imagesource - the files of an image's archive or directory; see imagesource.h. */
+/* imagesource - access to the files of an image archive or directory; see imagesource.h. */
 #include "image/imagesource.h"
 
 #include "base/cleanup.h"
@@ -23,14 +23,14 @@
 struct entry {
 	char *name; /* absolute, normal */
 	char *file; /* its name in dir_fd; NULL: a link */
-	char *link; /* where it leads: absolute, normal */
+	char *link; /* its target: absolute, normal */
 };
 
 struct imagesource {
 	const struct store *store;
 	int dir_fd;
-	char parts[32]; /* of the store's making/, where the archive was taken apart; "" for a
-			   directory */
+	char parts[32]; /* directory in the store's making/ with the extracted files; "" for a
+			 * directory */
 	struct entry *entries;
 	unsigned count;
 };
@@ -48,7 +48,7 @@ void imagesource_free(struct imagesource *s)
 	}
 	free(s->entries);
 	cleanup_closep(&s->dir_fd);
-	if (s->parts[0]) /* what it leaves, the next prune takes */
+	if (s->parts[0]) /* the next prune removes what this leaves */
 		(void)!sweep_tree(s->store->making_fd, s->parts, &ignored);
 	free(s);
 }
@@ -59,7 +59,7 @@ void imagesource_freep(struct imagesource **s)
 	*s = NULL;
 }
 
-/* A link's text, seen from the directory of the entry that has it. */
+/* Resolves a link's text, relative to the directory of its entry. */
 static char *resolve_link(const char *entry_name, const char *text)
 {
 	const char *slash = strrchr(entry_name, '/');
@@ -69,8 +69,8 @@ static char *resolve_link(const char *entry_name, const char *text)
 }
 
 /*
- * The list comes from a process that hostile bytes may have taken over: what it calls the name of a
- * file in our directory must be a number.
+ * The list comes from a worker that hostile bytes may have taken over, so a file name in our
+ * directory must be a number.
  */
 static int add_entry(struct imagesource *s, const char *kind_and_text, const char *name,
 		     struct err *e)
@@ -83,7 +83,7 @@ static int add_entry(struct imagesource *s, const char *kind_and_text, const cha
 		return err_set(e, ERR_INVALID, "the archive's list of files is damaged");
 	absolute = path_absolute("/", name);
 	if (!absolute)
-		return 0; /* climbs: nothing can ask for it */
+		return 0; /* ".." leaves the root: it can never be requested */
 	entry = (struct entry){ .name = absolute };
 	if (kind_and_text[0] == 'f')
 		entry.file = mem_dup(kind_and_text + 1);
@@ -120,7 +120,7 @@ static int take_apart(struct imagesource *s, int archive_fd, struct err *e)
 	struct layerworker_options o = {
 		.operation = "split",
 		.archive_fd = archive_fd,
-		.userns_fd = s->store->userns_fd, /* whose root is us */
+		.userns_fd = s->store->userns_fd, /* the namespace in which we are root */
 		.lock_fds = { s->store->lock_fd, -1 },
 	};
 
@@ -178,7 +178,7 @@ int imagesource_open(const struct store *store, const char *path, struct imageso
 
 static const struct entry *find_entry(const struct imagesource *s, const char *absolute)
 {
-	/* the last of a name counts, as for tar */
+	/* the last entry of a name wins, as in tar */
 	for (unsigned i = s->count; i > 0; i--)
 		if (strcmp(s->entries[i - 1].name, absolute) == 0)
 			return &s->entries[i - 1];
@@ -247,7 +247,7 @@ int imagesource_read(const struct imagesource *s, const char *name, size_t max_b
 	return 0;
 }
 
-/* Hashed again as what it has become: a directory may change while we read. */
+/* Hashes the copy again: a directory may change while we read it. */
 static int copy_in(const struct imagesource *s, int fd, const char *digest, struct err *e)
 {
 	char copied[REFERENCE_DIGEST_MAX_BYTES];

@@ -1,4 +1,4 @@
-/* install - from blobs in the store to an image that can be run; see install.h. */
+/* install - turns blobs of the store into a runnable image; see install.h. */
 #include "image/install.h"
 
 #include "base/cleanup.h"
@@ -40,7 +40,7 @@ void install_free(struct install *i)
 		struct install_layer *l = &i->layers[n];
 
 		layerworker_done(&l->worker);
-		if (l->lock_fd >= 0) /* not finished: what a refused layer has written is no use */
+		if (l->lock_fd >= 0) /* unfinished: the files of a refused layer are useless */
 			store_abandon_layer(i->store, l->id);
 		layer_done(l);
 	}
@@ -157,7 +157,7 @@ static int start(struct install *i, unsigned layer, struct err *e)
 	return 0;
 }
 
-/* "<diff id>\n", then the names of implied directories, each ended by NUL. */
+/* The worker's output is "<diff id>\n", then the NUL-terminated names of implied directories. */
 static int check_result(const struct install *i, unsigned layer, struct err *e)
 {
 	const struct layerworker *w = &i->layers[layer].worker;
@@ -167,7 +167,7 @@ static int check_result(const struct install *i, unsigned layer, struct err *e)
 
 	if (!end || (size_t)(end - w->output) < strlen(expected))
 		return err_set(e, ERR_SYSTEM, "the process that unpacks broke its protocol");
-	/* every byte of it may be a hostile archive's */
+	/* a hostile archive may have chosen every byte of it */
 	(void)snprintf(found, sizeof(found), "%.*s", (int)strlen(expected), w->output);
 	if (!reference_is_digest(found) ||
 	    w->output[w->output_len - 1] != (end + 1 == w->output + w->output_len ? '\n' : '\0'))
@@ -195,7 +195,7 @@ static int take_up(struct install *i, unsigned layer, struct err *e)
 	return 0;
 }
 
-/* The names after the first line; *ret_len is 0 when there are none. */
+/* The names after the first line; *ret_len is 0 if there are none. */
 static const char *implied_names(const struct layerworker *w, size_t *ret_len)
 {
 	const char *end = memchr(w->output, '\n', w->output_len);
@@ -205,8 +205,8 @@ static const char *implied_names(const struct layerworker *w, size_t *ret_len)
 }
 
 /*
- * What the layer only implies has the attributes of the layers below: a worker copies them, told
- * the names through a file that is already gone.
+ * Implied directories get the attributes of the layers below: a worker copies them, and gets the
+ * names through an anonymous file.
  */
 static int settle(struct install *i, unsigned layer, struct err *e)
 {
@@ -235,7 +235,7 @@ static int settle(struct install *i, unsigned layer, struct err *e)
 	return layerworker_run(&o, e);
 }
 
-/* Gives final names from below, as far as layers are complete. */
+/* Renames complete layers to their final names, from the lowest up. */
 static int finish_unpacked(struct install *i, struct err *e)
 {
 	for (unsigned n = 0; n < i->manifest.layer_count; n++) {
@@ -300,7 +300,7 @@ static int wait_for_layers(struct install *i, struct err *e)
 
 /* ---- the record ---- */
 
-/* Reads one of the image's own files, in one layer, through no link. Returns -errno. */
+/* Reads one of the image's own files in one layer, following no link. Returns -errno. */
 static int read_in_layer(int layer_fd, const char *path, char **ret)
 {
 	const struct open_how how = {
@@ -338,7 +338,7 @@ static bool hides_below(int layer_fd, const char *dir)
 	       lgetxattr(path, "user.overlay.opaque", &value, sizeof(value)) > 0;
 }
 
-/* A layer whose root is opaque hides all below it; overlay itself does not look there. */
+/* A layer with an opaque root hides all below it, but overlay ignores that mark on a root. */
 static bool is_root_opaque(const struct install *i, unsigned layer)
 {
 	cleanup_fd int fd = -1;
@@ -350,8 +350,8 @@ static bool is_root_opaque(const struct install *i, unsigned layer)
 }
 
 /*
- * The file as the image shows it: from the highest layer that has it. A whiteout, a link or
- * anything else that is no plain file ends the search: then the image has no such file for us.
+ * Reads the file as the image shows it: from the highest layer that has it. A whiteout, a link or
+ * anything but a plain file ends the search: then the image has no such file for us.
  */
 static char *read_in_image(const struct install *i, const char *path)
 {

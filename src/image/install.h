@@ -1,10 +1,11 @@
 #pragma once
 /*
- * install - from blobs in the store to an image that can be run.
+ * install - turns blobs of the store into a runnable image.
  *
- * Layers are unpacked by workers, several at once and in whatever order their blobs come; each gets
- * its final name when it and all below it are complete. Another process may be unpacking the same
- * layer: then its result is awaited. At the end a record is written. Used by pull, load and import.
+ * Workers unpack the layers, several at once and in the order in which their blobs arrive; a layer
+ * gets its final name when it and all below it are complete. If another process is unpacking the
+ * same layer, we wait for its result. At the end a record is written. Used by pull, load and
+ * import.
  */
 #include "base/err.h"
 #include "image/config.h"
@@ -16,20 +17,20 @@
 #include <stdbool.h>
 
 #define INSTALL_WORKERS_MAX 4u
-#define INSTALL_LOOK_AGAIN_MS 50 /* at a layer that another process is making */
+#define INSTALL_LOOK_AGAIN_MS 50 /* poll interval for a layer that another process is unpacking */
 
 enum install_state {
-	INSTALL_NO_BLOB,  /* its blob is not there yet */
+	INSTALL_NO_BLOB,  /* its blob is not in the store yet */
 	INSTALL_READY,    /* to be unpacked */
-	INSTALL_RUNNING,  /* a worker is at it */
-	INSTALL_UNPACKED, /* waits for those below */
+	INSTALL_RUNNING,  /* a worker is unpacking it */
+	INSTALL_UNPACKED, /* waits for the layers below */
 	INSTALL_FINISHED,
 };
 
 struct install_layer {
 	enum install_state state;
 	char id[RECORD_ID_BYTES + 1];
-	unsigned line; /* of the progress */
+	unsigned line; /* index in the progress display */
 	struct layerworker worker;
 	int dir_fd, lock_fd;
 };
@@ -45,23 +46,23 @@ struct install {
 };
 
 /*
- * From the manifest and the config, which are in the store as blobs. Checks that they fit each
- * other. Layers that are there already are finished. `is_doubted`: those are made anew,
- * unless an image that is not doubted has them too; the caller holds the store's repair lock then.
+ * Reads the manifest and the config, blobs of the store, and checks that they match. Existing
+ * layers count as finished. `is_doubted`: these are unpacked again, unless an image that is not
+ * doubted has them too; then the caller holds the store's repair lock.
  */
 ERR_CHECKED int install_open(const struct store *s, struct progress *p, const char *manifest_digest,
 			     bool is_doubted, struct install **ret, struct err *e);
-void install_free(struct install *i); /* ends what still runs */
+void install_free(struct install *i); /* kills running workers */
 void install_freep(struct install **i);
 
 /* The layer's blob is in the store. */
 void install_blob_is_there(struct install *i, unsigned layer);
 
-/* Takes up what workers have done and starts others. Never waits. */
+/* Collects results of workers and starts others. Never blocks. */
 ERR_CHECKED int install_step(struct install *i, struct err *e);
 
-/* Descriptors that become readable when there is something to take up. */
+/* Descriptors that become readable when a worker has a result. */
 unsigned install_get_watched(const struct install *i, int *ret_fds, unsigned max);
 
-/* Waits for the rest, writes the record; its id in ret_id. */
+/* Waits for all workers and writes the record; returns its id. */
 ERR_CHECKED int install_finish(struct install *i, char ret_id[RECORD_ID_BYTES + 1], struct err *e);

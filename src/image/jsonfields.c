@@ -1,4 +1,4 @@
-/* jsonfields - JSON from outside, field by field; see jsonfields.h. */
+/* jsonfields - reads untrusted JSON field by field; see jsonfields.h. */
 #include "image/jsonfields.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ void jsonfields_freep(json_t **root)
 	*root = NULL;
 }
 
-/* The value, NULL when it may be absent and is. */
+/* Returns the value, or NULL if it is optional and absent. */
 static int get(const json_t *object, const char *key, unsigned flags, const json_t **ret,
 	       struct err *e)
 {

@@ -1,4 +1,4 @@
-/* keychain - asks a credential helper; see keychain.h. */
+/* keychain - runs a Docker credential helper; see keychain.h. */
 #include "image/keychain.h"
 
 #include "base/cleanup.h"
@@ -25,7 +25,7 @@
 /* One run of a helper. */
 struct run {
 	pid_t pid;  /* 0: not started, or reaped */
-	int pid_fd; /* readable when it has ended */
+	int pid_fd; /* readable once it has exited */
 	int out_fd; /* its stdout */
 	uint64_t deadline_ms;
 };
@@ -59,7 +59,7 @@ static const char *find_path_variable(char *const *environ_list)
 	return "";
 }
 
-/* The program of the caller's PATH, not of ours; relative parts are not looked in. */
+/* Searches the caller's PATH, not ours; relative entries are skipped. */
 static char *find_program(const struct keychain_request *q)
 {
 	const char *rest = find_path_variable(q->environ_list);
@@ -78,7 +78,7 @@ static char *find_program(const struct keychain_request *q)
 
 /* ---- starting it ---- */
 
-/* A file for stdin: unlike a pipe it cannot block us, nor kill us when nobody reads. */
+/* A file for stdin: unlike a pipe it cannot block, nor raise SIGPIPE if nobody reads. */
 static int open_question(const char *server, int *ret_fd, struct err *e)
 {
 	cleanup_fd int fd = memfd_create("server", MFD_CLOEXEC);
@@ -94,7 +94,7 @@ static int open_question(const char *server, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Its own group, no signal blocked or ignored. stderr stays ours: helpers prompt there. */
+/* In its own process group, with default signals. stderr stays ours: helpers prompt there. */
 static int spawn(const char *path, char *const *environ_list, int in_fd, int out_fd, pid_t *ret_pid)
 {
 	static char verb[] = "get";
@@ -144,7 +144,7 @@ static int start(const char *path, const struct keychain_request *q, struct run 
 	return 0;
 }
 
-/* ---- hearing it ---- */
+/* ---- reading its answer ---- */
 
 static int wait_readable(const struct run *r, int fd, const struct keychain_request *q,
 			 struct err *e)

@@ -1,14 +1,14 @@
 /*
- * layer - one layer of an image, from a tar archive to a directory; see layer.h.
+ * layer - unpacks one image layer from a tar archive; see layer.h.
  *
- * Theory of operation. layerstream.c decompresses and hashes, libarchive takes the tar apart,
- * layerentry.c makes each entry, layerdirs.c settles the directories at the end. Here is the loop
- * around them, and what is about the archive as a whole: its limits, that it ends where it says,
- * and that only zeros follow. A last entry without its padding is complete: umoci and others
- * leave it out, and the end of the archive too.
+ * Theory of operation. layerstream.c decompresses and hashes, libarchive parses the tar,
+ * layerentry.c creates each entry, layerdirs.c sets the attributes of directories at the end. This
+ * file has the loop around them and the checks of the archive as a whole: its limits, that it ends
+ * where it says, and that only zeros follow. A last entry without padding is complete: umoci and
+ * others omit the padding, and the end of the archive too.
  *
- * One thread does it all. Layers are unpacked several at a time, so that the cores are busy
- * already; a second thread per layer would only add hand-overs.
+ * A layer is unpacked in one thread. Several layers are unpacked at a time, which keeps the cores
+ * busy; a second thread per layer would only add synchronisation.
  */
 #include "image/layer.h"
 
@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum, of a list and of a value */
+#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum for a list and for a value */
 
 struct layer_limits layer_default_limits(void)
 {
@@ -57,7 +57,7 @@ void layer_result_done(struct layer_result *r)
 static void archive_freep(struct archive **a)
 {
 	if (*a)
-		(void)archive_read_free(*a); /* all it had to say was said */
+		(void)archive_read_free(*a); /* errors were reported before */
 }
 
 static la_ssize_t on_read(struct archive *a, void *context, const void **ret)
@@ -74,14 +74,14 @@ static la_ssize_t on_read(struct archive *a, void *context, const void **ret)
 	return (la_ssize_t)len;
 }
 
-/* Formats other than tar, and filters, are never switched on. */
+/* Formats other than tar, and filters, are never enabled. */
 static struct archive *open_archive(struct layerstream *stream)
 {
 	struct archive *a = archive_read_new();
 	bool is_ok = a && archive_read_support_format_tar(a) == ARCHIVE_OK;
 
 	assert(is_ok);                                           /* only out of memory */
-	(void)archive_read_open(a, stream, NULL, on_read, NULL); /* the next call fails as well */
+	(void)archive_read_open(a, stream, NULL, on_read, NULL); /* the next call reports failure */
 	return a;
 }
 
@@ -91,7 +91,7 @@ static int unpack_entries(struct layerentry_target *t, uint64_t *ret_count, stru
 	uint64_t count = 0;
 	int r;
 
-	/* a warning is about names that are not UTF-8, which is no concern of ours */
+	/* warnings are about names that are not UTF-8, which we accept */
 	while ((r = archive_read_next_header(t->archive, &entry)) == ARCHIVE_OK ||
 	       r == ARCHIVE_WARN) {
 		if (++count > t->limits->entries)
@@ -106,7 +106,7 @@ static int unpack_entries(struct layerentry_target *t, uint64_t *ret_count, stru
 	return 0;
 }
 
-/* The digest is of all bytes, also those behind the end of the tar; they must be zeros. */
+/* The digest covers all bytes, also those after the end of the tar; they must be zeros. */
 static int drain(struct layerentry_target *t, struct layerstream *stream, struct err *e)
 {
 	uint64_t end = (uint64_t)archive_filter_bytes(t->archive, 0);
@@ -156,7 +156,7 @@ int layer_unpack_within(int archive_fd, int dir_fd, unsigned flags,
 	mode_t umask_before;
 	int r;
 
-	/* also so that no set-group-id of the directory reaches what is made in it */
+	/* also clears set-group-id, so that new entries do not inherit the group */
 	if (fchmod(dir_fd, 0755) < 0)
 		return err_sys(e, errno, "set the mode of the layer's directory");
 	if (flags & LAYER_HASH_INPUT)
@@ -184,9 +184,9 @@ int layer_unpack(int archive_fd, int dir_fd, unsigned flags, struct layer_result
 enum lookup { LOOKUP_FOUND, LOOKUP_ABSENT, LOOKUP_HIDDEN };
 
 /*
- * Follows `path` in one layer. LOOKUP_FOUND: *ret_fd is the directory, the caller's to close.
- * LOOKUP_ABSENT: this layer has nothing to say. LOOKUP_HIDDEN: it says that there is none.
- * *ret_is_opaque: whatever it is, no layer below this one counts.
+ * Follows `path` in one layer. LOOKUP_FOUND: *ret_fd is the directory, which the caller closes.
+ * LOOKUP_ABSENT: this layer does not have it. LOOKUP_HIDDEN: this layer hides it. *ret_is_opaque:
+ * in any case, layers below this one do not count.
  */
 static int look_up(int layer_fd, const char *path, enum lookup *ret, bool *ret_is_opaque,
 		   int *ret_fd, struct err *e)
@@ -201,7 +201,7 @@ static int look_up(int layer_fd, const char *path, enum lookup *ret, bool *ret_i
 	     part = strtok_r(NULL, "/", &rest)) {
 		int next;
 
-		/* the names are the word of a process that hostile bytes may have taken over */
+		/* a worker that hostile bytes may have taken over chose the names */
 		if (strcmp(part, "..") == 0)
 			return err_set(e, ERR_INVALID, "the name climbs with '..'");
 		next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -288,7 +288,7 @@ static int settle_one(int dir_fd, const int *lower_fds, unsigned lower_count, co
 int layer_settle(int dir_fd, const int *lower_fds, unsigned lower_count, char *const *implied,
 		 unsigned implied_count, struct err *e)
 {
-	/* children first: a directory may become one that we cannot look through */
+	/* children first: the new mode of a directory may lock us out */
 	for (unsigned i = implied_count; i-- > 0;) {
 		if (settle_one(dir_fd, lower_fds, lower_count, implied[i], e) < 0)
 			return -1;

@@ -1,8 +1,8 @@
 /*
- * layer_rules - which system calls the process that unpacks a layer may make.
+ * layer_rules - the system calls that the process that unpacks a layer may make.
  *
- * Reading what is open, files beneath a directory (Landlock says which), memory without code in
- * it, and leaving. No sockets, no programs, no processes, and no devices but whiteouts.
+ * Reading open descriptors, files beneath a directory (Landlock restricts which), non-executable
+ * memory, and exit. No sockets, no programs, no processes, and no devices except whiteouts.
  */
 #include "base/callfilter.h"
 
@@ -18,7 +18,7 @@ static const struct rule_step make_steps[] = {
 	{ 3, ALL, 0, STEP_ALLOW, STEP_FAIL, .error = EPERM },
 };
 
-/* readdir() asks for the flags of what it is given. */
+/* readdir() queries the flags of its descriptor. */
 static const struct rule_step fcntl_steps[] = {
 	ALLOW_IF(1, F_GETFL),
 	ALLOW_IF(1, F_GETFD),

@@ -1,4 +1,4 @@
-/* layerconfine - the walls around the process that unpacks a layer; see layerconfine.h. */
+/* layerconfine - confines the process that unpacks a layer; see layerconfine.h. */
 #include "image/layerconfine.h"
 
 #include "base/cleanup.h"
@@ -15,15 +15,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Newer than some distributions' headers. */
+/* Missing in some distributions' headers. */
 #define FS_REFER (1ull << 13)
 #define FS_TRUNCATE (1ull << 14)
 #define FS_IOCTL_DEV (1ull << 15)
 #define NET_TCP (3ull << 0)     /* bind and connect */
 #define SCOPE_ALL (3ull << 0)   /* abstract unix sockets and signals */
-#define FS_FIRST (FS_REFER - 1) /* all that the first version knew */
+#define FS_FIRST (FS_REFER - 1) /* all rights of the first version */
 
-/* Replacing a directory opens what lies in it, level by level. */
+/* Replacing a directory opens its subdirectories, level by level. */
 #define FILES_MAX (LAYER_DEPTH_MAX + 64)
 
 struct ruleset {
@@ -33,8 +33,8 @@ struct ruleset {
 };
 
 /*
- * The first version of Landlock refuses every hard link between two directories and has no word
- * to allow it, so it is of no use here.
+ * The first version of Landlock refuses every hard link between two directories and cannot allow
+ * it, so it is not usable here.
  */
 static struct ruleset ruleset_for(long abi)
 {
@@ -102,15 +102,15 @@ static int set_limits(struct err *e)
 }
 
 /*
- * Landlock says nothing about modes, owners, times and attributes, and as root of the store's
+ * Landlock does not restrict modes, owners, times and attributes, and as root of the store's
  * namespace a root caller's worker may set them on every file of this machine: with the directory
- * as its root it has no names for them. Nothing is open that lies above it.
+ * as its root it has no path to them. No directory above it is open.
  */
 static int restrict_names(int dir_fd, struct err *e)
 {
 	if (fchdir(dir_fd) < 0)
 		return err_sys(e, errno, "enter the directory to unpack into");
-	if (chroot(".") < 0 && errno != EPERM) /* nobody's files but the caller's own, then */
+	if (chroot(".") < 0 && errno != EPERM) /* EPERM: only the caller's own files */
 		return err_sys(e, errno, "make it the root");
 	return 0;
 }
@@ -121,7 +121,7 @@ int layerconfine_self(int dir_fd, struct err *e)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "confine the process that unpacks");
-	/* the filter last: it forbids what the others need */
+	/* the filter last, because it forbids calls that the others need */
 	if (restrict_files(dir_fd, e) < 0)
 		return -1;
 	return restrict_calls(e);

@@ -1,23 +1,23 @@
 /*
  * layerdirs - the directories of a layer while it is unpacked; see layerdirs.h.
  *
- * Theory of operation. A directory is a node: its parent and its name. A table finds the child of
- * a node by name; a list has all nodes in the order in which they were made, so parents come
- * before their children, and going backwards sets the mode of a directory after that of what it
- * holds. A directory that gives way to something else is marked as gone and stays in the list; its
- * children are found through it only, so they are gone with it.
+ * Theory of operation. A directory is a node: its parent and its name. A hash table finds the child
+ * of a node by name; a list has all nodes in creation order, so parents come before children, and
+ * walking it backwards sets the mode of a directory after those of its content. A directory that is
+ * replaced is marked as gone and stays in the list; its children are only found through it, so they
+ * are gone too.
  *
  * A path may lead through symbolic links of the layer ("bin" -> "usr/bin", then "bin/sh"). We
- * resolve them here, part by part, as a process would whose root is the layer: an absolute target
- * starts at the root, ".." goes to a node's parent and at the root stays there. The kernel is
- * only ever given the path of a node, and refuses to follow links in it. So it does not matter
- * where a link points to, nor whether a later entry replaces it.
+ * resolve them here, component by component, as for a process whose root is the layer: an absolute
+ * target starts at the root, ".." leads to a node's parent and at the root stays there. The kernel
+ * only ever gets the path of a node, and refuses to follow links in it. So it does not matter where
+ * a link points to, nor whether a later entry replaces it.
  *
- * Entries follow their siblings mostly: the directory entered last stays open. If a link led to
- * it, the next entry resolves its path again, since the link may be another by then.
+ * Most entries follow a sibling, so the last entered directory stays open. If a link led to it, the
+ * next entry resolves its path again, because the link may have changed.
  *
- * Every directory is made with mode 0755 and gets its own at the end: a mode without "w" would keep
- * us out when we are not root, and set-group-id would hand its group to what is made in it.
+ * Every directory is created with mode 0755 and gets its own mode at the end: a mode without "w"
+ * would lock us out if we are not root, and set-group-id would pass its group to new entries.
  */
 #include "image/layerdirs.h"
 
@@ -39,7 +39,7 @@
 #include <sys/xattr.h>
 
 #define OPAQUE "user.overlay.opaque"
-#define MODE_IMPLIED 0755 /* and of all while unpacking */
+#define MODE_IMPLIED 0755 /* also of all directories while unpacking */
 #define SLOTS_FIRST 256u
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -48,7 +48,7 @@ struct layerdirs_node {
 	struct layerdirs_node *next;   /* in the same slot */
 	struct timespec mtime;
 	mode_t mode;
-	uint16_t depth;    /* parts of its path */
+	uint16_t depth;    /* components of its path */
 	uint16_t path_len; /* bytes of its path */
 	bool is_named;
 	bool is_gone;
@@ -61,10 +61,10 @@ struct layerdirs {
 	struct layerdirs_node **nodes; /* [0] is the root */
 	size_t count;
 	struct layerdirs_node **slots;
-	size_t slot_count; /* a power of two, as is the room in `nodes` */
+	size_t slot_count; /* a power of two, like the capacity of `nodes` */
 	uint32_t seed;
 
-	/* The directory entered last. */
+	/* The last entered directory. */
 	struct layerdirs_node *entered;
 	char entered_path[LAYER_NAME_MAX_BYTES];
 	size_t entered_len; /* ENTERED_BY_LINK: entered_path is not set */
@@ -73,13 +73,13 @@ struct layerdirs {
 
 #define ENTERED_BY_LINK SIZE_MAX
 
-/* A path on its way to a node. */
+/* A path being resolved to a node. */
 struct walk {
-	struct layerdirs_node *node; /* where its first parts have led */
+	struct layerdirs_node *node; /* the node for the components before `at` */
 	char rest[LAYER_NAME_MAX_BYTES];
-	size_t at; /* of `rest`: what is before it was walked */
+	size_t at; /* offset in `rest` of the next component */
 	unsigned link_count;
-	int fd; /* of fd_node, if it is not -1 */
+	int fd; /* descriptor of fd_node, if not -1 */
 	const struct layerdirs_node *fd_node;
 };
 
@@ -149,7 +149,7 @@ struct layerdirs *layerdirs_new(int root_fd, const struct layer_limits *limits)
 	d->slots = mem_alloc(d->slot_count * sizeof(struct layerdirs_node *));
 	d->nodes = mem_grow(NULL, d->slot_count, sizeof(struct layerdirs_node *));
 	if (getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK) < 0)
-		d->seed = 0; /* as right, if slower with names that were chosen to collide */
+		d->seed = 0; /* works too, but slowly with names chosen to collide */
 	d->entered = add(d, NULL, "");
 	d->entered_fd = -1;
 	return d;
@@ -173,9 +173,9 @@ void layerdirs_freep(struct layerdirs **d)
 	*d = NULL;
 }
 
-/* ---- opening and making ---- */
+/* ---- opening and creating ---- */
 
-/* The path of a node, in `room`, written from its end. */
+/* The path of a node, written to `room` from its end. */
 static const char *path_of(const struct layerdirs_node *node, char room[LAYER_NAME_MAX_BYTES])
 {
 	char *start = room + LAYER_NAME_MAX_BYTES - 1;
@@ -224,7 +224,7 @@ bool layerdirs_is_opaque(int fd)
 	return fgetxattr(fd, OPAQUE, &value, 1) == 1 && value == 'y';
 }
 
-/* Links can lead to places that no name of an entry could. */
+/* Links can lead deeper than the name of an entry could. */
 static int check_depth(const struct layerdirs_node *node, struct err *e)
 {
 	if (node->depth > LAYER_DEPTH_MAX)
@@ -273,7 +273,7 @@ int layerdirs_make(struct layerdirs *d, const struct layerdirs_place *place, con
 	return 0;
 }
 
-/* ---- walking along a path ---- */
+/* ---- resolving a path ---- */
 
 static void walk_init(struct walk *w, const struct layerdirs *d, const char *path, size_t len)
 {
@@ -297,7 +297,7 @@ static bool is_over(const struct walk *w)
 	return !w->rest[w->at];
 }
 
-/* The next part of the path; its length, with the slashes behind it. */
+/* Copies the next component; returns its length with the slashes after it. */
 static size_t next_part(const struct walk *w, char part[NAME_MAX + 1])
 {
 	const char *text = w->rest + w->at;
@@ -309,7 +309,7 @@ static size_t next_part(const struct walk *w, char part[NAME_MAX + 1])
 	return len + strspn(text + len, "/");
 }
 
-/* Goes on as far as there are directories that we know. */
+/* Resolves components as long as they are known directories. */
 static void walk_known(const struct layerdirs *d, struct walk *w)
 {
 	char part[NAME_MAX + 1];
@@ -345,7 +345,7 @@ static int open_node(const struct layerdirs *d, struct walk *w, struct err *e)
 	return 0;
 }
 
-/* No part of a link's target may be one that the name of an entry could not have. */
+/* A component of a link's target must be valid in an entry's name. */
 static int check_parts(const char *target, struct err *e)
 {
 	for (const char *part = target; *part;) {
@@ -364,7 +364,7 @@ static int check_parts(const char *target, struct err *e)
 	return 0;
 }
 
-/* `part` is a symbolic link: what it leads to is walked instead, and then the rest. */
+/* `part` is a symbolic link: continues with its target, and then the rest. */
 static int follow(const struct layerdirs *d, struct walk *w, const char *part, size_t step,
 		  struct err *e)
 {
@@ -412,7 +412,7 @@ static int make_implied(struct layerdirs *d, struct walk *w, const char *part, s
 
 enum part_kind { PART_ABSENT, PART_LINK, PART_OTHER };
 
-/* What is where we know of no directory. A whiteout gives way, like nothing. */
+/* Examines a component that is not a known directory. A whiteout counts as absent. */
 static int look_at(int fd, const char *part, enum part_kind *ret, struct err *e)
 {
 	struct stat st;
@@ -430,10 +430,10 @@ static int look_at(int fd, const char *part, enum part_kind *ret, struct err *e)
 }
 
 enum walk_flags {
-	WALK_MAKE = 1 << 0, /* directories that are not there; else ERR_NOT_FOUND */
+	WALK_MAKE = 1 << 0, /* create missing directories; otherwise ERR_NOT_FOUND */
 };
 
-/* To the end of the path. w->fd is that of w->node afterwards. */
+/* Resolves the path to its end. Afterwards w->fd is the descriptor of w->node. */
 static int walk(struct layerdirs *d, struct walk *w, unsigned flags, struct err *e)
 {
 	for (;;) {

@@ -2,10 +2,10 @@
 /*
  * layerdirs - the directories of a layer while it is unpacked.
  *
- * Every directory that was made is remembered, for three reasons: its mode and times can only be
- * set when nothing comes into it any more; those that no entry named have to be listed at the end;
- * and symbolic links in the path of an entry are resolved among them, inside the layer, so that
- * the kernel follows none.
+ * Every created directory is kept in memory, for three reasons: its mode and times can only be set
+ * when its content is complete; directories without an entry have to be listed at the end; and
+ * symbolic links in an entry's path are resolved among them, inside the layer, so that the kernel
+ * follows none.
  */
 #include "base/err.h"
 #include "image/layer.h"
@@ -23,48 +23,48 @@ struct layerdirs_place {
 	struct layerdirs_node *node;
 };
 
-/* `root_fd` and the limits are borrowed. */
+/* Borrows `root_fd` and the limits. */
 struct layerdirs *layerdirs_new(int root_fd, const struct layer_limits *limits);
 void layerdirs_free(struct layerdirs *d);
 void layerdirs_freep(struct layerdirs **d);
 
-/* The directory path[0..len), "" being the root. It and all above it are made if they are not
- * there; links on the way are followed inside the layer. */
+/* Enters path[0..len), "" being the root. Creates it and its parents unless they exist; follows
+ * links inside the layer. */
 ERR_CHECKED int layerdirs_enter(struct layerdirs *d, const char *path, size_t len,
 				struct layerdirs_place *ret, struct err *e);
 
-/* The same for one that is there already, else ERR_NOT_FOUND. *ret_fd is the caller's to close. */
+/* The same for an existing directory, else ERR_NOT_FOUND. The caller closes *ret_fd. */
 ERR_CHECKED int layerdirs_find(struct layerdirs *d, const char *path, size_t len,
 			       struct layerdirs_node **ret, int *ret_fd, struct err *e);
 
-/* A descriptor of it, now the caller's to close; -errno. */
+/* Opens the node; the caller closes the descriptor. Returns -errno. */
 int layerdirs_open(const struct layerdirs *d, const struct layerdirs_node *node);
 
 bool layerdirs_is_root(const struct layerdirs_node *node);
 
-/* The directory `name` of a directory. NULL: there is none, or it is something else. */
+/* The subdirectory `name`. NULL: there is none, or it is not a directory. */
 struct layerdirs_node *layerdirs_get(const struct layerdirs *d, const struct layerdirs_node *parent,
 				     const char *name);
 
-/* Makes `name` where no directory is. What is there instead goes; as it hid a directory of a lower
- * layer, so will the new one, which becomes opaque. *ret_fd is the caller's to close. */
+/* Creates `name`, which is not a directory yet, removing what is there; because that hid a
+ * directory of a lower layer, the new one becomes opaque. The caller closes *ret_fd. */
 ERR_CHECKED int layerdirs_make(struct layerdirs *d, const struct layerdirs_place *place,
 			       const char *name, struct layerdirs_node **ret, int *ret_fd,
 			       struct err *e);
 
-/* An entry names it: this is how it shall be at the end. */
+/* Sets the final attributes, from the directory's own entry. */
 void layerdirs_set(struct layerdirs_node *node, mode_t mode, const struct timespec *mtime);
 
-/* It and all beneath it are gone. It is not the directory that was entered last, nor above it. */
+/* Marks it and everything beneath as gone. Not for the last entered directory or its parents. */
 void layerdirs_forget(struct layerdirs_node *node);
 
-/* The attribute by which overlay knows that a directory hides the lower ones; returns -errno. */
+/* Sets the attribute by which overlay hides lower directories; returns -errno. */
 int layerdirs_set_opaque(int fd);
 bool layerdirs_is_opaque(int fd);
 
-/* Sets modes and times. Nothing can be made afterwards. */
+/* Sets modes and times. Nothing can be created afterwards. */
 ERR_CHECKED int layerdirs_finish(struct layerdirs *d, struct err *e);
 
-/* After that: what no entry named, parents first, the caller's to free. */
+/* Afterwards: the directories without an entry, parents first; the caller frees the list. */
 ERR_CHECKED int layerdirs_list_implied(const struct layerdirs *d, char ***ret, unsigned *ret_count,
 				       struct err *e);

@@ -1,20 +1,20 @@
 /*
- * layerentry - one entry of a layer's archive becomes a file; see layerentry.h.
+ * layerentry - creates one entry of a layer's archive; see layerentry.h.
  *
- * Theory of operation. The name is parsed (layername.h), the directory it lies in is opened or
- * made (layerdirs.h, which follows links on the way inside the layer), and everything else happens
- * relative to that descriptor with the last part of the name, which is never followed if it is a
- * symbolic link. A file is made with O_EXCL; only if that fails do we look at what is in the way.
- * As Docker and containerd do it, a directory over a directory joins it, and any other pair means
- * that the earlier one goes, with all beneath it.
+ * Theory of operation. The name is parsed (layername.h), its parent directory is opened or created
+ * (layerdirs.h, which follows links inside the layer), and everything else is done relative to that
+ * descriptor with the last component of the name, which is never followed if it is a symbolic link.
+ * A file is created with O_EXCL; only if that fails do we examine the existing one. As in Docker
+ * and containerd, a directory over a directory is merged with it; for any other pair the earlier
+ * one is removed, with everything beneath it.
  *
- * A whiteout speaks of lower layers only: next to an entry of the same name, in either order, the
+ * A whiteout refers to lower layers only: next to an entry of the same name, in either order, the
  * entry stays, and if it is a directory it becomes opaque.
  *
- * Calls that change nothing are left out, as there are images with a hundred thousand files: the
- * mode is given at birth (the caller has set the umask to 0), and an owner that is our own is not
- * set. The order of the others matters: writing and a new owner take the set-user-id bits and the
- * capabilities away, and all of it moves the time.
+ * Unnecessary calls are avoided, because there are images with a hundred thousand files: the mode
+ * is set at creation (the caller has set the umask to 0), and an owner equal to our own is not set.
+ * The order of the other calls matters: writing and changing the owner clear the set-user-id bits
+ * and the capabilities, and all of them change the time.
  */
 #include "image/layerentry.h"
 
@@ -33,8 +33,8 @@
 #define CAPABILITY "security.capability"
 #define MODE_SPECIAL 07000 /* set-user-id, set-group-id, sticky */
 #define NANOSECONDS 1000000000
-#define ROOM_STEP_BYTES (64ull << 20) /* more than libarchive hands out at once */
-#define FILE_BYTES 4096u              /* of a file without contents */
+#define ROOM_STEP_BYTES (64ull << 20) /* more than libarchive returns at once */
+#define FILE_BYTES 4096u              /* disk space of an empty file */
 
 struct attributes {
 	mode_t mode; /* permissions */
@@ -44,7 +44,7 @@ struct attributes {
 	struct archive_entry *entry;
 };
 
-/* Where an entry goes. */
+/* The destination of an entry. */
 struct spot {
 	struct layerdirs_place place;
 	const char *name;
@@ -101,7 +101,7 @@ static bool needs_owner(const struct layerentry_target *t, const struct attribut
 
 static bool is_restored(const char *name)
 {
-	/* to overlay these mean something: only our own may be there */
+	/* they have a meaning for overlay: only we may set them */
 	if (strncmp(name, "user.overlay.", 13) == 0)
 		return false;
 	return strncmp(name, "user.", 5) == 0 || strcmp(name, CAPABILITY) == 0;
@@ -117,7 +117,7 @@ static int set_xattrs(int fd, struct archive_entry *entry, struct err *e)
 	while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
 		if (!is_restored(name) || fsetxattr(fd, name, value, size, 0) == 0)
 			continue;
-		/* without the right to give capabilities the file simply has none */
+		/* without the right to set capabilities the file has none */
 		if ((errno == EPERM || errno == ENOTSUP) && strcmp(name, CAPABILITY) == 0)
 			continue;
 		return err_sys(e, errno, "set an attribute");
@@ -139,7 +139,7 @@ static int set_file_attributes(const struct layerentry_target *t, int fd,
 	return 0;
 }
 
-/* Of what cannot be opened. */
+/* For entries that cannot be opened. */
 static int set_attributes_at(const struct layerentry_target *t, const struct spot *at,
 			     const struct attributes *a, struct err *e)
 {
@@ -156,7 +156,7 @@ static int set_attributes_at(const struct layerentry_target *t, const struct spo
 	return 0;
 }
 
-/* ---- making room ---- */
+/* ---- replacing ---- */
 
 static void closedirp(DIR **dir)
 {
@@ -164,7 +164,7 @@ static void closedirp(DIR **dir)
 		(void)closedir(*dir);
 }
 
-/* As deep as names can be, which is bounded. */
+/* Recursive: the depth of names is bounded. */
 static int remove_tree(int parent_fd, const char *name, struct err *e)
 {
 	CLEANUP(closedirp) DIR *dir = NULL;
@@ -175,7 +175,7 @@ static int remove_tree(int parent_fd, const char *name, struct err *e)
 	dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir)
 		return err_sys(e, errno, "open the directory that is replaced");
-	fd = -1; /* now dir's */
+	fd = -1; /* owned by dir now */
 	while ((child = readdir(dir))) {
 		if (strcmp(child->d_name, ".") == 0 || strcmp(child->d_name, "..") == 0)
 			continue;
@@ -191,7 +191,7 @@ static int remove_tree(int parent_fd, const char *name, struct err *e)
 	return 0;
 }
 
-/* An earlier entry of this name, or a whiteout, gives way. */
+/* Removes an earlier entry of this name, or a whiteout. */
 static int make_room(const struct layerentry_target *t, const struct spot *at, struct err *e)
 {
 	struct layerdirs_node *directory = layerdirs_get(t->dirs, at->place.node, at->name);
@@ -229,7 +229,7 @@ static int write_at(int fd, const char *bytes, size_t len, off_t offset, struct 
 	return 0;
 }
 
-/* Others need the file system, too: a reserve stays (image/room.h). */
+/* Keeps a reserve on the file system for others (image/room.h). */
 static int take_room(struct layerentry_target *t, int fd, uint64_t bytes, struct err *e)
 {
 	uint64_t available = 0;
@@ -336,7 +336,7 @@ static int make_fifo(struct layerentry_target *t, const struct spot *at, const s
 	return set_attributes_at(t, at, a, e);
 }
 
-/* A directory that was there may have had another owner. */
+/* An existing directory may have had another owner. */
 static int make_directory(struct layerentry_target *t, const struct spot *at,
 			  const struct attributes *a, struct err *e)
 {
@@ -383,7 +383,7 @@ static int parse_target(const char *text, struct layername *ret, struct err *e)
 	return 0;
 }
 
-/* It must be there, in this layer, be something that has a content, and not be the link itself. */
+/* It must exist in this layer, be a file with content, and not be the link itself. */
 static int check_target(const struct spot *target, const struct spot *at, const char *path,
 			struct err *e)
 {
@@ -444,7 +444,7 @@ static int make_whiteout(struct layerentry_target *t, const struct spot *at, str
 	cleanup_fd int fd = -1;
 
 	if (!layerdirs_get(t->dirs, at->place.node, at->name)) {
-		/* what is there already hides as well */
+		/* an existing entry hides as well */
 		if (mknodat(at->place.fd, at->name, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST)
 			return err_sys(e, errno, "make the whiteout");
 		return 0;
@@ -482,7 +482,7 @@ static int set_root(struct layerentry_target *t, struct archive_entry *entry, st
 	return 0;
 }
 
-/* Every sandbox has a /dev of its own over the image's. A device 0:0 would be a whiteout. */
+/* Devices in dev/ are skipped: a sandbox has its own /dev. A device 0:0 would be a whiteout. */
 static int check_device(const struct layername *name, struct archive_entry *entry, struct err *e)
 {
 	if (archive_entry_filetype(entry) == AE_IFCHR && archive_entry_rdevmajor(entry) == 0 &&

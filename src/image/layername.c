@@ -1,4 +1,4 @@
-/* layername - what the name of an archive's entry means; see layername.h. */
+/* layername - parses the names of archive entries; see layername.h. */
 #include "image/layername.h"
 
 #include <limits.h>
@@ -28,7 +28,7 @@ const char *layername_quote(const char *text, char out[LAYERNAME_QUOTED_MAX_BYTE
 	return out;
 }
 
-/* One part joins the path. "" and "." add nothing. */
+/* Appends one component to the path. "" and "." add nothing. */
 static int add_part(struct layername *n, size_t *len, const char *part, size_t part_len,
 		    struct err *e)
 {
@@ -75,7 +75,7 @@ static int split(const char *text, struct layername *n, struct err *e)
 	return 0;
 }
 
-/* What the directories above it are called. */
+/* Checks the names of the parent directories. */
 static int check_parents(struct layername *n, struct err *e)
 {
 	for (const char *part = n->path; part < n->last; part = strchr(part, '/') + 1) {
@@ -110,7 +110,7 @@ static int read_whiteout(struct layername *n, struct err *e)
 	return 0;
 }
 
-/* A leading '/' adds nothing: names are relative to the root of the archive. */
+/* A leading '/' is ignored: names are relative to the root of the archive. */
 static int parse(const char *text, struct layername *ret, struct err *e)
 {
 	if (text[0] == '\0')

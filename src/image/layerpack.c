@@ -1,15 +1,15 @@
 /*
- * layerpack - files as a tar archive; see layerpack.h.
+ * layerpack - writes files as a tar archive; see layerpack.h.
  *
  * Theory of operation. A walk by descriptors: each directory is opened beneath its parent without
- * following links, its names are read and sorted, each is looked at and, if it is a file or a
- * directory, opened; what is written about it comes from the open descriptor. A tree that changes
- * meanwhile gives an archive of no particular moment, never one of something outside of it.
+ * following links, its names are read and sorted, and each file or directory is opened; its
+ * metadata comes from the open descriptor. If the tree changes meanwhile, the archive mixes old and
+ * new states, but never contains anything outside the tree.
  *
  * libarchive writes the tar (pax) and finds the hard links. Names are bytes: "hdrcharset=BINARY"
  * keeps it from translating them.
  *
- * Limits. Those of layer_unpack(): an archive that it would refuse is not written to its end.
+ * Limits. Those of layer_unpack(): an archive that it would refuse is not completed.
  */
 #include "image/layerpack.h"
 
@@ -33,8 +33,8 @@
 #include <sys/xattr.h>
 
 #define COPY_BYTES (256u << 10)
-#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum, of a list and of a value */
-#define HOLES_MAX 4096u             /* a file with more is written without any */
+#define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum for a list and for a value */
+#define HOLES_MAX 4096u             /* a file with more is written without holes */
 
 struct pack {
 	struct archive *archive;
@@ -42,7 +42,7 @@ struct pack {
 	unsigned flags; /* enum layerpack_flags */
 	const struct layerpack_sink *sink;
 	int write_error; /* of the sink */
-	bool is_over;    /* nothing is written any more */
+	bool is_over;    /* nothing more may be written */
 	char path[LAYER_NAME_MAX_BYTES];
 	uint64_t entries;
 	uint64_t bytes;
@@ -105,7 +105,7 @@ static int explain(const struct pack *p, struct err *e)
 static void pack_done(struct pack *p)
 {
 	archive_entry_linkresolver_free(p->links);
-	/* half an archive would be completed here, the rest of a file with zeros */
+	/* libarchive would complete a partial archive here, with zeros for the rest of a file */
 	p->is_over = true;
 	(void)archive_write_free(p->archive);
 	free(p->buffer);
@@ -128,7 +128,7 @@ static int pack_init(struct pack *p, unsigned flags, const struct layerpack_sink
 	return 0;
 }
 
-/* ---- what is written about a file ---- */
+/* ---- metadata of a file ---- */
 
 static bool is_packed_xattr(const struct pack *p, const char *name)
 {
@@ -163,11 +163,11 @@ static void add_holes(struct archive_entry *entry, int fd, const struct stat *st
 {
 	off_t data = 0, hole = 0;
 
-	if (st->st_blocks >= st->st_size / 512) /* as large as it says */
+	if (st->st_blocks >= st->st_size / 512) /* not sparse */
 		return;
 	for (unsigned i = 0; hole < st->st_size; i++) {
 		data = lseek(fd, hole, SEEK_DATA);
-		if (data < 0) /* nothing but a hole from here on */
+		if (data < 0) /* only a hole follows */
 			break;
 		hole = lseek(fd, data, SEEK_HOLE);
 		if (hole < 0 || i == HOLES_MAX) {
@@ -176,7 +176,7 @@ static void add_holes(struct archive_entry *entry, int fd, const struct stat *st
 		}
 		archive_entry_sparse_add_entry(entry, data, hole - data);
 	}
-	if (archive_entry_sparse_count(entry) == 0) /* all of it: an empty piece at the end */
+	if (archive_entry_sparse_count(entry) == 0) /* only a hole: add an empty piece at the end */
 		archive_entry_sparse_add_entry(entry, st->st_size, 0);
 }
 
@@ -206,7 +206,7 @@ static int write_zeros_up_to(struct pack *p, uint64_t from, uint64_t size, struc
 	return 0;
 }
 
-/* As many bytes as the header says, also if the file changes meanwhile. */
+/* Writes exactly as many bytes as the header says, even if the file changes meanwhile. */
 static int write_contents(struct pack *p, int fd, uint64_t size, struct err *e)
 {
 	uint64_t at = 0;
@@ -240,7 +240,7 @@ static int check_limits(struct pack *p, const struct stat *st, struct err *e)
 	return 0;
 }
 
-/* Takes the entry. A further name of a file that was written already has no contents. */
+/* Takes ownership of the entry. A further name of a file already written has no contents. */
 static int write_entry(struct pack *p, struct archive_entry *entry, int fd, struct err *e)
 {
 	CLEANUP(entry_freep) struct archive_entry *owned = entry;
@@ -248,7 +248,7 @@ static int write_entry(struct pack *p, struct archive_entry *entry, int fd, stru
 	bool has_contents;
 
 	archive_entry_linkify(p->links, &owned, &deferred);
-	assert(owned && !deferred); /* only other strategies hold entries back */
+	assert(owned && !deferred); /* only other strategies defer entries */
 	has_contents = archive_entry_filetype(owned) == AE_IFREG && !archive_entry_hardlink(owned);
 	if (archive_write_header(p->archive, owned) != ARCHIVE_OK)
 		return explain(p, e);
@@ -257,7 +257,7 @@ static int write_entry(struct pack *p, struct archive_entry *entry, int fd, stru
 	return write_contents(p, fd, (uint64_t)archive_entry_size(owned), e);
 }
 
-/* Of what is open: a file or a directory. */
+/* Writes an open file or directory. */
 static int write_open(struct pack *p, int fd, const struct stat *st, struct err *e)
 {
 	struct archive_entry *entry;
@@ -293,7 +293,7 @@ static int write_symlink(struct pack *p, int dir_fd, const char *name, const str
 	return write_entry(p, entry, -1, e);
 }
 
-/* A fifo, or a device as it is. */
+/* Writes a fifo, or a device unchanged. */
 static int write_node(struct pack *p, const struct stat *st, struct err *e)
 {
 	if (check_limits(p, st, e) < 0)
@@ -301,8 +301,8 @@ static int write_node(struct pack *p, const struct stat *st, struct err *e)
 	return write_entry(p, new_entry(p, st), -1, e);
 }
 
-/* An empty file next to where the path leads, or in the directory there if `name` is the opaque
- * mark. Nothing about it but its name means anything. */
+/* Writes an empty file next to the current path, or in the directory there if `name` is the opaque
+ * mark. Only its name has a meaning. */
 static int write_mark(struct pack *p, const char *name, struct err *e)
 {
 	const struct stat st = { .st_mode = S_IFREG | 0644, .st_nlink = 1 };
@@ -363,7 +363,7 @@ static int read_names(int fd, struct names *ret, struct err *e)
 static int pack_directory(struct pack *p, int fd, const char *const *excluded, unsigned depth,
 			  struct err *e);
 
-/* The kind may have changed since the look at the name: it is asked again of what was opened. */
+/* The type may have changed since the lookup of the name, so it is taken from the open file. */
 static int pack_fd(struct pack *p, int fd, unsigned depth, struct err *e)
 {
 	struct stat st;
@@ -385,7 +385,7 @@ static int pack_opened(struct pack *p, int dir_fd, const char *name, unsigned de
 	return fd < 0 ? err_sys(e, errno, "open") : pack_fd(p, fd, depth, e);
 }
 
-/* Sockets and devices mean nothing elsewhere. */
+/* Sockets and devices have no meaning elsewhere. */
 static int pack_special(struct pack *p, const char *name, const struct stat *st, struct err *e)
 {
 	bool is_whiteout = S_ISCHR(st->st_mode) && st->st_rdev == 0;
@@ -428,7 +428,7 @@ static bool is_excluded(const char *const *excluded, const char *name)
 	return false;
 }
 
-/* Adds a name to the path and packs what it is. After a failure the path tells where it was. */
+/* Appends a name to the path and packs it. After a failure the path shows the place. */
 static int pack_name(struct pack *p, int dir_fd, const char *name, unsigned depth, struct err *e)
 {
 	size_t len = strlen(p->path);
@@ -459,7 +459,7 @@ static int pack_directory(struct pack *p, int fd, const char *const *excluded, u
 		return err_sys(e, errno, "look at it");
 	if (write_open(p, fd, &st, e) < 0 || read_names(fd, &names, e) < 0)
 		return -1;
-	/* overlay does not look at a layer's own root */
+	/* overlay ignores the mark on a layer's own root */
 	if ((p->flags & LAYERPACK_WHITEOUTS) && depth > 0 && layerdirs_is_opaque(fd) &&
 	    write_mark(p, LAYERNAME_OPAQUE_MARK, e) < 0)
 		return -1;

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * layerpack - files as a tar archive: a root directory or what a sandbox has written as a layer,
- * or any tree for a transfer.
+ * layerpack - writes files as a tar archive: a root directory or a sandbox's changes as a layer, or
+ * any tree for a transfer.
  *
- * Owners, modes, times, links, holes, user.* and security.capability attributes. Sockets are left
- * out, as are devices, which layer_unpack() would refuse, and user.overlay.* attributes, unless
- * the flags say otherwise. The same tree gives the same bytes: names are sorted in each directory.
+ * Writes owners, modes, times, links, holes, user.* and security.capability attributes. Sockets are
+ * left out, as are devices, which layer_unpack() would refuse, and user.overlay.* attributes,
+ * unless the flags say otherwise. The same tree gives the same bytes: names are sorted in each
+ * directory.
  */
 #include "base/err.h"
 
@@ -13,34 +14,35 @@
 
 enum layerpack_flags {
 	/*
-	 * The tree is an overlay's: a device 0:0 is written as ".wh.NAME", an opaque directory with
-	 * ".wh..wh..opq" in it. A socket hides what lies below it, too, so it becomes a whiteout.
+	 * The tree is an overlay's upper directory: a device 0:0 is written as ".wh.NAME", an
+	 * opaque directory with ".wh..wh..opq" in it. A socket hides lower entries too, so it
+	 * becomes a whiteout.
 	 */
 	LAYERPACK_WHITEOUTS = 1 << 0,
-	/* Names that begin with ".wh." are names; else they are refused. */
+	/* Names that begin with ".wh." are ordinary names; otherwise they are refused. */
 	LAYERPACK_ANY_NAME = 1 << 1,
-	/* All is written as it is, devices 0:0 and user.overlay.opaque included: for digests only.
-	 */
+	/* Writes everything unchanged, also devices 0:0 and user.overlay.opaque: for digests. */
 	LAYERPACK_AS_IS = 1 << 2,
 };
 
-/* Where the bytes go; returns -errno. */
+/* Destination of the bytes; returns -errno. */
 struct layerpack_sink {
 	int (*write)(void *context, const void *bytes, size_t len);
 	void *context;
 };
 
-/* The tree beneath dir_fd as a layer. `excluded` are names at the top, NULL-ended. */
+/* Writes the tree beneath dir_fd as a layer. `excluded` are names at the top, NULL-ended. */
 ERR_CHECKED int layerpack_write(int dir_fd, int archive_fd, const char *const *excluded,
 				struct err *e);
 
-/* The tree beneath dir_fd. */
+/* Writes the tree beneath dir_fd. */
 ERR_CHECKED int layerpack_write_tree(int dir_fd, unsigned flags, const struct layerpack_sink *sink,
 				     struct err *e);
 
 /*
- * dir_fd/name, whatever it is, with all beneath it, as `as`; "" makes a directory the root of the
- * archive. Without `name` it is what dir_fd is, a file or a directory that is open for reading.
+ * Writes dir_fd/name, of any type, with everything beneath it, under the name `as`; "" makes a
+ * directory the root of the archive. Without `name`, writes dir_fd itself, a file or a directory
+ * that is open for reading.
  */
 ERR_CHECKED int layerpack_write_entry(int dir_fd, const char *name, const char *as, unsigned flags,
 				      const struct layerpack_sink *sink, struct err *e);

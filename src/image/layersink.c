@@ -1,4 +1,4 @@
-/* layersink - an archive's bytes hashed, compressed and written; see layersink.h. */
+/* layersink - hashes, compresses and writes an archive; see layersink.h. */
 #include "image/layersink.h"
 
 #include "base/cleanup.h"
@@ -13,7 +13,7 @@
 #include <zstd.h>
 
 #define OUT_BYTES (256u << 10)
-#define GZIP_WINDOW (15 + 16) /* with gzip's header and end */
+#define GZIP_WINDOW (15 + 16) /* with gzip's header and trailer */
 #define GZIP_LEVEL 6
 #define ZSTD_LEVEL 3
 
@@ -21,7 +21,7 @@ struct layersink {
 	int fd;
 	enum layersink_form form;
 	struct digest *before; /* of the archive */
-	struct digest *after;  /* of what is written */
+	struct digest *after;  /* of the compressed output */
 	uint64_t archive_bytes;
 	uint64_t bytes;
 	char *out; /* OUT_BYTES */

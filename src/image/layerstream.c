@@ -1,15 +1,15 @@
 /*
- * layerstream - the bytes of a layer's archive; see layerstream.h.
+ * layerstream - reads the bytes of a layer's archive; see layerstream.h.
  *
- * Theory of operation. One buffer of input, one of output. The output is filled to the brim
- * before it is hashed and handed out, so that the tar reader gets whole records and need not copy,
- * and it is small enough to be in the cache still when its bytes go into files.
+ * Theory of operation. One input buffer, one output buffer. The output is filled completely before
+ * it is hashed and returned, so that the tar reader gets whole records and need not copy, and it is
+ * small enough to stay in the cache until its bytes are written to files.
  *
- * gzip is decompressed by ISA-L: with zlib, directly or through libarchive, the same takes more
- * than twice the time, and decompression is half of what unpacking costs.
+ * ISA-L decompresses gzip: zlib, directly or through libarchive, takes more than twice the time,
+ * and decompression is half of the cost of unpacking.
  *
- * Hostile input: all of it. The output of a small input may be endless, hence the limits, which
- * are looked at after each buffer.
+ * Hostile input: all of it. A small input may have endless output, so the limits are checked after
+ * each buffer.
  */
 #include "image/layerstream.h"
 
@@ -31,13 +31,13 @@
 struct layerstream {
 	int fd;
 	const struct layer_limits *limits;
-	/* Decompresses into out[*at...]; *at stays where it is only at the end of the stream. */
+	/* Decompresses into out[*at...]; *at is unchanged only at the end of the stream. */
 	int (*step)(struct layerstream *s, size_t *at);
 
 	uint8_t *in;
 	size_t in_at; /* consumed so far of in_len */
 	size_t in_len;
-	uint64_t in_bytes; /* read so far */
+	uint64_t in_bytes; /* read in total */
 	bool is_input_over;
 	uint8_t *out;
 	uint64_t out_bytes;
@@ -47,7 +47,7 @@ struct layerstream {
 	struct inflate_state *gzip;
 	ZSTD_DStream *zstd;
 	struct digest *digest;
-	struct digest *input_digest; /* NULL: nobody asks for it */
+	struct digest *input_digest; /* NULL: not requested */
 
 	bool is_padded;
 
@@ -72,7 +72,7 @@ static int read_some(struct layerstream *s, void *bytes, size_t len, size_t *ret
 	return 0;
 }
 
-/* Some input is there afterwards, or it is over. */
+/* Afterwards there is input, or it has ended. */
 static int fill(struct layerstream *s)
 {
 	if (s->in_at < s->in_len || s->is_input_over)
@@ -93,7 +93,7 @@ static int step_plain(struct layerstream *s, size_t *at)
 {
 	size_t len = s->in_len - s->in_at;
 
-	if (len > 0) { /* what was read to see what it is */
+	if (len > 0) { /* bytes read to detect the format */
 		memcpy(s->out + *at, s->in + s->in_at, len);
 		s->in_at += len;
 	} else if (!s->is_input_over && read_some(s, s->out + *at, OUT_BYTES - *at, &len) < 0) {
@@ -198,7 +198,7 @@ static int detect(struct layerstream *s)
 	return 0;
 }
 
-/* Fills the output, or all there is. */
+/* Fills the output buffer, or up to the end. */
 static int produce(struct layerstream *s, size_t *ret_len)
 {
 	size_t at = 0;

@@ -1,4 +1,4 @@
-/* layerworker - this program once more, to touch what images bring; see layerworker.h. */
+/* layerworker - runs this program as a worker for image files; see layerworker.h. */
 #include "image/layerworker.h"
 
 #include "base/cleanup.h"
@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define OUT_OF_THE_WAY 64 /* above every number that a worker's descriptors have */
+#define OUT_OF_THE_WAY 64 /* above all descriptor numbers of a worker */
 #define WORDS_MAX 8u
 #define READ_BYTES (64u << 10)
 
@@ -27,7 +27,7 @@ void layerworker_init(struct layerworker *w)
 void layerworker_done(struct layerworker *w)
 {
 	if (w->pid > 0) {
-		(void)kill(w->pid, SIGKILL); /* our child, not yet waited for */
+		(void)kill(w->pid, SIGKILL); /* our child, not reaped yet */
 		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 	}
@@ -48,7 +48,7 @@ static void placement_done(struct placement *p)
 		cleanup_closep(&p->from[i]);
 }
 
-/* A copy far from the numbers that will be taken; nothing for a descriptor that is not there. */
+/* Duplicates fd above the target numbers; does nothing for -1. */
 static int place(struct placement *p, int fd, int as, struct err *e)
 {
 	int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) : -1;
@@ -178,7 +178,7 @@ int layerworker_wait(struct layerworker *w, struct err *e)
 	bool has_ended = false;
 	int status = 0;
 
-	(void)fcntl(w->output_fd, F_SETFL, 0); /* from here on we wait for it */
+	(void)fcntl(w->output_fd, F_SETFL, 0); /* from here on reads may block */
 	while (!has_ended)
 		if (layerworker_read(w, &has_ended, e) < 0)
 			return -1;
@@ -208,7 +208,7 @@ int layerworker_enter(struct err *e)
 		if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 			return err_sys(e, errno, "become root of the store's user namespace");
 	}
-	/* after the ids: changing them clears it */
+	/* after the ids: changing them clears this */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_sys(e, errno, "bind the worker to its parent");
 	if (getppid() != parent)

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * layerworker - this program once more, to touch what images bring.
+ * layerworker - runs this program as a worker for image files.
  *
- * Unpacking, packing and sweeping trees whose owners are an image's happens in a process of its
- * own: in the user namespace that has those owners, without the credentials and connections of the
- * process that pulls, and, while it reads foreign archives, locked in (image/layerconfine).
+ * Unpacking, packing and removing trees with an image's owners is done in a separate process: in
+ * the user namespace that maps those owners, without the credentials and connections of the process
+ * that pulls, and confined while it reads untrusted archives (image/layerconfine).
  *
- * agentkernel-image WORKER-OPERATION WORD... ; WORKER_* descriptors; what it has to say goes to its
+ * agentkernel-image WORKER-OPERATION WORD... ; LAYERWORKER_* descriptors; the result goes to
  * stdout.
  */
 #include "base/err.h"
@@ -18,7 +18,7 @@
 enum {
 	LAYERWORKER_DIR_FD = 5,     /* the directory to work in */
 	LAYERWORKER_ARCHIVE_FD = 6, /* read or written; may be missing */
-	LAYERWORKER_LOCK_FD = 7,    /* kept open, no more: see layerworker_options.lock_fds */
+	LAYERWORKER_LOCK_FD = 7,    /* only kept open: see layerworker_options.lock_fds */
 };
 
 #define LAYERWORKER_LOCKS_MAX 2
@@ -26,8 +26,8 @@ enum {
 
 struct layerworker {
 	pid_t pid;
-	int output_fd; /* readable when it has something to say or has ended */
-	char *output;  /* so far; may hold NULs */
+	int output_fd; /* readable when it has output or has ended */
+	char *output;  /* so far; may contain NULs */
 	size_t output_len;
 	int report_fd;
 };
@@ -40,25 +40,25 @@ struct layerworker_options {
 	int userns_fd;  /* -1: none */
 	/*
 	 * Locks that the worker holds too, -1 for none: if this process is killed, nobody gets them
-	 * before the worker has gone as well.
+	 * before the worker has exited as well.
 	 */
 	int lock_fds[LAYERWORKER_LOCKS_MAX];
 };
 
 void layerworker_init(struct layerworker *w);
-/* Ends it if it still runs. May run twice. */
+/* Kills it if it is still running. May be called twice. */
 void layerworker_done(struct layerworker *w);
 
 ERR_CHECKED int layerworker_start(const struct layerworker_options *o, struct layerworker *ret,
 				  struct err *e);
 
-/* Reads what is there; *ret_has_ended when there will be no more. Does not wait. */
+/* Reads available output; *ret_has_ended at the end. Never blocks. */
 ERR_CHECKED int layerworker_read(struct layerworker *w, bool *ret_has_ended, struct err *e);
 
-/* Waits for its end; its failure is ours. */
+/* Waits for its end; returns its failure as ours. */
 ERR_CHECKED int layerworker_wait(struct layerworker *w, struct err *e);
 
-/* All of it: start, wait. The output is dropped. */
+/* Starts it and waits. The output is discarded. */
 ERR_CHECKED int layerworker_run(const struct layerworker_options *o, struct err *e);
 
 /* In the worker: enters the user namespace, as its root. */

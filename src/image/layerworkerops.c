@@ -1,4 +1,4 @@
-/* layerworkerops - what a worker can be asked to do; see layerworkerops.h. */
+/* layerworkerops - the operations of a worker; see layerworkerops.h. */
 #include "image/layerworkerops.h"
 
 #include "base/buf.h"
@@ -31,7 +31,7 @@ static int answer(const struct buf *text, struct err *e)
 	return 0;
 }
 
-/* unpack OWNERS: the archive into the directory. "<diff id>\n", then the implied directories. */
+/* unpack OWNERS: unpacks the archive. Prints "<diff id>\n", then the implied directories. */
 static int unpack(char **words, struct err *e)
 {
 	CLEANUP(layer_result_done) struct layer_result result = { 0 };
@@ -96,7 +96,7 @@ static int list_names(char ***ret, unsigned *ret_count, char **ret_text, struct 
 }
 
 /* settle ID LOWER:LOWER...: the directories named in the archive get the lower layers' attributes.
- */
+ * */
 static int settle(char **words, struct err *e)
 {
 	CLEANUP(lowers_done) struct lowers lowers = { .count = 0 };
@@ -116,7 +116,7 @@ static int settle(char **words, struct err *e)
 	return layer_settle(dir_fd, lowers.fds, lowers.count, implied, count, e);
 }
 
-/* pack: the directory into the archive, without what every sandbox has of its own */
+/* pack: writes the directory to the archive, without those that every sandbox mounts itself */
 static int pack(char **words, struct err *e)
 {
 	static const char *const excluded[] = { "proc", "sys", "dev", "run", NULL };
@@ -125,7 +125,7 @@ static int pack(char **words, struct err *e)
 	return layerpack_write(LAYERWORKER_DIR_FD, LAYERWORKER_ARCHIVE_FD, excluded, e);
 }
 
-/* measure: "<diff id>\n" of the archive */
+/* measure: prints "<diff id>\n" of the archive */
 static int measure(char **words, struct err *e)
 {
 	const struct layer_limits limits = layer_default_limits();
@@ -151,7 +151,7 @@ static int measure(char **words, struct err *e)
 	return answer(&text, e);
 }
 
-/* split: the archive's files into the directory; answers with their list */
+/* split: extracts the archive's files into the directory; prints their list */
 static int split(char **words, struct err *e)
 {
 	cleanup_buf struct buf list;
@@ -171,7 +171,7 @@ static int sweep(char **words, struct err *e)
 	return sweep_tree(LAYERWORKER_DIR_FD, words[0] ? words[0] : "", e);
 }
 
-/* move FROM TO: a layer, within the directory */
+/* move FROM TO: renames a layer within the directory */
 static int move(char **words, struct err *e)
 {
 	if (!words[0] || !words[1])

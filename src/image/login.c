@@ -1,4 +1,4 @@
-/* login - answers a registry's challenge; see login.h. */
+/* login - authenticates at a registry; see login.h. */
 #include "image/login.h"
 
 #include "base/buf.h"
@@ -37,7 +37,7 @@ static void curl_textp(char **text)
 	curl_free(*text);
 }
 
-/* ---- where the token comes from ---- */
+/* ---- the token server ---- */
 
 static int check_realm(CURLU *url, const struct login_request *q, struct err *e)
 {
@@ -66,7 +66,7 @@ static void add_query(CURLU *url, const char *name, const char *value)
 	assert(code == CURLUE_OK); /* only out of memory */
 }
 
-/* The realm with what is asked for, when it is asked with a GET. */
+/* The realm's URL, with the parameters if it is a GET. */
 static int make_address(const struct challenge *c, const struct login_request *q, char **ret,
 			struct err *e)
 {
@@ -139,7 +139,7 @@ static int read_token(const struct buf *answer, char **ret, struct err *e)
 	const char *token = "", *access = "";
 
 	if (jsonfields_parse(buf_text(answer), answer->len, LOGIN_ANSWER_MAX_BYTES, &root, e) < 0)
-		/* the parser's words may quote the token */
+		/* not the parser's message, which may quote the token */
 		return err_set(e, ERR_REMOTE,
 			       "its token service does not answer with a JSON object");
 	if (jsonfields_get_text(root, "token", LOGIN_ANSWER_MAX_BYTES, JSONFIELDS_OPTIONAL, &token,
@@ -188,7 +188,7 @@ static int fetch(const char *address, const char *form, const struct login_reque
 		.connect_max_ms = q->connect_max_ms,
 		.stall_max_s = q->stall_max_s,
 		.total_max_ms = LOGIN_MAX_MS,
-		/* a redirected POST would take the identity token along */
+		/* a redirected POST would send the identity token along */
 		.flags = (form ? HTTPTRANSFER_NO_REDIRECTS : 0u) |
 			 (q->is_insecure ? HTTPTRANSFER_UNVERIFIED : 0u) | q->flags,
 		.on_body = on_body,

@@ -1,18 +1,17 @@
 /*
- * manifest - index and manifest; see manifest.h.
+ * manifest - parses index and manifest; see manifest.h.
  *
  * Theory of operation
  *
- * A document says what it is in three places: its mediaType, its fields, and the Content-Type it
- * came with. A reader that believes one and another reader that believes another would run
- * different images under one digest (CVE-2021-41190), so a document with the fields of both kinds,
- * or with a mediaType that its fields contradict, is refused. The Content-Type is the last resort:
- * archives have none.
+ * A document's type is given in three places: its mediaType, its fields, and the Content-Type it
+ * came with. If readers relied on different ones, they would run different images under one digest
+ * (CVE-2021-41190), so a document with the fields of both types, or with a mediaType that
+ * contradicts its fields, is refused. The Content-Type is the last resort: archives have none.
  *
  * Media types are rows of one table. A type that is not in it is either an artifact (signature,
- * chart, attestation: not an image), or something newer than us.
+ * chart, attestation: not an image), or newer than this program.
  *
- * Hostile input: all of it. Sizes and counts have maxima before anything is copied.
+ * Hostile input: all of it. Sizes and counts are checked before anything is copied.
  */
 #include "image/manifest.h"
 
@@ -24,7 +23,7 @@
 #include <string.h>
 
 #define SCHEMA_VERSION 2u
-#define DIGEST_TEXT_MAX_BYTES 256u /* other algorithms have longer ones, to be named */
+#define DIGEST_TEXT_MAX_BYTES 256u /* longer digests of other algorithms, for messages */
 #define PLATFORM_WORD_MAX_BYTES 64u
 #define PLATFORMS_SHOWN_MAX_BYTES 300u
 
@@ -63,7 +62,7 @@ static const struct {
 	{ "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", KIND_FOREIGN_LAYER },
 };
 
-/* Parameters after ';' are a Content-Type's, and do not matter. */
+/* Parameters after ';', as in a Content-Type, are ignored. */
 static enum kind kind_of(const char *type)
 {
 	size_t len = strcspn(type, "; ");
@@ -91,7 +90,7 @@ const char *manifest_architecture(void)
 #endif
 }
 
-/* ---- what kind of document ---- */
+/* ---- the type of a document ---- */
 
 static int refuse_old(struct err *e)
 {
@@ -100,7 +99,7 @@ static int refuse_old(struct err *e)
 		       "newer tool");
 }
 
-/* The kind by the document alone; KIND_UNKNOWN when it says nothing. */
+/* The type by the document alone; KIND_UNKNOWN if it gives none. */
 static int find_kind(const json_t *root, enum kind *ret, struct err *e)
 {
 	bool has_list = json_object_get(root, "manifests");
@@ -145,7 +144,7 @@ static int is_index(const char *text, size_t len, const char *type, bool *ret, s
 	return 0;
 }
 
-/* The words of every refusal may hold words of the document. */
+/* Every error may quote text of the document. */
 static int finish(int r, struct err *e)
 {
 	if (r < 0)
@@ -158,7 +157,7 @@ int manifest_is_index(const char *text, size_t len, const char *type, bool *ret,
 	return finish(is_index(text, len, type, ret, e), e);
 }
 
-/* A document of one kind, its version checked. */
+/* Parses a document of the expected type and checks its version. */
 static int parse_as(const char *text, size_t len, enum kind expected, json_t **ret, struct err *e)
 {
 	CLEANUP(jsonfields_freep) json_t *root = NULL;
@@ -264,7 +263,7 @@ int manifest_parse(const char *text, size_t len, struct manifest *ret, struct er
 
 struct platform {
 	const char *os, *architecture, *variant; /* "" when absent */
-	bool is_known;                           /* the entry names a platform at all */
+	bool is_known;                           /* the entry names a platform */
 };
 
 static int read_platform(const json_t *entry, struct platform *ret, struct err *e)
@@ -287,9 +286,8 @@ static int read_platform(const json_t *entry, struct platform *ret, struct err *
 }
 
 /*
- * Which of two entries for one architecture: the higher rank, and 0 is never taken. The machine
- * of arm64 is its v8. For amd64 no variant means any machine; v2 and v3 want more of it, and are
- * better than nothing.
+ * Ranks of entries for one architecture: the highest wins, 0 is never used. arm64 machines are v8.
+ * For amd64 no variant means any machine; v2 and v3 require more, and are better than nothing.
  */
 static const struct {
 	const char *architecture, *variant;
@@ -301,7 +299,7 @@ static const struct {
 	{ "amd64", "v3", 2 },
 };
 #define RANK_NO_VARIANT 4u
-#define RANK_NO_PLATFORM 1u /* the image's config has the last word */
+#define RANK_NO_PLATFORM 1u /* the image's config decides */
 
 static unsigned rank(const struct platform *p, const char *architecture)
 {
@@ -318,7 +316,7 @@ static unsigned rank(const struct platform *p, const char *architecture)
 	return 0;
 }
 
-/* What was there, for the error: "linux/arm64/v8". */
+/* Notes a platform of the index for the error message: "linux/arm64/v8". */
 static void note_platform(struct buf *seen, const struct platform *p)
 {
 	if (!p->is_known || strcmp(p->os, "unknown") == 0)
@@ -327,7 +325,7 @@ static void note_platform(struct buf *seen, const struct platform *p)
 		 p->variant[0] ? "/" : "", p->variant);
 }
 
-/* An entry that may be an image for us gives its rank; 0 for what is not. */
+/* Returns the rank of an entry that may be an image for us; 0 for others. */
 static int weigh_entry(const json_t *entry, const char *architecture, struct buf *seen,
 		       struct manifest_blob *ret, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* progress - how far a pull is; see progress.h. */
+/* progress - shows the progress of a pull; see progress.h. */
 #include "image/progress.h"
 
 #include "base/buf.h"
@@ -40,7 +40,7 @@ void progress_init(struct progress *p, const char *mode_name)
 
 static void show(const struct buf *b)
 {
-	/* a closed stderr is no reason to stop a pull */
+	/* a closed stderr must not stop a pull */
 	if (b->len > 0)
 		(void)file_write_all(STDERR_FILENO, b->bytes, b->len);
 }
@@ -163,7 +163,7 @@ static void get_screen(unsigned *ret_rows, unsigned *ret_columns)
 	}
 }
 
-/* Where there are more lines than the screen has, the finished ones are the first to go. */
+/* If there are more lines than the screen has, finished ones are hidden first. */
 static bool is_shown(const struct progress *p, unsigned line, unsigned skip)
 {
 	unsigned finished_before = 0;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * progress - how far a pull is, on stderr.
+ * progress - shows the progress of a pull on stderr.
  *
- * On a terminal one line a layer, drawn again in place: name, bar, bytes, speed, state. Otherwise a
- * line whenever something is done. Or nothing.
+ * On a terminal one line per layer, redrawn in place: name, bar, bytes, speed, state. Otherwise a
+ * line for each completed step. Or nothing.
  */
 #include <stdint.h>
 
@@ -20,7 +20,7 @@ enum progress_state {
 	PROGRESS_FETCHED,
 	PROGRESS_UNPACKING,
 	PROGRESS_DONE,
-	PROGRESS_KEPT, /* was there already */
+	PROGRESS_KEPT, /* existed already */
 
 	PROGRESS_STATE_COUNT
 };
@@ -29,8 +29,8 @@ struct progress_line {
 	char name[PROGRESS_NAME_MAX_BYTES];
 	enum progress_state state;
 	uint64_t done_bytes, total_bytes;
-	uint64_t began_us;    /* when the first byte of this attempt came */
-	uint64_t began_bytes; /* what was there by then */
+	uint64_t began_us;    /* time of the first byte of this attempt */
+	uint64_t began_bytes; /* bytes present at that time */
 	uint64_t ended_us;
 };
 
@@ -38,26 +38,26 @@ struct progress {
 	enum progress_mode mode;
 	struct progress_line lines[PROGRESS_LINES_MAX];
 	unsigned count;
-	unsigned drawn; /* lines on the screen, to be drawn over */
+	unsigned drawn; /* lines on the screen, to be redrawn */
 	uint64_t drawn_at_us;
 };
 
-/* "auto": bars when stderr is a terminal, lines otherwise. */
+/* "auto": bars if stderr is a terminal, lines otherwise. */
 void progress_init(struct progress *p, const char *mode_name);
 
-/* A headline, in every mode but none. */
+/* Prints a headline, unless the mode is none. */
 void progress_say(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The new line's number. The name is a digest: its first characters are shown. */
+/* Returns the new line's number. The first characters of the digest are its name. */
 unsigned progress_add(struct progress *p, const char *digest, uint64_t total_bytes);
 void progress_set(struct progress *p, unsigned line, enum progress_state state,
 		  uint64_t done_bytes);
 
-/* Draws when it is time to; `progress_end` draws the last state and leaves it there. */
+/* Draws if it is due; `progress_end` draws the final state. */
 void progress_draw(struct progress *p);
 void progress_end(struct progress *p);
 
-/* One line of the table, for a terminal so wide; for tests too. */
+/* Formats one line for a terminal of this width; also for tests. */
 struct buf;
 void progress_format_line(const struct progress_line *l, unsigned columns, uint64_t now_us,
 			  struct buf *out);

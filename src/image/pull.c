@@ -1,12 +1,12 @@
 /*
- * pull - brings an image from a registry into the store; see pull.h.
+ * pull - downloads an image from a registry into the store; see pull.h.
  *
- * Theory of operation. Manifest and config first, one after the other: they are small and say what
- * the layers will be called. Then all missing layers at once; the registry's loop also runs the
- * installation (image/install), so a layer is unpacked while the next ones arrive.
+ * Theory of operation. First the manifest and the config, one after the other: they are small and
+ * determine the names of the layers. Then all missing layers at once; the registry's loop also
+ * drives the installation (image/install), so a layer is unpacked while the next ones arrive.
  *
- * Locks: of the blobs that are missing, in the order of their names, so that two pulls that share
- * layers cannot wait for each other.
+ * Locks: the missing blobs are locked in the order of their names, so that two pulls that share
+ * layers cannot deadlock.
  */
 #include "image/pull.h"
 
@@ -29,7 +29,7 @@ struct fetch {
 	struct registry *registry;
 	struct install *install; /* NULL while the config is fetched */
 	struct registry_blob blobs[MANIFEST_LAYERS_MAX];
-	unsigned layers[MANIFEST_LAYERS_MAX]; /* which layer blobs[n] is */
+	unsigned layers[MANIFEST_LAYERS_MAX]; /* the layer of blobs[n] */
 	unsigned count;
 	uint64_t bytes;
 };
@@ -42,7 +42,7 @@ static void fetch_done(struct fetch *f)
 	f->count = 0;
 }
 
-/* Locks it and adds it to what is fetched, unless another process has brought it meanwhile. */
+/* Locks the blob and adds it to the download, unless another process has completed it meanwhile. */
 static int add_blob(struct fetch *f, const struct manifest_blob *blob, unsigned layer,
 		    struct err *e)
 {
@@ -75,7 +75,7 @@ static int on_blob(void *context, unsigned index, struct err *e)
 		return -1;
 	if (!f->install)
 		return 0;
-	/* an image may name the same blob more than once */
+	/* an image may have the same blob more than once */
 	for (unsigned n = 0; n < f->install->manifest.layer_count; n++)
 		if (strcmp(f->install->manifest.layers[n].digest, b->digest) == 0)
 			install_blob_is_there(f->install, n);
@@ -130,7 +130,7 @@ static int get_blobs(struct fetch *f, struct err *e)
 	return r;
 }
 
-/* The manifest for this machine into the store, by way of an index if there is one. */
+/* Adds the manifest for this machine to the store, resolving an index if there is one. */
 static int get_manifest(struct fetch *f, char ret_digest[REFERENCE_DIGEST_MAX_BYTES], struct err *e)
 {
 	const struct reference *ref = f->options->reference;
@@ -184,7 +184,7 @@ static int by_digest(const void *a, const void *b)
 	return strcmp((*left)->digest, (*right)->digest);
 }
 
-/* Lower layers are fetched first: the others get their names after them. */
+/* Downloads lower layers first, because the others are finished after them. */
 static void order_by_layer(struct fetch *f)
 {
 	for (unsigned n = 1; n < f->count; n++) {
@@ -200,7 +200,7 @@ static void order_by_layer(struct fetch *f)
 	}
 }
 
-/* Those whose blobs are missing, each once, locked in the order of their digests. */
+/* Locks the missing blobs, each once, in the order of their digests. */
 static int lock_missing(struct fetch *f, struct err *e)
 {
 	const struct manifest *m = &f->install->manifest;
@@ -210,7 +210,7 @@ static int lock_missing(struct fetch *f, struct err *e)
 	for (unsigned n = 0; n < m->layer_count; n++)
 		if (!store_has_blob(f->store, m->layers[n].digest))
 			missing[count++] = &m->layers[n];
-	/* cppcheck-suppress uninitvar ; below count all are set */
+	/* cppcheck-suppress uninitvar ; all below count are set */
 	qsort(missing, count, sizeof(missing[0]), by_digest);
 	for (unsigned n = 0; n < count; n++) {
 		unsigned layer = (unsigned)(missing[n] - m->layers);
@@ -227,7 +227,7 @@ static int lock_missing(struct fetch *f, struct err *e)
 	return 0;
 }
 
-/* A registry names the sizes: what does not fit is not begun. */
+/* The manifest gives the sizes: nothing is downloaded that does not fit. */
 static int check_room(const struct fetch *f, struct err *e)
 {
 	uint64_t bytes = 0, available = 0;
@@ -244,9 +244,9 @@ static int check_room(const struct fetch *f, struct err *e)
 	return 0;
 }
 
-/* What the name means in the store, and whether its files can be relied upon. */
+/* The image that the name has in the store, and whether its files are trustworthy. */
 struct local {
-	char digest[REFERENCE_DIGEST_MAX_BYTES]; /* "" when it means nothing */
+	char digest[REFERENCE_DIGEST_MAX_BYTES]; /* "" if there is none */
 	bool is_doubted;
 };
 
@@ -263,7 +263,7 @@ static void look_in_store(const struct store *s, const struct reference *ref, st
 	ret->is_doubted = !record_is_settled(s->records_fd, r.id);
 }
 
-/* After a crash of the machine a blob may be anything: those that are not right are removed. */
+/* After a machine crash a blob may have any content: invalid ones are removed. */
 static bool has_all_blobs(const struct store *s, const char *manifest_digest, bool is_doubted)
 {
 	struct manifest *m = mem_alloc(sizeof(*m));
@@ -373,7 +373,7 @@ int pull_image(const struct store *s, const struct pull_options *o, struct pull_
 		return err_set(e, ERR_NOT_FOUND,
 			       "not whole in the store, and --pull never forbids to fetch it");
 	} else {
-		/* whoever sits before a terminal sees at once what is waited for */
+		/* on a terminal, show at once what we wait for */
 		if (o->progress->mode == PROGRESS_BARS)
 			progress_say(o->progress, "pulling %s", name);
 		if (connect_registry(&f, &credentials, &settings, e) < 0)

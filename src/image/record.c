@@ -1,4 +1,4 @@
-/* record - what starting a command from an image takes; see record.h. */
+/* record - the data to start a command from an image; see record.h. */
 #include "image/record.h"
 
 #include "base/cleanup.h"
@@ -67,7 +67,7 @@ static void write_layers(const void *object, struct buf *out)
 		keyrows_put(out, "layer", r->layers[i]);
 }
 
-/* What a reader may rely on: no text is NULL. */
+/* Guarantees that no text is NULL. */
 static void fill_gaps(struct record *r)
 {
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -83,11 +83,11 @@ int record_parse(const char *bytes, size_t len, struct record *ret, struct err *
 	CLEANUP(record_done) struct record r = { 0 };
 
 	if (keyrows_parse(&format, bytes, len, &r, e) < 0) {
-		e->code = ERR_CORRUPT; /* of another version, too: it is written anew */
+		e->code = ERR_CORRUPT; /* also for another version: it is written again */
 		return -1;
 	}
 	fill_gaps(&r);
-	/* the digests become names of files */
+	/* the digests are used as file names */
 	if (r.layer_count == 0 || !r.owners[0] || !r.id[0] || !reference_is_digest(r.digest) ||
 	    !reference_is_digest(r.config))
 		return err_set(e, ERR_CORRUPT, "an image's record is incomplete");
@@ -106,7 +106,7 @@ void record_done(struct record *r)
 	keyrows_done(&format, r);
 }
 
-/* Locks what the name leads to; what was removed meanwhile is not used. */
+/* Locks the file that the name leads to; retries if it was removed meanwhile. */
 static int open_locked(int dir_fd, const char *path, int *ret_fd, struct err *e)
 {
 	for (int attempt = 0; attempt < OPEN_ATTEMPTS_MAX; attempt++) {

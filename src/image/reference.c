@@ -1,17 +1,17 @@
 /*
- * reference - the name of an image; see reference.h.
+ * reference - parses the name of an image; see reference.h.
  *
  * Theory of operation
  *
- * The text is cut from its ends: what follows '@' is the digest, what comes before the first '/'
- * may be the registry, what follows the last ':' of the rest is the tag, and the path is left.
- * Each piece then has to keep to its own grammar. What comes out is one normal form: the host in
- * lower case, an IPv6 address as the system writes it, Docker Hub under one name. So two texts that
- * mean one image give one reference, and the full form parses to itself.
+ * The text is split from its ends: after '@' is the digest, before the first '/' may be the
+ * registry, after the last ':' of the rest is the tag, and the path remains. Each part must then
+ * match its own grammar. The result is a normal form: the host in lower case, an IPv6 address as
+ * the system writes it, Docker Hub under one name. So two texts for one image give the same
+ * reference, and the full form parses to itself.
  *
- * Hostile input: all of it. The full form becomes a file name and a part of addresses; the grammar
- * leaves no '/' at the start of a part, no "..", no leading '-', and nothing that an address
- * would have to escape.
+ * Hostile input: all of it. The full form becomes a file name and part of URLs; the grammar allows
+ * no '/' at the start of a part, no "..", no leading '-', and nothing that a URL would have to
+ * escape.
  */
 #include "image/reference.h"
 
@@ -27,9 +27,9 @@
 #define PORT_DIGITS_MAX 5u
 #define PORT_MAX 65535u
 #define LOOPBACK_NET 127u
-#define INPUT_MAX_BYTES 512u /* of what is typed: longer cannot become a reference */
+#define INPUT_MAX_BYTES 512u /* of the input: a longer one cannot be a reference */
 
-/* A stretch of the text. */
+/* A part of the text. */
 struct part {
 	const char *text;
 	size_t len;
@@ -99,7 +99,7 @@ bool reference_is_loopback(const char *host)
 
 /* ---- the host ---- */
 
-/* A label is letters, digits and inner dashes. */
+/* A label consists of letters, digits and inner dashes. */
 static bool is_host_name(struct part p)
 {
 	for (size_t i = 0; i < p.len; i++) {
@@ -128,7 +128,7 @@ static bool is_port(struct part p)
 	return value <= PORT_MAX;
 }
 
-/* "[::1]" and what follows it. The address is written anew, so that it has one form. */
+/* Parses "[::1]" and returns the rest. The address is formatted again, so that it has one form. */
 static bool format_ipv6(struct part p, char *out, size_t out_size, struct part *ret_rest)
 {
 	char text[INET6_ADDRSTRLEN] = "";
@@ -192,7 +192,7 @@ static int parse_host(struct part p, struct reference *r, struct err *e)
 	return 0;
 }
 
-/* Is the first part of a name a registry? */
+/* Is the first component of a name a registry? */
 static bool is_host_part(struct part p)
 {
 	return has_char(p, '.') || has_char(p, ':') || is_word(p, "localhost");
@@ -200,7 +200,7 @@ static bool is_host_part(struct part p)
 
 /* ---- path, tag and digest ---- */
 
-/* What may stand between two runs of letters and digits: ".", "_", "__" or dashes. */
+/* Valid between two runs of letters and digits: ".", "_", "__" or dashes. */
 static bool is_separator(struct part p)
 {
 	if (is_word(p, ".") || is_word(p, "_") || is_word(p, "__"))
@@ -305,7 +305,7 @@ static int parse_digest(const char *text, struct reference *r, struct err *e)
 	return 0;
 }
 
-/* PATH[:TAG], where no host is left: the only ':' begins the tag. */
+/* PATH[:TAG] without a host: the only ':' starts the tag. */
 static int parse_path_and_tag(struct part p, struct reference *r, struct err *e)
 {
 	const char *colon = p.len > 0 ? memchr(p.text, ':', p.len) : NULL;
@@ -366,7 +366,7 @@ int reference_parse(const char *text, struct reference *ret, struct err *e)
 	return 0;
 }
 
-/* ---- the other way ---- */
+/* ---- formatting ---- */
 
 static void format_after(const struct reference *r, const char *host, const char *path,
 			 char out[REFERENCE_MAX_BYTES + 1])
@@ -374,7 +374,7 @@ static void format_after(const struct reference *r, const char *host, const char
 	int len = snprintf(out, REFERENCE_MAX_BYTES + 1, "%s%s%s%c%s", host, host[0] ? "/" : "",
 			   path, r->digest[0] ? '@' : ':', r->digest[0] ? r->digest : r->tag);
 
-	assert(len > 0 && (unsigned)len <= REFERENCE_MAX_BYTES); /* reference_parse() saw to it */
+	assert(len > 0 && (unsigned)len <= REFERENCE_MAX_BYTES); /* reference_parse() checks it */
 }
 
 void reference_format(const struct reference *r, char out[REFERENCE_MAX_BYTES + 1])
@@ -388,7 +388,7 @@ void reference_format_short(const struct reference *r, char out[REFERENCE_MAX_BY
 	struct part first = { r->path, slash ? (size_t)(slash - r->path) : 0 };
 	bool is_in_library = strncmp(r->path, HUB_LIBRARY, strlen(HUB_LIBRARY)) == 0;
 
-	/* A first part that reads as a registry needs the real registry in front of it. */
+	/* A first component that looks like a registry needs the real registry before it. */
 	if (strcmp(r->host, REFERENCE_HUB) != 0 || is_host_part(first))
 		format_after(r, r->host, r->path, out);
 	else if (is_in_library && !strchr(r->path + strlen(HUB_LIBRARY), '/'))

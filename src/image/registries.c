@@ -1,10 +1,10 @@
 /*
- * registries - what the user's own configuration says about a registry; see registries.h.
+ * registries - the user's configuration of registries; see registries.h.
  *
- * The file belongs to several parts, so its other tables are not looked at. Of [registries] every
- * entry is checked, also those of other hosts: a mistake shows on the first pull, not on the
- * first one from there. Hosts are written as people like and compared in the one form that a
- * reference gives them, which reference_parse() makes here too.
+ * Several parts of the program share the file, so its other tables are ignored here. Every entry of
+ * [registries] is checked, also those of other hosts: so a mistake shows on the first pull, not on
+ * the first one from that host. Hosts are normalised with reference_parse() before they are
+ * compared.
  */
 #include "image/registries.h"
 
@@ -33,7 +33,7 @@ static const char *get(char *const *environ_list, const char *name)
 	return NULL;
 }
 
-/* Also says no to a key with a NUL in it. */
+/* False for a key that contains a NUL. */
 static bool is_text(const struct toml_entry *entry, const char *text)
 {
 	return strlen(text) == entry->key_len && strcmp(entry->key, text) == 0;
@@ -140,7 +140,7 @@ static int read_registry(const struct toml_value *v, struct registries *ret, str
 
 /* ---- the table of all ---- */
 
-/* The one form of a host: that of an image there. */
+/* Normalises a host as in an image reference. */
 static int normalize(const struct toml_entry *entry, struct reference *ret, struct err *e)
 {
 	cleanup_free char *image = mem_format("%s/" SOME_PATH, entry->key);
@@ -185,7 +185,7 @@ static int find(const struct toml_value *table, const char *host, struct registr
 
 /* ---- the file ---- */
 
-/* NULL when the environment names no place. The XDG rules ignore a relative one. */
+/* NULL if no variable is set. The XDG rules ignore a relative path. */
 static char *file_path(char *const *environ_list)
 {
 	const char *config = get(environ_list, "XDG_CONFIG_HOME");
@@ -198,7 +198,7 @@ static char *file_path(char *const *environ_list)
 	return NULL;
 }
 
-/* No document when there is no file. */
+/* *ret stays NULL if there is no file. */
 static int load(const char *path, struct toml **ret, struct err *e)
 {
 	cleanup_free char *text = NULL;

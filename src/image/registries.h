@@ -1,12 +1,12 @@
 #pragma once
 /*
- * registries - what the user's own configuration says about a registry.
+ * registries - the user's configuration of registries.
  *
  * The table [registries."HOST"] of $XDG_CONFIG_HOME/agentkernel/config.toml (~/.config/...):
- * mirrors, a list of base addresses to ask first, and insecure, whether plain HTTP and unchecked
- * certificates are fine, private-redirects, whether a public registry may redirect to addresses
- * that are not public, and timeout, how long a pull may take. Only the user's own file: what a
- * project brings cannot redirect a pull.
+ * mirrors, a list of base addresses to try first; insecure, whether plain HTTP and unverified
+ * certificates are allowed; private-redirects, whether a public registry may redirect to addresses
+ * that are not public; and timeout, the maximum duration of a pull. Only the user's own file is
+ * read, so that a project cannot redirect a pull.
  */
 #include "base/err.h"
 #include "image/credentials.h"
@@ -24,12 +24,12 @@ struct registries {
 	char **mirrors; /* NULL-ended; NULL: none */
 	bool is_insecure;
 	bool has_private_redirects;
-	uint64_t timeout_ms; /* REGISTRIES_TIMEOUT_DEFAULT_MS where the file says nothing */
+	uint64_t timeout_ms; /* REGISTRIES_TIMEOUT_DEFAULT_MS if not set */
 };
 
 ERR_CHECKED int registries_load(char *const *environ_list, const char *host, struct registries *ret,
 				struct err *e);
 void registries_done(struct registries *r); /* may run twice */
 
-/* Where credentials are looked for, by the same environment. */
+/* Options for finding credentials, from the same environment. */
 struct credentials_options registries_credentials(char *const *environ_list);

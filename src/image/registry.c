@@ -1,24 +1,24 @@
 /*
- * registry - the OCI distribution protocol, as a client that pulls; see registry.h.
+ * registry - client for pulling with the OCI distribution protocol; see registry.h.
  *
  * Theory of operation
  *
- * A struct registry is one repository: a list of places to ask (endpoint), one loop that moves
- * bytes (exchange), and for each thing wanted one question (ask) that knows when to ask again and
- * where. This file turns answers into manifests and blobs.
+ * A struct registry is one repository: a list of endpoints, one transfer loop (httptransfer), and
+ * for each manifest or blob one request (registryrequest) that knows when and where to retry. This
+ * file turns answers into manifests and blobs.
  *
- * A blob is a job. Its file is first hashed as far as it goes (in stretches, so that ticks go on),
- * then the rest is asked for with a Range. The answer decides: 206 goes on where we are, 200 starts
- * the file over, 416 means that the beginning is not this blob's. When all bytes are there their
- * digest says whether they are right; if they are not and some of them were there before, the job
- * starts over once. At most REGISTRY_PARALLEL_MAX jobs are active, in order; one that pauses keeps
- * its place, since whatever made it pause would hit the next one too.
+ * A blob is a job. Its existing file is first hashed (in pieces, so that ticks go on), then the
+ * rest is requested with a Range. The answer decides: 206 continues, 200 starts the file over, 416
+ * means that the file is not the beginning of this blob. When all bytes are there their digest is
+ * checked; if it is wrong and some bytes existed before, the job starts over once. At most
+ * REGISTRY_PARALLEL_MAX jobs are active, in order; a job that pauses keeps its slot, because the
+ * cause of the pause would affect the next one too.
  *
- * Invariants. A file holds, at every moment, what was received in order from its start; nothing is
- * called checked whose digest was not compared. Docker-Content-Digest is never looked at.
+ * Invariants. At any time a file holds the bytes received, in order from its start; nothing counts
+ * as checked before its digest was compared. Docker-Content-Digest is never used.
  *
  * Hostile input: everything from the network. Sizes come from the manifest and bound the bodies;
- * the maxima of headers, redirects and time are exchange's.
+ * httptransfer limits headers, redirects and time.
  */
 #include "image/registry.h"
 
@@ -37,7 +37,7 @@
 #include <string.h>
 
 #define CATCH_UP_BYTES (8u << 20) /* hashed between two ticks */
-#define WAIT_MS 1000u             /* a turn's longest wait */
+#define WAIT_MS 1000u             /* maximum wait of a turn */
 
 static_assert(REGISTRY_WATCHED_MAX == HTTPTRANSFER_WATCHED_MAX, "one list is the other");
 
@@ -49,7 +49,7 @@ struct registry {
 	uint64_t started_ms, total_max_ms;
 };
 
-/* ---- the places to ask ---- */
+/* ---- endpoints ---- */
 
 static int add_mirrors(struct registry *r, const char *const *mirrors, struct err *e)
 {
@@ -242,10 +242,10 @@ struct job {
 	enum job_phase phase;
 	struct registryrequest ask;
 	struct download download;
-	bool has_body;          /* of the present exchange */
-	bool is_wrong;          /* on_body saw bytes that cannot be this blob's */
-	bool has_started_over;  /* once is all */
-	uint64_t progress_from; /* the highest that has counted as progress */
+	bool has_body;          /* of the current transfer */
+	bool is_wrong;          /* on_body got bytes that cannot belong to this blob */
+	bool has_started_over;  /* allowed once */
+	uint64_t progress_from; /* highest position that counted as progress */
 };
 
 static void job_done(struct job *j)
@@ -264,7 +264,7 @@ static int job_init(struct job *j, struct registry *r, struct err *e)
 	return download_init(&j->download, j->blob->fd, j->blob->digest, j->blob->size_bytes, e);
 }
 
-/* Where a 206 begins must be where we are. */
+/* A 206 must begin at our position. */
 static bool is_range_right(const struct job *j)
 {
 	const char *range = httptransfer_get_header(j->ask.exchange, "Content-Range", 0);
@@ -320,8 +320,8 @@ static int start_moving(struct job *j, struct err *e)
 }
 
 /*
- * The bytes are not this blob's; `e` says why. What came from a mirror, or was partly there
- * before, is worth another attempt from nothing.
+ * The bytes are not this blob's; `e` has the reason. If they came from a mirror, or partly existed
+ * before, the job starts over with an empty file.
  */
 static int start_over(struct job *j, struct err *e)
 {
@@ -358,7 +358,7 @@ static int finish_job(struct job *j, struct err *e)
 	return 0;
 }
 
-/* What was there before counts only when its digest does. */
+/* Hashes the bytes that existed before; only the final digest verifies them. */
 static int catch_up(struct job *j, struct err *e)
 {
 	bool is_through = false;
@@ -374,7 +374,7 @@ static int catch_up(struct job *j, struct err *e)
 	return 0;
 }
 
-/* ---- what an answer means for a blob ---- */
+/* ---- answers for a blob ---- */
 
 static void note_progress(struct job *j)
 {
@@ -393,8 +393,8 @@ static int apply_verdict(struct job *j, enum registryrequest_verdict verdict)
 	return 0;
 }
 
-/* A complete answer that is not a complete blob: a server that cannot count, or a cut that
- * looks like an end. */
+/* A complete answer but an incomplete blob: a server with a wrong length, or a cut that looks like
+ * an end. */
 static int settle_short(struct job *j, struct err *e)
 {
 	(void)err_set(e, ERR_REMOTE, "%s ends %s after %" PRIu64 " of its %" PRIu64 " bytes",
@@ -439,7 +439,7 @@ static void fetch_done(struct fetch *f)
 	free(f->jobs);
 }
 
-/* Does the next thing that a job can do by itself. *ret_wait_ms: nothing before so long. */
+/* Executes the next step of a job. *ret_wait_ms: nothing to do for so long. */
 static int advance(struct fetch *f, struct job *j, uint64_t *ret_wait_ms, struct err *e)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -481,7 +481,7 @@ static int advance_one(struct fetch *f, unsigned index, uint64_t *ret_wait_ms, s
 	return 0;
 }
 
-/* Returns how many are active, at most REGISTRY_PARALLEL_MAX. */
+/* Returns the number of active jobs, at most REGISTRY_PARALLEL_MAX. */
 static int advance_all(struct fetch *f, uint64_t *ret_wait_ms, struct err *e)
 {
 	unsigned active = 0;
@@ -512,7 +512,7 @@ static int run(struct fetch *f, struct err *e)
 	return active;
 }
 
-/* The first error is the one to tell: what is kept here is for the next attempt. */
+/* Saves partial files for the next attempt. Errors are ignored: the first one is reported. */
 static void keep_beginnings(struct fetch *f)
 {
 	struct err ignored;

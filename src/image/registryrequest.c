@@ -1,4 +1,4 @@
-/* registryrequest - one question to a registry; see registryrequest.h. */
+/* registryrequest - one request to a registry with retries; see registryrequest.h. */
 #include "image/registryrequest.h"
 
 #include "base/buf.h"
@@ -40,7 +40,7 @@ const char *registryrequest_endpoint_name(const struct registryrequest *a)
 	return current(a)->name;
 }
 
-/* ---- asking ---- */
+/* ---- sending ---- */
 
 static void show_login(struct registryrequest *a, struct httptransfer_options *x)
 {
@@ -83,9 +83,9 @@ int registryrequest_start(struct registryrequest *a, const struct registryreques
 	return httptransfer_start(a->site->loop, &x, &a->exchange, e);
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
-/* What the registry itself says: {"errors":[{"message":"..."}]}; "" when it says nothing. */
+/* The registry's own message: {"errors":[{"message":"..."}]}; "" if there is none. */
 static void find_words(const struct httptransfer *x, char *out, size_t out_size)
 {
 	CLEANUP(jsonfields_freep) json_t *root = NULL;
@@ -165,7 +165,7 @@ static uint64_t pause_ms(unsigned attempts)
 	return pause < REGISTRY_PAUSE_MAX_MS ? pause : REGISTRY_PAUSE_MAX_MS;
 }
 
-/* `e` is what has failed, and stays when it was the last attempt. */
+/* `e` is the failure; it is returned if this was the last attempt. */
 static enum registryrequest_verdict pause_after(struct registryrequest *a, uint64_t retry_after_ms,
 						struct err *e)
 {
@@ -201,7 +201,7 @@ enum registryrequest_verdict registryrequest_try_again(struct registryrequest *a
 	return pause_after(a, 0, e);
 }
 
-/* All challenges of the answer, as one value. */
+/* Joins all challenges of the answer to one value. */
 static void join_challenges(const struct httptransfer *x, struct buf *out)
 {
 	const char *value;
@@ -243,9 +243,8 @@ static enum registryrequest_verdict answer_challenge(struct registryrequest *a, 
 }
 
 /*
- * A login that was not the newest is replaced for nothing; the newest is renewed once. Where a
- * redirect led to, a challenge is not answered: the place could name a realm of its own and be
- * shown the user's credentials there.
+ * If a newer login exists, retries with it; the newest is renewed once. After a redirect a
+ * challenge is not answered: that server could name its own realm and get the user's credentials.
  */
 static enum registryrequest_verdict judge_denial(struct registryrequest *a, struct err *e)
 {

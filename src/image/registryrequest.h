@@ -1,18 +1,18 @@
 #pragma once
 /*
- * registryrequest - one question to a registry, until it is answered or it makes no sense to go on.
+ * registryrequest - one request to a registry with retries.
  *
  * Theory of operation
  *
- * The question goes to each mirror once, in order, and then to the registry itself. Whatever a
- * mirror answers but the thing itself passes on to the next place. The registry is given several
- * attempts: a 401 is answered and asked again at once; no answer, half of one, 408, 429 and 5xx
- * are asked again after a pause that doubles, or the longer one that the registry names; everything
- * else is final. A registry that has never answered is given fewer attempts: somebody without a
- * network waits.
+ * The request goes to each mirror once, in order, and then to the registry itself. Any answer of a
+ * mirror but the requested object leads to the next endpoint. The registry gets several attempts:
+ * after a 401 we authenticate and retry at once; after no answer, an incomplete one, 408, 429 and
+ * 5xx we retry after a pause that doubles, or a longer one that the registry asks for; everything
+ * else is final. A registry that has never answered gets fewer attempts, because the user may have
+ * no network.
  *
- * The owner starts an exchange with registryrequest_start(), turns the loop until it is done, and
- * lets registryrequest_judge() say what that means.
+ * The owner starts a transfer with registryrequest_start(), runs the loop until it is done, and
+ * calls registryrequest_judge() for the result.
  */
 #include "base/err.h"
 #include "image/credentials.h"
@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 #define REGISTRYREQUEST_WHAT_MAX_BYTES 512u
-#define REGISTRYREQUEST_DENIALS_MAX 2u /* with a login of the newest generation */
+#define REGISTRYREQUEST_DENIALS_MAX 2u /* with the newest login */
 
-/* What all questions to one repository share. */
+/* Shared by all requests to one repository. */
 struct registryrequest_site {
 	struct httptransfer_loop *loop;
 	struct endpoint *endpoints; /* mirrors, then the registry */
@@ -40,21 +40,21 @@ struct registryrequest_site {
 
 struct registryrequest {
 	struct registryrequest_site *site;
-	char what[REGISTRYREQUEST_WHAT_MAX_BYTES]; /* for people: "the tag 'x' of 'y'" */
-	char *suffix;                              /* of the address: "manifests/x" */
-	unsigned endpoint;                         /* that is asked now */
-	unsigned attempts;                         /* that failed, there, without progress */
+	char what[REGISTRYREQUEST_WHAT_MAX_BYTES]; /* for messages: "the tag 'x' of 'y'" */
+	char *suffix;                              /* of the URL: "manifests/x" */
+	unsigned endpoint;                         /* the current one */
+	unsigned attempts;                         /* failed there, without progress */
 	unsigned denials;
-	unsigned generation; /* of the login that was shown */
-	bool has_login;      /* one was */
+	unsigned generation; /* of the login that was used */
+	bool has_login;      /* a login was used */
 	uint64_t not_before_ms;
-	struct httptransfer *exchange; /* NULL: none is under way */
+	struct httptransfer *exchange; /* NULL: none in progress */
 };
 
 enum registryrequest_verdict {
-	REGISTRYREQUEST_ARRIVED, /* 200 or 206, whole */
-	REGISTRYREQUEST_AGAIN,   /* not before not_before_ms */
-	REGISTRYREQUEST_STOPPED, /* by on_body, whose error it is */
+	REGISTRYREQUEST_ARRIVED, /* 200 or 206, complete */
+	REGISTRYREQUEST_AGAIN,   /* retry, not before not_before_ms */
+	REGISTRYREQUEST_STOPPED, /* by on_body, with its error */
 	REGISTRYREQUEST_FAILED,
 };
 
@@ -73,16 +73,16 @@ void registryrequest_done(struct registryrequest *a); /* may run twice, and on a
 ERR_CHECKED int registryrequest_start(struct registryrequest *a,
 				      const struct registryrequest_options *o, struct err *e);
 
-/* Of the exchange that is done; it stays until the next registryrequest_start(). `e` is filled for
+/* Judges the finished transfer, which stays until the next registryrequest_start(). Sets `e` for
  * REGISTRYREQUEST_STOPPED and REGISTRYREQUEST_FAILED. */
 enum registryrequest_verdict registryrequest_judge(struct registryrequest *a, struct err *e);
 
-/* The same for what only the owner can see is wrong with an answer; `e` says what. */
+/* The same if the owner finds an answer wrong; `e` has the reason. */
 enum registryrequest_verdict
 registryrequest_try_again(struct registryrequest *a,
-			  struct err *e); /* after a pause, or elsewhere */
+			  struct err *e); /* after a pause, or at the next endpoint */
 bool registryrequest_leave_mirror(
-	struct registryrequest *a); /* false: it is the registry that was asked */
+	struct registryrequest *a); /* false: it was the registry itself */
 
-void registryrequest_note_progress(struct registryrequest *a); /* attempts count from here */
+void registryrequest_note_progress(struct registryrequest *a); /* resets the number of attempts */
 const char *registryrequest_endpoint_name(const struct registryrequest *a);

@@ -1,4 +1,4 @@
-/* room - how much of a file system images may fill; see room.h. */
+/* room - limits how much of a file system images may fill; see room.h. */
 #include "image/room.h"
 
 #include "base/parse.h"

@@ -1,11 +1,11 @@
 /*
- * store - where images are kept; see store.h.
+ * store - the image store; see store.h.
  *
  * Theory of operation. Every step of adding an image ends in one rename: a blob from partial/, a
  * layer from making/, a record and a name from a temporary link or file beside them. Nothing is
- * synced on the way, which would cost more than the pull; instead a new record has a mark with the
- * name of the boot, removed by store_sync_later() once all is on disk. After a crash of the machine
- * the mark of another boot says: check the blobs, unpack again.
+ * synced meanwhile, because that would take longer than the pull; instead a new record has a marker
+ * with the boot id, removed by store_sync_later() once everything is on disk. After a machine crash
+ * the marker of another boot means: check the blobs, unpack again.
  */
 #include "image/store.h"
 
@@ -52,8 +52,8 @@ void store_close(struct store *s)
 }
 
 /*
- * Another's directory would let its owner see and change what we keep there, and a root caller's
- * layers hold set-id files of this machine's root.
+ * The owner of a directory could read and change our files there, and a root caller's layers
+ * contain set-id files of the host's root, so we must own it.
  */
 static int check_own(int fd, const char *name, struct err *e)
 {
@@ -85,7 +85,7 @@ static int open_dir(int parent_fd, const char *name, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* layers/OWNERS/: a directory that images are mounted from, so only root inside may pass it. */
+/* layers/OWNERS/ is a directory that images are mounted from, so only root inside may enter it. */
 static int open_dirs(struct store *s, struct err *e)
 {
 	cleanup_fd int blobs_fd = -1, layers_fd = -1;
@@ -142,7 +142,7 @@ int store_open(const char *path, const char *owners, int userns_fd, enum store_l
 	return 0;
 }
 
-/* Takes the lock of a file that others may remove while we wait: then it is another file. */
+/* Locks a file that others may remove while we wait: then it is opened again. */
 static int open_locked(int dir_fd, const char *name, int lock, int *ret_fd, struct err *e)
 {
 	for (int attempt = 0; attempt < OPEN_ATTEMPTS_MAX; attempt++) {
@@ -165,13 +165,13 @@ static int open_locked(int dir_fd, const char *name, int lock, int *ret_fd, stru
 	return err_set(e, ERR_BUSY, "'%s' in the image store is taken again and again", name);
 }
 
-/* Not the process id: two containers may share a store. */
+/* Random, not the process id: two containers may share a store. */
 void store_choose_unique(char out[STORE_UNIQUE_BYTES])
 {
 	uint64_t number = 0;
 	ssize_t n = getrandom(&number, sizeof(number), 0);
 
-	assert(n == (ssize_t)sizeof(number)); /* so few bytes never come short */
+	assert(n == (ssize_t)sizeof(number)); /* such small reads are never short */
 	(void)snprintf(out, STORE_UNIQUE_BYTES, "%016" PRIx64, number);
 }
 
@@ -217,7 +217,7 @@ int store_begin_blob(const struct store *s, const char *digest, enum store_wait 
 	if (open_locked(s->partial_fd, digest + HASH_OFFSET, how, &fd, e) < 0)
 		return -1;
 	if (store_has_blob(s, digest)) {
-		(void)unlinkat(s->partial_fd, digest + HASH_OFFSET, 0); /* ours, just made */
+		(void)unlinkat(s->partial_fd, digest + HASH_OFFSET, 0); /* ours, just created */
 		*ret_fd = -1;
 		return 0;
 	}
@@ -230,7 +230,7 @@ void store_leave_blob(const struct store *s, const char *digest, int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) == 0 && st.st_size == 0)
-		(void)unlinkat(s->partial_fd, digest + HASH_OFFSET, 0); /* we have its lock */
+		(void)unlinkat(s->partial_fd, digest + HASH_OFFSET, 0); /* we hold its lock */
 	(void)close(fd);
 }
 
@@ -239,7 +239,7 @@ int store_finish_blob(const struct store *s, const char *digest, int fd, struct 
 	const char *name = digest + HASH_OFFSET;
 	int r = 0;
 
-	/* in this order: what is still partial has to be writable for whoever goes on with it */
+	/* in this order: a partial blob must stay writable for whoever resumes it */
 	if (renameat(s->partial_fd, name, s->blobs_fd, name) < 0 || fchmod(fd, 0400) < 0)
 		r = err_sys(e, errno, "put blob %s into the store", digest);
 	(void)close(fd);
@@ -278,7 +278,7 @@ int store_check_blob(const struct store *s, const char *digest, struct err *e)
 		return err_sys(e, -r, "read blob %s", digest);
 	if (strcmp(found, digest) == 0)
 		return 0;
-	(void)unlinkat(s->blobs_fd, digest + HASH_OFFSET, 0); /* it serves nobody */
+	(void)unlinkat(s->blobs_fd, digest + HASH_OFFSET, 0); /* it is useless */
 	return err_set(e, ERR_CORRUPT, "blob %s is damaged", digest);
 }
 
@@ -289,7 +289,7 @@ static unsigned hex_value(char c)
 	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
 }
 
-/* The first 130 bits of a digest, five to a letter. */
+/* Encodes the first 130 bits of a digest, five per letter. */
 static void format_id(const char *digest, char out[RECORD_ID_BYTES + 1])
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -306,9 +306,9 @@ static void format_id(const char *digest, char out[RECORD_ID_BYTES + 1])
 }
 
 /*
- * A layer's name follows from all below it, since the directories that it only implies take their
- * attributes from there (as in OCI's "chain id"), and from its blob: what a worker says that it
- * has unpacked from one blob can never pass for another's.
+ * A layer's name depends on all layers below, because its implied directories take their attributes
+ * from there (as in OCI's "chain id"), and on its blob: so a worker cannot pass off what it
+ * unpacked from one blob as another's layer.
  */
 void store_name_layers(const struct manifest *m, const char (*diff_ids)[REFERENCE_DIGEST_MAX_BYTES],
 		       char (*ret_ids)[RECORD_ID_BYTES + 1])
@@ -339,7 +339,7 @@ int store_open_layer(const struct store *s, const char *id, int *ret_fd, struct 
 	return 0;
 }
 
-/* In the namespace that owns what is in there. */
+/* In the user namespace that owns the files. */
 static int sweep(const struct store *s, int dir_fd, const char *name, struct err *e)
 {
 	const char *words[] = { name, NULL };
@@ -362,7 +362,7 @@ int store_sweep(const struct store *s, const char *name, struct err *e)
 	return sweep(s, s->making_fd, name, e);
 }
 
-/* Best effort: ids that this user does not have any more are out of reach. */
+/* Best effort: files of ids that this user no longer has cannot be removed. */
 void store_sweep_owners(const struct store *s, const char *owners)
 {
 	cleanup_fd int fd = openat(s->dir_fd, "layers", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -410,8 +410,8 @@ int store_begin_layer(const struct store *s, const char *id, int *ret_dir_fd, in
 }
 
 /*
- * Between making/ and the layers. A directory may belong to another id of the image's, and only
- * its owner may move it: the root of their namespace can.
+ * Renames between making/ and the layers. A directory may belong to another id of the image, and
+ * only its owner may move it, or the root of their namespace.
  */
 static int move_layer(const struct store *s, const char *from, const char *to, struct err *e)
 {
@@ -440,7 +440,7 @@ int store_finish_layer(const struct store *s, const char *id, struct err *e)
 	(void)snprintf(name, sizeof(name), "%s" LOCK_SUFFIX, id);
 	if (move_layer(s, unfinished, id, e) < 0)
 		return err_wrap(e, "put layer %s into the store", id);
-	(void)unlinkat(s->making_fd, name, 0); /* whoever waits for it looks again */
+	(void)unlinkat(s->making_fd, name, 0); /* waiting processes check again */
 	return 0;
 }
 
@@ -450,7 +450,7 @@ void store_abandon_layer(const struct store *s, const char *id)
 	struct err ignored;
 
 	(void)snprintf(name, sizeof(name), "%s" LOCK_SUFFIX, id);
-	/* what cannot be removed now is swept by the next who makes this layer, or by prune */
+	/* if it cannot be removed now, the next process that makes this layer, or prune, does */
 	if (sweep(s, s->making_fd, id, &ignored) == 0)
 		(void)unlinkat(s->making_fd, name, 0);
 }
@@ -459,7 +459,7 @@ int store_remove_layer(const struct store *s, const char *id, struct err *e)
 {
 	cleanup_free char *unfinished = mem_format(MAKING "/%s", id);
 
-	/* out of the way first: half a layer must never have its final name */
+	/* rename it first: a partial layer must never have its final name */
 	if (move_layer(s, id, unfinished, e) < 0)
 		return e->sys == ENOENT ? 0 : err_wrap(e, "remove layer %s", id);
 	return sweep(s, s->making_fd, id, e);
@@ -519,7 +519,7 @@ int store_put_record(const struct store *s, struct record *r, struct err *e)
 	(void)snprintf(r->owners, sizeof(r->owners), "%s", s->owners);
 	if (mark_unsynced(s, r->id, e) < 0)
 		return -1;
-	/* users hold the lock of the file that is there: unless it is damaged it stays that file */
+	/* users hold the lock of the existing file, so it is kept unless it is damaged */
 	if (record_open(s->records_fd, r->id, &there, &lock_fd, &why) == 0)
 		return 0;
 	if (why.code != ERR_NOT_FOUND && why.code != ERR_CORRUPT) {
@@ -577,7 +577,7 @@ int store_remove_name(const struct store *s, const struct reference *ref, struct
 	return err_sys(e, errno, "remove the name '%s'", name);
 }
 
-/* ---- after a crash of the machine ---- */
+/* ---- after a machine crash ---- */
 
 int store_lock_repair(const struct store *s, int *ret_fd, struct err *e)
 {
@@ -614,11 +614,11 @@ bool store_is_vouched(const struct store *s, const char *layer_id)
 	return is_vouched;
 }
 
-/* ---- bringing it to disk ---- */
+/* ---- syncing to disk ---- */
 
 #define UNSYNCED_MAX 256u
 
-/* The marks that are there now: what they stand for was written before the sync that follows. */
+/* Lists the current markers: their files were written before the sync that follows. */
 static unsigned list_marks(int records_fd, char *ret_names[UNSYNCED_MAX])
 {
 	cleanup_fd int fd = openat(records_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -660,7 +660,7 @@ void store_sync_later(const struct store *s)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		return; /* the marks stay: the images are checked after the next boot */
+		return; /* the markers stay: the images are checked after the next boot */
 	if (pid > 0) {
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
@@ -670,7 +670,7 @@ void store_sync_later(const struct store *s)
 	(void)setpriority(PRIO_PROCESS, 0, 19);
 	if (fork() != 0)
 		_exit(0);
-	/* nobody waits for our streams, and the store's lock is not ours to keep */
+	/* do not keep our streams and the store's lock open */
 	for (int fd = 0; fd <= 3; fd++)
 		(void)close(fd);
 	(void)close(s->lock_fd);

@@ -1,4 +1,4 @@
-/* storegc - takes back what no image needs; see storegc.h. */
+/* storegc - removes what no image needs; see storegc.h. */
 #include "image/storegc.h"
 
 #include "base/cleanup.h"
@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* Sorted names that are to stay. */
+/* Sorted names to keep. */
 struct names {
 	char **list;
 	size_t count;
@@ -50,7 +50,7 @@ static bool names_have(struct names *n, const char *name)
 	return bsearch(&name, n->list, n->count, sizeof(*n->list), by_text);
 }
 
-/* All names in a directory, but "." and "..". */
+/* All names in a directory, except "." and "..". */
 static int list(int dir_fd, struct names *ret, struct err *e)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -63,7 +63,7 @@ static int list(int dir_fd, struct names *ret, struct err *e)
 	while ((errno = 0, entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			names_add(ret, entry->d_name);
-	sys = errno; /* what half a list does not name would be taken for garbage */
+	sys = errno; /* an incomplete list would make used files look unused */
 	(void)closedir(dir);
 	return sys != 0 ? err_sys(e, sys, "list the image store") : 0;
 }
@@ -71,11 +71,11 @@ static int list(int dir_fd, struct names *ret, struct err *e)
 struct collection {
 	const struct store *store;
 	unsigned flags;
-	struct names named;  /* records that a name leads to */
-	struct names pinned; /* ... that a sandbox or checkpoint needs */
-	struct names blobs;  /* to stay, as do the next */
+	struct names named;  /* records that have a name */
+	struct names pinned; /* records that a sandbox or checkpoint needs */
+	struct names blobs;  /* to keep, like the next */
 	struct names layers;
-	struct names owners; /* maps of ids that a record still uses */
+	struct names owners; /* id maps that a record still uses */
 	struct storegc_result result;
 };
 
@@ -88,7 +88,7 @@ static void collection_done(struct collection *c)
 	names_done(&c->owners);
 }
 
-/* The records that the links in a directory lead to; links that lead nowhere are removed. */
+/* Collects the records that the links in a directory lead to; dangling links are removed. */
 static int find_linked(struct collection *c, int links_fd, struct names *ret, struct err *e)
 {
 	CLEANUP(names_done) struct names names = { 0 };
@@ -99,10 +99,10 @@ static int find_linked(struct collection *c, int links_fd, struct names *ret, st
 	for (size_t i = 0; i < names.count; i++) {
 		ssize_t n = readlinkat(links_fd, names.list[i], target, sizeof(target) - 1);
 
-		/* whatever it leads to would be taken for garbage; no link is none of ours */
+		/* an unreadable link's record would look unused; EINVAL: not a link, so not ours */
 		if (n < 0 && errno != EINVAL && errno != ENOENT)
 			return err_sys(e, errno, "read what '%s' leads to", names.list[i]);
-		if (names.list[i][0] == '.' || n <= 0) { /* of a process that was killed */
+		if (names.list[i][0] == '.' || n <= 0) { /* left by a killed process */
 			if (!(c->flags & STOREGC_DRY))
 				(void)unlinkat(links_fd, names.list[i], 0);
 			continue;
@@ -113,7 +113,7 @@ static int find_linked(struct collection *c, int links_fd, struct names *ret, st
 	return 0;
 }
 
-/* What sandboxes that stay and their checkpoints were made from. */
+/* Records used by named sandboxes and their checkpoints. */
 static int find_pinned(struct collection *c, struct err *e)
 {
 	cleanup_fd int pins_fd =
@@ -129,7 +129,7 @@ static void keep_blob(struct collection *c, const char *digest)
 	names_add(&c->blobs, digest + sizeof("sha256:") - 1);
 }
 
-/* A manifest that cannot be read keeps nothing but itself: its image is whole in its layers. */
+/* If the manifest cannot be read, only it and the config are kept; the layers are complete. */
 static void keep_blobs_of(struct collection *c, const struct record *r)
 {
 	struct manifest *m = mem_alloc(sizeof(*m));
@@ -155,7 +155,7 @@ static void keep(struct collection *c, const struct record *r)
 			names_add(&c->layers, r->layers[i]);
 }
 
-/* Names lead to records by link: those that lead nowhere are removed with the record. */
+/* Removes the names that lead to this record by link. */
 static void remove_names_of(struct collection *c, const char *id)
 {
 	CLEANUP(names_done) struct names names = { 0 };
@@ -193,7 +193,7 @@ static bool is_temporary(const char *name)
 	return name[0] == '.' || strlen(name) != RECORD_ID_BYTES;
 }
 
-/* Whoever uses it holds the lock shared. */
+/* Users of a record hold its lock shared. */
 static int judge_record(struct collection *c, const char *id, struct err *e)
 {
 	cleanup_fd int fd = openat(c->store->records_fd, id, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -203,15 +203,15 @@ static int judge_record(struct collection *c, const char *id, struct err *e)
 	CLEANUP(record_done) struct record r = { 0 };
 	cleanup_fd int reading_fd = -1;
 
-	if (sys != 0 && sys != ENOENT && sys != ELOOP) /* then nobody knows who uses it */
+	if (sys != 0 && sys != ENOENT && sys != ELOOP) /* then we cannot know who uses it */
 		return err_sys(e, sys, "open record %s", id);
 	if (is_used || is_named) {
-		/* our own lock would make us wait for ourselves */
+		/* release our own lock first: it would block record_open() */
 		cleanup_closep(&fd);
 		if (record_open(c->store->records_fd, id, &r, &reading_fd, e) < 0) {
 			if (e->code != ERR_CORRUPT)
 				return err_wrap(e, "record %s", id);
-			return remove_record(c, id, e); /* serves nobody, and nobody can use it */
+			return remove_record(c, id, e); /* nobody can use it */
 		}
 		keep(c, &r);
 		c->result.used_count += is_used && !is_named;
@@ -233,7 +233,7 @@ static int judge_records(struct collection *c, struct err *e)
 		char id[RECORD_ID_BYTES + 1];
 
 		(void)snprintf(id, sizeof(id), "%s", names.list[i]);
-		/* marks of records that are gone, and what killed processes left */
+		/* markers of removed records, and files of killed processes */
 		if (is_temporary(names.list[i]) && !(c->flags & STOREGC_DRY) &&
 		    faccessat(c->store->records_fd, id, F_OK, 0) < 0 && errno == ENOENT)
 			(void)unlinkat(c->store->records_fd, names.list[i], 0);
@@ -262,7 +262,7 @@ static int judge_layers(struct collection *c, struct err *e)
 	return 0;
 }
 
-/* Layers of a map of ids that this user had once. */
+/* Removes layers of an id map that this user had before. */
 static int judge_owners(struct collection *c, struct err *e)
 {
 	CLEANUP(names_done) struct names names = { 0 };

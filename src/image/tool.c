@@ -1,8 +1,8 @@
 /*
- * tool - the program agentkernel-image: what needs a network, archives or digests; see tool.h.
+ * tool - the program agentkernel-image: network, archives and digests; see tool.h.
  *
- * Started by the launcher with the store, the user namespace of images and the caller's streams;
- * starts itself again as a worker (image/layerworker) for all that touches an image's own files.
+ * The launcher starts it with the store, the user namespace of images and the caller's streams; it
+ * starts itself again as a worker (image/layerworker) to access an image's own files.
  */
 #include "image/tool.h"
 
@@ -34,7 +34,7 @@
 
 #define SMALL_OUTPUT_MAX_BYTES (1u << 20)
 
-/* The words of a request. */
+/* The parsed arguments of a request. */
 struct request {
 	const char *store, *owners, *file, *progress, *from, *wait;
 	bool is_json, is_quiet, is_all, is_dry;
@@ -127,8 +127,8 @@ static int open_store(const struct request *q, enum store_lock lock, struct stor
 }
 
 /*
- * What a refused image brought goes again, so that the store is as it was. A transfer that only
- * broke is not refused: its bytes serve the next attempt.
+ * Removes what a refused image added, so that the store is as before. A broken transfer is not a
+ * refusal: its bytes are kept for the next attempt.
  */
 static void forget_refused(const struct request *q, struct store *s, const struct err *why)
 {
@@ -248,7 +248,7 @@ static int do_prune(const struct request *q, struct err *e)
 	return tell_gc(q, &result, e);
 }
 
-/* All names or none: a name that is not there is found before anything is removed. */
+/* All names or none: checks that every name exists before anything is removed. */
 static int do_remove(const struct request *q, struct err *e)
 {
 	CLEANUP(store_close) struct store s;
@@ -390,7 +390,7 @@ static int run(char **argv, struct err *e)
 		return err_set(e, ERR_INVALID, "this program is started by agentkernel");
 	if (read_words(argv + 2, q, e) < 0)
 		return -1;
-	/* whoever asked is gone: nobody waits for the answer */
+	/* if the caller is gone, nobody waits for the answer */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
 	(void)signal(SIGPIPE, SIG_IGN);
 	return operation(q, e);
@@ -410,12 +410,12 @@ int main(int argc, char **argv)
 	const struct transfer *transfer = argc > 1 ? transfer_find(argv[1]) : NULL;
 	struct err e = { 0 };
 
-	/* the words say what it does; the name would be that of a descriptor or a link */
+	/* the kernel would use the name of a descriptor or a link */
 	title_set_name(TOOL_PROGRAM);
 	(void)umask(022);
 	if (!work && !transfer)
 		return run(argv, &e) < 0 ? report(&e) : 0;
-	/* what a C library or a sanitizer does at the end, a confined process cannot */
+	/* _exit(): a confined process cannot run the exit handlers of a C library or sanitizer */
 	if (transfer)
 		_exit(transfer_run(transfer, argv + 2, &e) < 0 ? report(&e) : 0);
 	_exit(layerworker_enter(&e) < 0 || work(argv + 2, &e) < 0 ? report(&e) : 0);

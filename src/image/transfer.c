@@ -1,4 +1,4 @@
-/* transfer - files and layers into and out of archives; see transfer.h. */
+/* transfer - copies files and layers to and from archives; see transfer.h. */
 #include "image/transfer.h"
 
 #include "base/buf.h"
@@ -72,7 +72,7 @@ static int answer(const struct buf *text, struct err *e)
 
 /* ---- lookups ---- */
 
-/* In the root, or as the host would. Returns -errno. */
+/* Looks a path up within the root if root=yes, else as this process would. Returns -errno. */
 static int open_path(const struct request *q, const char *path, int flags)
 {
 	const struct open_how how = {
@@ -109,7 +109,7 @@ static int explain_lookup(int sys, const char *path, struct err *e)
 
 /* ---- files ---- */
 
-/* What may be read without doing something by that. */
+/* Accepts types that can be read without side effects. */
 static int check_kind(const struct stat *st, const char *path, struct err *e)
 {
 	char quoted[LAYERNAME_QUOTED_MAX_BYTES];
@@ -121,7 +121,7 @@ static int check_kind(const struct stat *st, const char *path, struct err *e)
 		       layername_quote(path, quoted));
 }
 
-/* Whatever the whole path leads to, opened for reading. */
+/* Opens the target of the whole path for reading. */
 static int open_followed(const struct request *q, int *ret_fd, struct err *e)
 {
 	cleanup_fd int path_fd = open_path(q, q->name, O_PATH);
@@ -141,7 +141,7 @@ static int open_followed(const struct request *q, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* The last part of the path; NULL if it has none that names something in a directory. */
+/* The last component of the path; NULL if it does not name an entry of a directory. */
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -152,7 +152,7 @@ static const char *last_part(const char *path)
 }
 
 /*
- * *ret_fd and *ret_name for layerpack_write_entry(). A link that is to be followed, and a path that
+ * Sets *ret_fd and *ret_name for layerpack_write_entry(). A link to be followed, and a path that
  * ends in "/", "." or "..", is opened as a whole.
  */
 static int find_source(const struct request *q, int *ret_fd, const char **ret_name, struct err *e)
@@ -208,7 +208,7 @@ static int files_unpack(const struct request *q, struct err *e)
 
 	if (fd < 0)
 		return explain_lookup(-fd, q->name, e);
-	(void)close(TOOL_DIR_FD); /* it lies above the one that is written to */
+	(void)close(TOOL_DIR_FD); /* it is above the directory that is written to */
 	if (layerconfine_self(fd, e) < 0 ||
 	    fileunpack_run(STDIN_FILENO, fd, flags, NULL, &result, e) < 0)
 		return -1;
@@ -318,9 +318,9 @@ int transfer_run(const struct transfer *t, char **words, struct err *e)
 
 	if (read_words(words, &q, e) < 0)
 		return -1;
-	/* whoever asked is gone: nobody waits for it */
+	/* if the caller is gone, nobody waits for the result */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_sys(e, errno, "bind the transfer to its parent");
-	(void)signal(SIGPIPE, SIG_IGN); /* it is an error with words */
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is reported as an error instead */
 	return t->run(&q, e);
 }
