@@ -1,9 +1,9 @@
 /*
- * api - routes, and who may ask; see api.h.
+ * api - routes and access checks; see api.h.
  *
- * Theory of operation. A request finds its row, is checked (Host, Origin, key, rate) and becomes a
- * webcall (http/webcall). The row says how its arguments are made (http/decode) and how its result
- * is told (http/encode), or does it all itself (http/direct).
+ * Theory of operation. A request is matched to its row, checked (Host, Origin, key, rate) and
+ * becomes a webcall (http/webcall). The row defines how its arguments are decoded (http/decode) and
+ * how its result is encoded (http/encode), or handles it completely (http/direct).
  */
 #include "http/api.h"
 
@@ -106,7 +106,7 @@ static const struct route routes[] = {
 	  encode_restore_target },
 };
 
-/* Of a path. */
+/* The variable components of a path. */
 struct parts {
 	char *texts[3];
 	unsigned count;
@@ -118,7 +118,7 @@ static void free_parts(struct parts *p)
 		free(p->texts[--p->count]);
 }
 
-/* Takes the parts of the path out; false: it is another path. */
+/* Extracts the variable components of the path; false: it does not match. */
 static bool matches(const char *pattern, const char *path, struct parts *ret)
 {
 	CLEANUP(free_parts) struct parts found = { 0 };
@@ -136,7 +136,7 @@ static bool matches(const char *pattern, const char *path, struct parts *ret)
 			return false;
 		}
 	}
-	/* all that is left is one part, or there is nothing left */
+	/* the rest is one component, or nothing is left */
 	if (*pattern ? !*path || found.count == COUNT_OF(found.texts) : *path != '\0')
 		return false;
 	if (*pattern)
@@ -146,7 +146,7 @@ static bool matches(const char *pattern, const char *path, struct parts *ret)
 	return true;
 }
 
-/* NULL: none; *ret_allowed tells which methods the path has then. */
+/* NULL: none; *ret_allowed then lists the methods of the path. */
 static const struct route *find_route(const struct connection_request *r, struct parts *ret,
 				      struct buf *ret_allowed)
 {
@@ -165,9 +165,9 @@ static const struct route *find_route(const struct connection_request *r, struct
 	return NULL;
 }
 
-/* ---- who may ask ---- */
+/* ---- access checks ---- */
 
-/* NULL: it may ask, *ret_owner (NULL: all) is whose sandboxes it sees. */
+/* Returns NULL if access is allowed; *ret_owner is whose sandboxes it sees (NULL: all). */
 static const char *check_key(const struct api *a, const struct connection *c,
 			     const char **ret_owner)
 {
@@ -175,7 +175,7 @@ static const char *check_key(const struct api *a, const struct connection *c,
 	const struct keys_key *key;
 
 	*ret_owner = NULL;
-	/* the owner of a unix socket needs no key; one that is given counts there, too */
+	/* the owner of a unix socket needs no key, but one that is given is checked */
 	if (a->keys.count == 0 || (connection_place(c)->is_unix && !given))
 		return NULL;
 	if (!given)
@@ -216,8 +216,8 @@ static enum connection_body refuse_method(struct connection *c, const struct buf
 }
 
 /*
- * A page may send form data and plain text to anyone without asking: so nothing that changes
- * something is taken in such a form, nor in none.
+ * A web page may send form data and plain text to any server without permission: so requests that
+ * change something are not accepted with such a type, nor without a type.
  */
 static bool is_accepted_type(const struct connection_request *r, const struct route *route,
 			     bool *ret_is_raw)
@@ -285,7 +285,7 @@ static void start_stream(struct webcall *x, const json_t *args)
 				     timestamp_format(timestamp_now_ms(), time)));
 }
 
-/* False: it was answered. Where no members are expected there are none. */
+/* False: an error was sent. If no members are expected there must be none. */
 static bool read_body(struct connection *c, const struct webcall *x, json_t **ret)
 {
 	const char *first;
@@ -324,7 +324,7 @@ static void encode_not_started(struct webcall *x, const struct err *e)
 	connection_end(x->connection);
 }
 
-/* Routes without an operation have no parameters. False: it was answered. */
+/* Routes without an operation have no parameters. False: an error was sent. */
 static bool is_query_known(struct connection *c, const struct route *route)
 {
 	const char *query = connection_request(c)->query;
@@ -391,7 +391,7 @@ static bool on_body(struct connection *c, const char *bytes, size_t len)
 	return call_unsent_input(&x->running.call) < WEBCALL_INPUT_HIGH_BYTES;
 }
 
-/* Its answer is complete, or the client has gone. */
+/* The answer is complete, or the client is gone. */
 static void on_gone(struct connection *c)
 {
 	struct webcall *x = connection_user(c);
@@ -543,7 +543,7 @@ void api_cancel_mcp(struct api *a, const char *session, const json_t *id)
 		}
 }
 
-/* ---- the description of it all ---- */
+/* ---- OpenAPI description ---- */
 
 static json_t *parameter(const char *name, const char *where, json_t *schema)
 {
@@ -575,7 +575,7 @@ static json_t *parameters_of(const struct route *r)
 	return list;
 }
 
-/* The members of its body: the operation's parameters that the path does not say. */
+/* The members of its body: the operation's parameters that are not in the path. */
 static json_t *body_schema(const struct route *r)
 {
 	json_t *schema = arguments_schema(operation_get(r->operation), true);
@@ -595,7 +595,7 @@ static json_t *body_schema(const struct route *r)
 	return schema;
 }
 
-/* The first route of an operation has its name: messages name operations. */
+/* Only the first route of an operation has its name as operationId: messages name operations. */
 static bool is_first_of_operation(const struct route *r)
 {
 	for (const struct route *other = routes; other < r; other++)

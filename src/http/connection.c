@@ -1,9 +1,9 @@
 /*
- * connection - one client; see connection.h.
+ * connection - one client connection; see connection.h.
  *
- * Theory of operation. Three states: a head is awaited, a body is read, an answer is under way. In
- * the last nothing is read, so a client that sends ahead waits in its own socket; only that it goes
- * away is noticed. What is written lies in the transport's buffer; whoever makes a stream looks at
+ * Theory of operation. Three states: waiting for a head, reading a body, answering. While answering
+ * nothing is read, so a client that sends ahead waits in its own socket; only its disconnect is
+ * noticed. Written bytes go to the transport's buffer; the sender of a stream checks
  * connection_unsent().
  */
 #include "http/connection.h"
@@ -26,7 +26,7 @@ struct connection {
 	struct connection_request request;
 	enum connection_body body;
 	uint64_t body_left;
-	struct event *deadline; /* for a whole head, however slowly it comes */
+	struct event *deadline; /* for a complete head, however slowly it arrives */
 	bool is_paused, is_closing, is_streaming, has_request;
 	const struct origin_place *place;
 	void *user;
@@ -140,7 +140,7 @@ static void write_head(struct connection *c, int status, const char *type, const
 			    c->is_closing ? "close" : "keep-alive");
 }
 
-/* A connection that may be gone by then. */
+/* A connection that may be freed by then. */
 struct later {
 	struct connection_list *list;
 	struct connection *connection;
@@ -148,7 +148,7 @@ struct later {
 
 static void read_later(evutil_socket_t fd, short what, void *context);
 
-/* The answer is complete. What comes next is looked at from the loop, not from in here. */
+/* The answer is complete. The next request is read from the event loop, not from within. */
 static void finish(struct connection *c)
 {
 	struct timeval now = { 0 };
@@ -162,7 +162,7 @@ static void finish(struct connection *c)
 	if (c->list->is_draining)
 		c->is_closing = true;
 	if (c->is_closing) {
-		/* the rest is sent, then it is closed: see on_written() */
+		/* the rest is sent, then on_written() closes it */
 		c->state = STATE_ANSWER;
 		bufferevent_disable(c->transport, EV_READ);
 		return;
@@ -180,7 +180,7 @@ void connection_reply(struct connection *c, int status, const char *type, const 
 {
 	char length[48];
 
-	/* a body that was not read would be taken for the next request */
+	/* otherwise the unread body would be parsed as the next request */
 	if (c->state == STATE_BODY)
 		c->is_closing = true;
 	c->state = STATE_ANSWER;
@@ -200,7 +200,7 @@ void connection_begin(struct connection *c, int status, const char *type,
 	c->is_streaming = true;
 	if (!c->request.head.is_kept_alive)
 		c->is_closing = true;
-	set_wait(c, 0); /* it may take as long as it takes */
+	set_wait(c, 0); /* no time limit */
 	write_head(c, status, type, "Transfer-Encoding: chunked", extra);
 }
 
@@ -225,7 +225,7 @@ void connection_abort(struct connection *c)
 {
 	c->is_closing = true;
 	finish(c);
-	/* also where all has been sent already */
+	/* also if everything was sent already */
 	bufferevent_trigger(c->transport, EV_WRITE, BEV_TRIG_DEFER_CALLBACKS);
 }
 
@@ -256,7 +256,7 @@ static bool is_utf8(const char *text, size_t len)
 	return true;
 }
 
-/* Decoded, empty parts left out. NULL: a NUL, a bad escape, or what no JSON can hold. */
+/* Decodes a path and drops empty components. NULL: a NUL, a bad escape, or invalid UTF-8. */
 static char *decode_path(const char *text, size_t len)
 {
 	char *out = mem_alloc(len + 2);
@@ -316,7 +316,7 @@ static void take_request(struct connection *c)
 	c->handler.on_request(c, c->handler.context);
 }
 
-/* False: it is answered, or more has to come. */
+/* False: an error was sent, or more bytes are needed. */
 static bool take_head(struct connection *c)
 {
 	struct evbuffer *in = bufferevent_get_input(c->transport);
@@ -408,7 +408,7 @@ static void read_later(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	/* it may have been freed meanwhile */
+	/* the connection may have been freed meanwhile */
 	for (struct connection *known = later->list->first; known; known = known->next)
 		if (known == c && c->state == STATE_HEAD) {
 			set_wait(c, CONNECTION_IDLE_S);
@@ -449,7 +449,7 @@ static void on_written(struct bufferevent *transport, void *context)
 		connection_free(c);
 }
 
-/* The end of it, a failure, or too long a wait: all the same. */
+/* End of file, a failure or a timeout: all close the connection. */
 static void on_event(struct bufferevent *transport, short what, void *context)
 {
 	struct connection *c = context;

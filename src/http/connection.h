@@ -1,11 +1,11 @@
 #pragma once
 /*
- * connection - one client: requests in, answers out, over plain sockets or TLS.
+ * connection - one client connection: requests and answers, over plain sockets or TLS.
  *
  * One request at a time; what a client sends ahead waits. A body is collected up to a maximum, or,
- * where the route wants it, handed on piece by piece and no faster than it is taken. Answers are
- * whole, or streams in chunks. A client that sends nothing for too long, or does not read, is
- * dropped; nobody else notices.
+ * if the route wants it, passed on in pieces and no faster than they are consumed. Answers are
+ * complete, or streams in chunks. A client that sends nothing for too long, or does not read, is
+ * disconnected without affecting others.
  */
 #include "base/buf.h"
 #include "http/head.h"
@@ -18,69 +18,69 @@
 #include <stdint.h>
 
 #define CONNECTION_BODY_MAX_BYTES (16u << 20)
-#define CONNECTION_HEAD_WAIT_S 15  /* for the whole head */
+#define CONNECTION_HEAD_WAIT_S 15  /* for the complete head */
 #define CONNECTION_BODY_WAIT_S 30  /* without a byte */
 #define CONNECTION_IDLE_S 120      /* between requests */
-#define CONNECTION_WRITE_WAIT_S 60 /* for a client to read something */
+#define CONNECTION_WRITE_WAIT_S 60 /* for a client that does not read */
 #define CONNECTION_UNSENT_MAX_BYTES (8u << 20)
 
 struct connection;
 
 struct connection_request {
 	struct head head;
-	struct buf body; /* all of it, unless it was handed on */
-	char *path;      /* decoded, without empty parts; "/a/b" */
-	char *query;     /* what follows '?', as it came; "" for none */
+	struct buf body; /* complete, unless it was passed on */
+	char *path;      /* decoded, without empty components; "/a/b" */
+	char *query;     /* after '?', not decoded; "" if none */
 };
 
 enum connection_body {
-	CONNECTION_COLLECT, /* then on_request() */
-	CONNECTION_HAND_ON, /* on_request() first, then on_body() for each piece */
-	CONNECTION_REFUSED, /* it has been answered */
+	CONNECTION_COLLECT, /* collect it, then call on_request() */
+	CONNECTION_HAND_ON, /* call on_request() first, then on_body() for each piece */
+	CONNECTION_REFUSED, /* an error was sent */
 };
 
 struct connection_handler {
-	/* The head is there: what to do with the body. */
+	/* The head is complete: decides what to do with the body. */
 	enum connection_body (*on_head)(struct connection *c, void *context);
 	void (*on_request)(struct connection *c, void *context);
-	/* Returns false to pause: connection_go_on() takes it up again. len 0: the end. */
+	/* Returns false to pause until connection_go_on(). len 0: the end. */
 	bool (*on_body)(struct connection *c, const char *bytes, size_t len);
-	/* The client has gone, or the connection is done with: .user is not used any more. */
+	/* The client is gone, or the request is finished: .user is not used any more. */
 	void (*on_gone)(struct connection *c);
 	void *context;
 };
 
-/* All of a server. */
+/* All connections of a server. */
 struct connection_list {
 	struct connection *first;
 	unsigned count;
 	bool is_draining;
 };
 
-/* Takes the transport; `place`, where it came in, is borrowed for as long as the server lives. */
+/* Takes ownership of the transport; borrows `place`, the listening address, for good. */
 void connection_serve(struct connection_list *list, struct bufferevent *transport,
 		      const struct connection_handler *handler, const struct origin_place *place);
 const struct origin_place *connection_place(const struct connection *c);
-/* No more requests: idle ones are closed, the others after their answer. */
+/* Stops accepting requests: closes idle connections, and others after their answer. */
 void connection_drain(struct connection_list *list);
 
 const struct connection_request *connection_request(const struct connection *c);
-void connection_set_user(struct connection *c, void *user); /* of the request that is served */
+void connection_set_user(struct connection *c, void *user); /* of the current request */
 void *connection_user(const struct connection *c);
 void connection_go_on(struct connection *c);
 
 struct connection_header {
 	const char *name, *value;
 };
-/* One whole answer; `type` NULL: no body. `extra` ends with a NULL name, and may be NULL. */
+/* Sends a complete answer; `type` NULL: no body. `extra` ends with a NULL name, and may be NULL. */
 void connection_reply(struct connection *c, int status, const char *type, const char *bytes,
 		      size_t len, const struct connection_header *extra);
 
-/* An answer in pieces. */
+/* Sends an answer in pieces. */
 void connection_begin(struct connection *c, int status, const char *type,
 		      const struct connection_header *extra);
 void connection_send(struct connection *c, const char *bytes, size_t len);
 void connection_end(struct connection *c);
-/* Closed without the end of the answer: the client sees that it is not whole. */
+/* Closes the connection without ending the answer: the client sees that it is incomplete. */
 void connection_abort(struct connection *c);
 size_t connection_unsent(const struct connection *c);

@@ -1,4 +1,4 @@
-/* decode - the arguments of an operation, from each route's request; see decode.h. */
+/* decode - turns each route's request into an operation's arguments; see decode.h. */
 #include "http/decode.h"
 
 #include "base/cleanup.h"
@@ -13,19 +13,19 @@
 
 enum alias_kind {
 	ALIAS_SAME,    /* the same value under another name */
-	ALIAS_TEXT,    /* a number there, a text here */
+	ALIAS_TEXT,    /* a number in the alias becomes a text */
 	ALIAS_ROOT,    /* true: the user is root */
-	ALIAS_NOTHING, /* a flag that changes nothing here */
-	ALIAS_REFUSED, /* the user's to give, not a caller's to take */
+	ALIAS_NOTHING, /* accepted but without effect */
+	ALIAS_REFUSED, /* only the user may set this, not a caller */
 };
 
-/* Words of the published SDK, and of other servers of its API. */
+/* Names in the published SDK, and in other servers of its API. */
 static const struct alias {
 	const char *name, *as;
 	enum operation_id operation;
 	enum alias_kind kind;
 } aliases[] = {
-	{ "fast", NULL, OPERATION_RUN, ALIAS_NOTHING }, /* every run takes the shortest way */
+	{ "fast", NULL, OPERATION_RUN, ALIAS_NOTHING }, /* every run is as fast as possible */
 	{ "workdir", "cwd", OPERATION_RUN, ALIAS_SAME },
 	{ "vcpus", "cpus", OPERATION_RUN, ALIAS_TEXT },
 	{ "memory_mb", "memory", OPERATION_RUN, ALIAS_SAME },
@@ -52,7 +52,7 @@ static const struct alias *find_alias(enum operation_id id, const char *name)
 	return NULL;
 }
 
-/* A parameter that was given twice, by two names or by the path, would mean two things. */
+/* Refuses a parameter that is given twice, by two names or also in the path. */
 static int put(json_t *args, const char *name, json_t *value, struct err *e)
 {
 	if (json_object_get(args, name)) {
@@ -110,7 +110,7 @@ static int put_env(json_t *args, json_t *env, struct err *e)
 	return put(args, "env", map, e);
 }
 
-/* Adds the body to what the path says. Takes `args`, also on failure. */
+/* Adds the body's members to the path's arguments. Takes ownership of `args`, even on failure. */
 static int read_body(enum operation_id id, const json_t *body, json_t *args, json_t **ret,
 		     struct err *e)
 {
@@ -157,7 +157,7 @@ int decode_expect_only(const json_t *body, const char *name, json_type kind, siz
 
 /* ---- queries ---- */
 
-/* The value of a parameter as JSON, by the kind that it has; NULL: it is none of that kind. */
+/* Converts a query parameter to JSON of its type; NULL: not of that type. */
 static json_t *query_value(const struct operation_field *f, const char *text)
 {
 	if (f->type == OPERATION_INTEGER) {
@@ -291,7 +291,7 @@ int decode_detached(struct webcall *x, json_t *body, json_t **ret, struct err *e
 	return 0;
 }
 
-/* A body of parameters about the sandbox in the path. */
+/* For a body with parameters about the sandbox in the path. */
 int decode_about(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
 	return read_body(x->route->operation, body, json_pack("{s:s}", "name", x->parts[0]), ret,
@@ -341,7 +341,7 @@ static bool wants_raw(const struct connection *c)
 	return accept && strcasecmp(accept, "application/octet-stream") == 0;
 }
 
-/* Paths in a URL are absolute, by the published SDK's contract; only "~" keeps its meaning. */
+/* Paths in a URL are absolute, by the published SDK's contract, except that "~" is the home. */
 static json_t *file_args(const struct webcall *x)
 {
 	const char *rest = x->parts[1];

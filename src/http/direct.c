@@ -1,4 +1,4 @@
-/* direct - routes that are answered here, or by several calls; see direct.h. */
+/* direct - routes answered without a call, or by several calls; see direct.h. */
 #include "http/direct.h"
 
 #include "base/cleanup.h"
@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define EVENTS_LOOK_MS 200
-#define EVENTS_ALIVE_LOOKS 75 /* a comment now and then keeps proxies from closing it */
+#define EVENTS_ALIVE_LOOKS 75 /* an occasional comment keeps proxies from closing the stream */
 
 /* ---- without a call ---- */
 
-/* Why a call would not be taken now; NULL: it would be. */
+/* Why a call would be refused now; NULL: it would be accepted. */
 static const char *find_obstacle(struct api *a)
 {
 	const struct slots_place any = { .kind = SLOTS_CALL };
@@ -35,7 +35,7 @@ static const char *find_obstacle(struct api *a)
 	return NULL;
 }
 
-/* The process lives and answers; /ready says whether it is of use. */
+/* The process is alive; /ready tells whether it can serve calls. */
 void direct_health(struct api *a, struct connection *c)
 {
 	const struct slots_place any = { .kind = SLOTS_CALL };
@@ -68,7 +68,7 @@ void direct_stats(struct api *a, struct connection *c)
 
 /* ---- several at once ---- */
 
-/* One after the other, each a call of its own. */
+/* Writes the files one after the other, each with its own call. */
 static const struct route write_one_route;
 
 static void write_next(struct webcall *x)
@@ -168,7 +168,7 @@ static void encode_one_run(struct webcall *x, json_t *result)
 
 static const struct route batch_route = { .operation = OPERATION_RUN, .tell = encode_one_run };
 
-/* The member of that name; NULL: it was answered. A new reference. */
+/* Returns the member of that name, a new reference; NULL: an error was sent. */
 static json_t *read_only_member(struct connection *c, const char *name, json_type kind, size_t max)
 {
 	json_t *body = NULL, *found = NULL;
@@ -208,11 +208,11 @@ void direct_write_files(struct api *a, struct connection *c)
 	write_next(x);
 }
 
-/* ---- the audit log as it grows ---- */
+/* ---- following the audit log ---- */
 
 /*
- * What a caller may be told of is a worker process's to decide (cli/workeraudit), as with the logs
- * of one sandbox. We look whether the file has grown, and have it read by one worker at a time.
+ * A worker process (cli/workeraudit) decides which events a caller may see, as with the logs of one
+ * sandbox. We check whether the file has grown, and start one worker at a time to read it.
  */
 struct tail {
 	struct webcall *webcall;
@@ -241,12 +241,12 @@ static void read_more(struct tail *t)
 	if (stat(x->api->audit_path, &st) < 0 || st.st_size == t->offset)
 		return;
 	if (st.st_size < t->offset)
-		t->offset = 0; /* a new file took its place */
+		t->offset = 0; /* the file was replaced by a new one */
 	args = json_pack("{s:I}", "offset", t->offset);
 	eventcall_done(&x->running);
 	webcall_prepare(x);
 	x->route = &events_route;
-	(void)!webcall_start(x, args, &ignored); /* too many calls: at the next look */
+	(void)!webcall_start(x, args, &ignored); /* too many calls: retry at the next check */
 	json_decref(args);
 }
 
@@ -306,7 +306,7 @@ static void on_tail(evutil_socket_t fd, short what, void *context)
 	event_add(t->timer, &later);
 }
 
-/* Digits, as we have sent them. */
+/* Digits, as we sent them. */
 static bool read_offset(const char *text, json_int_t *ret)
 {
 	char *end;
@@ -317,7 +317,7 @@ static bool read_offset(const char *text, json_int_t *ret)
 	return true;
 }
 
-/* From now on, or from where Last-Event-ID says that a client left off. */
+/* Starts at the end of the log, or at the client's Last-Event-ID. */
 void direct_events(struct api *a, struct connection *c)
 {
 	struct webcall *x = connection_user(c);
@@ -344,7 +344,7 @@ void direct_events(struct api *a, struct connection *c)
 	*t = (struct tail){ .webcall = x, .place = stream, .offset = offset };
 	t->timer = event_new(a->base, -1, 0, on_tail, t);
 	x->context = t;
-	x->is_tailing = true; /* lives until the timer sees that the client has gone */
+	x->is_tailing = true; /* lives until the timer sees that the client is gone */
 	webcall_begin_events(x);
 	connection_send(c, ": begun\n\n", 9);
 	event_add(t->timer, &now);

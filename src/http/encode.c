@@ -1,4 +1,4 @@
-/* encode - what goes back for each route; see encode.h. */
+/* encode - turns results into each route's answer; see encode.h. */
 #include "http/encode.h"
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What an existing client reads is "output"; the rest says more. Takes `result`. */
+/* Existing clients read "output"; the other members are additional. Takes ownership of `result`. */
 static json_t *command_data(struct webcall *x, json_t *result)
 {
 	(void)json_object_set_new(result, "output", webcall_text(&x->output));
@@ -185,7 +185,7 @@ void encode_written(struct webcall *x, json_t *result)
 	webcall_reply_data(x->connection, 200, json_string(words));
 }
 
-/* The whole result as it is. */
+/* Returns the whole result unchanged. */
 void encode_result(struct webcall *x, json_t *result)
 {
 	if (webcall_take_success(x, result))
@@ -213,7 +213,7 @@ void encode_extended(struct webcall *x, json_t *result)
 
 /* ---- detached commands ---- */
 
-/* Its argument list; of a supervisor of an older build its text, as one word. */
+/* Its argument list; from a supervisor of an older build its command line, as one word. */
 static json_t *words_of(const json_t *t)
 {
 	const json_t *argv = json_object_get(t, "argv");
@@ -289,7 +289,7 @@ void encode_detached_started(struct webcall *x, json_t *result)
 	json_decref(result);
 }
 
-/* Under the name of the stream, which is what existing clients read; the rest says more. */
+/* The output is named after the stream, as existing clients expect; the rest is additional. */
 void encode_detached_logs(struct webcall *x, json_t *result)
 {
 	const char *query = connection_request(x->connection)->query;
@@ -332,7 +332,7 @@ void encode_snapshots(struct webcall *x, json_t *result)
 	json_decref(result);
 }
 
-/* The one that was asked for: which that is the worker process has decided. */
+/* The requested one, which the worker process has selected. */
 void encode_snapshot(struct webcall *x, json_t *result)
 {
 	if (!webcall_take_success(x, result))
@@ -358,7 +358,7 @@ void encode_snapshot_made(struct webcall *x, json_t *result)
 	json_decref(result);
 }
 
-/* Whose it is has to be looked up first: the second call follows the first. */
+/* Two calls: the first finds the sandbox of the snapshot, the second restores it. */
 static const struct route restore_route;
 
 void encode_restore_target(struct webcall *x, json_t *result)
@@ -386,7 +386,7 @@ static const struct route restore_route = { .operation = OPERATION_RESTORE,
 
 /* ---- files ---- */
 
-/* One that is too large for the answer is no reason to come back later. */
+/* A file too large for the answer is 413, not a reason to retry later. */
 static void reply_file_failure(struct webcall *x, const json_t *error)
 {
 	const char *code = json_string_value(json_object_get(error, "code"));
@@ -405,7 +405,7 @@ static void encode_raw(struct webcall *x, json_t *result)
 	if (error && !x->has_begun)
 		reply_file_failure(x, error);
 	else if (error)
-		connection_abort(x->connection); /* what has been sent is not all */
+		connection_abort(x->connection); /* only part of the answer was sent */
 	else if (!x->has_begun)
 		connection_reply(x->connection, 200, WEBCALL_BYTES_TYPE(x), "", 0, NULL);
 	else

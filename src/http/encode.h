@@ -1,9 +1,9 @@
 #pragma once
 /*
- * encode - from the result of a call to the answer of its route.
+ * encode - turns the result of a call into the answer of its route.
  *
  * Answers have an envelope and the members that existing clients read; docs/design/http.md has the
- * contract. Each takes the result.
+ * contract. Each function takes ownership of the result.
  */
 #include "http/webcall.h"
 

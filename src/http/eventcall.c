@@ -1,4 +1,4 @@
-/* eventcall - a call under way in libevent's loop; see eventcall.h. */
+/* eventcall - a running call in libevent's loop; see eventcall.h. */
 #include "http/eventcall.h"
 
 #include "base/clock.h"
@@ -20,9 +20,8 @@ void eventcall_init(struct eventcall *r, struct event_base *base)
 }
 
 /*
- * Before any of its descriptors is closed: a process that is just being started may have a copy for
- * a moment, and epoll would go on telling of the old one, under a number that means another by
- * then.
+ * Call before its descriptors are closed: a process that is just being started may hold a copy for
+ * a moment, and epoll would keep reporting the old file, under a number that is reused by then.
  */
 static void forget_events(struct eventcall *r)
 {
@@ -80,7 +79,7 @@ static bool is_full(const struct eventcall *r)
 	return r->is_full && r->is_full(r->context);
 }
 
-/* What is waited for changes with every turn: it is said anew. */
+/* Re-registers events: the set of descriptors changes after each one. */
 static void watch(struct eventcall *r)
 {
 	struct pollfd polled[CALL_POLL_MAX];

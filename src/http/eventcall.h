@@ -2,8 +2,8 @@
 /*
  * eventcall - a call under way (rpc/call) in libevent's loop.
  *
- * Whoever started it is told when it is over, also after it was cancelled, and may release it then
- * or later; not before.
+ * on_over is called when the call ends, also after it was cancelled; the owner may free it then or
+ * later, but not before.
  */
 #include "rpc/call.h"
 
@@ -16,13 +16,12 @@ struct eventcall {
 	struct event *events[CALL_POLL_MAX];
 	unsigned event_count;
 	struct event *timer;
-	uint64_t progress_at_ms; /* 0: nobody wants to know */
-	const char *owner;       /* whose sandboxes it may see; NULL: everyone's */
+	uint64_t progress_at_ms; /* 0: no progress wanted */
+	const char *owner;       /* whose sandboxes it may see; NULL: all */
 
 	void *context;
-	void (*on_over)(void *context, json_t *result); /* takes the result */
-	/* These may be NULL: more input can be added; output cannot be passed on at the moment;
-	 * time has passed. */
+	void (*on_over)(void *context, json_t *result); /* takes ownership of the result */
+	/* May be NULL: more input can be added; is the receiver of output full; progress is due. */
 	void (*on_input_taken)(void *context);
 	bool (*is_full)(void *context);
 	void (*on_progress)(void *context, const char *words);
@@ -31,13 +30,13 @@ struct eventcall {
 #define EVENTCALL_PROGRESS_MS 5000u
 
 void eventcall_init(struct eventcall *r, struct event_base *base);
-void eventcall_done(struct eventcall *r); /* may run twice; one that is not over is killed */
+void eventcall_done(struct eventcall *r); /* may run twice; kills a running call */
 
-/* `args` is borrowed; `more_rows` (may be NULL) is for the worker process alone. */
+/* Borrows `args`; `more_rows` (may be NULL) is only for the worker process. */
 ERR_CHECKED int eventcall_start(struct eventcall *r, const struct call_options *o,
 				const struct operation *operation, const json_t *args,
 				const char *more_rows, struct err *e);
 void eventcall_cancel(struct eventcall *r);
 void eventcall_end_input(struct eventcall *r);
-/* After bytes were added to its input. */
+/* Call after adding bytes to its input. */
 void eventcall_go_on(struct eventcall *r);

@@ -1,4 +1,4 @@
-/* head - the head of an HTTP/1.1 request; see head.h. */
+/* head - parses the head of an HTTP/1.1 request; see head.h. */
 #include "http/head.h"
 
 #include "base/mem.h"
@@ -37,7 +37,7 @@ static bool is_token(const char *text)
 	return *text != '\0';
 }
 
-/* Where the head ends, after its empty line; 0: it does not yet, -1: a bare line feed or a NUL. */
+/* The end of the head, after its empty line; 0: incomplete, -1: a bare line feed or a NUL. */
 static long find_end(const char *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -88,7 +88,7 @@ static int read_field(struct head *h, char *line)
 	if (!colon)
 		return BAD;
 	*colon = '\0';
-	if (!is_token(line)) /* also a blank before the colon, and a folded line */
+	if (!is_token(line)) /* also refuses a blank before the colon, and a folded line */
 		return BAD;
 	if (h->field_count == HEAD_FIELDS_MAX)
 		return -431;
@@ -136,7 +136,7 @@ static int read_length(struct head *h)
 
 static int judge(struct head *h)
 {
-	/* what is decided by */
+	/* fields that decisions depend on */
 	static const char *const once[] = { "host", "origin", "authorization", "content-type",
 					    "sec-fetch-site" };
 	const char *coding = head_get(h, "transfer-encoding");
@@ -147,7 +147,7 @@ static int judge(struct head *h)
 		return BAD;
 	if (coding) {
 		if (h->has_content_length || count(h, "transfer-encoding") > 1 || !h->is_kept_alive)
-			return BAD; /* and a coding in HTTP/1.0 */
+			return BAD; /* also for a transfer coding in HTTP/1.0 */
 		if (strcasecmp(coding, "chunked") != 0)
 			return -501;
 		h->is_chunked = true;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * head - the head of an HTTP/1.1 request, read strictly.
+ * head - strict parser for the head of an HTTP/1.1 request.
  *
- * Pure. What two programs could read in two ways is refused: bare line feeds, folded lines, spaces
- * before a colon, two lengths, a length beside a transfer coding, more than one Host, Origin, key
- * or type. Hostile: every byte.
+ * No system calls. Anything ambiguous is refused: bare line feeds, folded lines, spaces before a
+ * colon, two lengths, a length beside a transfer coding, more than one Host, Origin, key or type.
+ * Hostile input: every byte.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,27 +17,27 @@
 
 struct head_field {
 	char *name;  /* lower case */
-	char *value; /* without outer blanks */
+	char *value; /* without leading and trailing blanks */
 };
 
 struct head {
 	char method[HEAD_METHOD_MAX_BYTES];
-	char *target; /* as it came: "/path?query" */
+	char *target; /* as received: "/path?query" */
 	struct head_field fields[HEAD_FIELDS_MAX];
 	unsigned field_count;
-	uint64_t content_length; /* 0 when there is none */
+	uint64_t content_length; /* 0 if there is none */
 	bool has_content_length;
 	bool is_chunked;
 	bool is_kept_alive; /* the client wants to send more on this connection */
 	bool expects_continue;
-	char *text; /* holds it all */
+	char *text; /* memory of all texts */
 };
 
 /*
- * 1: *ret is filled, *ret_used bytes were its; 0: not all of it is there; a status code of HTTP,
- * negative, for what is wrong with it. head_done() releases.
+ * Returns 1: *ret is set, and *ret_used bytes were parsed; 0: incomplete; a negative HTTP status
+ * code: invalid. Free with head_done().
  */
 int head_parse(const char *bytes, size_t len, struct head *ret, size_t *ret_used);
 void head_done(struct head *h); /* may run twice, and on a zeroed struct */
 
-const char *head_get(const struct head *h, const char *name); /* NULL: not there */
+const char *head_get(const struct head *h, const char *name); /* NULL: missing */

@@ -5,9 +5,8 @@
  *                          [--tls-cert FILE --tls-key FILE] [--isolate yes|no]
  *
  * WHERE is unix:PATH, or ADDRESS:PORT. Keys come in the variable AGENTKERNEL_SERVE_KEYS (http/keys
- * has its format), and go no further: workers do not see it. A unix socket is for its owner and
- * root, who need no key; an address that is not loopback needs one. SIGTERM lets requests under way
- * finish.
+ * has its format), which workers do not get. A unix socket is for its owner and root, who need no
+ * key; an address that is not loopback needs one. After SIGTERM running requests are finished.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -40,7 +39,7 @@
 #define KEYS_VARIABLE "AGENTKERNEL_SERVE_KEYS"
 #define LISTENERS_MAX 8u
 #define CONNECTIONS_MAX 4096u
-#define OWNERS_SPARE 64u /* the owner gets through whoever else is there */
+#define OWNERS_SPARE 64u /* reserved for the owner, however many others are connected */
 #define DESCRIPTORS (CONNECTIONS_MAX + OWNERS_SPARE + 1024)
 #define BACKLOG 512
 #define DRAIN_MAX_S 30
@@ -59,7 +58,7 @@ struct server {
 	char *unix_paths[LISTENERS_MAX];
 	unsigned listener_count;
 	const char *cert, *key;
-	const char *isolate; /* "yes", "no"; NULL: as there are keys */
+	const char *isolate; /* "yes", "no"; NULL: depends on the number of keys */
 	SSL_CTX *tls;
 	struct event *ends[2];
 	struct event *drain;
@@ -125,7 +124,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	connection_serve(&s->api.connections, transport, &handler, &l->place);
 }
 
-/* Out of descriptors: whoever waits waits a little longer. */
+/* Out of descriptors: pause, clients wait a little longer. */
 static void on_accept_trouble(struct evconnlistener *listener, void *context)
 {
 	(void)listener;
@@ -173,7 +172,7 @@ static void listen_unix(struct server *s, const char *path)
 		fail("the path of a socket has at most %zu bytes: %s", sizeof(address.sun_path) - 1,
 		     path);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	/* one that a server has left, and nothing else */
+	/* only a socket that a server has left behind */
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
 		int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -226,7 +225,7 @@ static void open_tls(struct server *s)
 		fail("TLS: %s", ERR_reason_error_string(ERR_get_error()));
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static void read_keys(struct server *s)
 {
@@ -302,7 +301,7 @@ static void on_drained(evutil_socket_t fd, short what, void *context)
 	event_add(s->drain, &later);
 }
 
-/* Requests under way finish; nobody new comes in. A second signal does not wait. */
+/* Finishes running requests and accepts no new ones. A second signal ends at once. */
 static void on_end(evutil_socket_t number, short what, void *context)
 {
 	struct server *s = context;
@@ -320,12 +319,12 @@ static void on_end(evutil_socket_t number, short what, void *context)
 	}
 	s->listener_count = 0;
 	connection_drain(&s->api.connections);
-	s->api.started_ms = clock_now_ms() + DRAIN_MAX_S * 1000; /* from here: when to give up */
+	s->api.started_ms = clock_now_ms() + DRAIN_MAX_S * 1000; /* now the time to give up */
 	s->drain = event_new(s->api.base, -1, 0, on_drained, s);
 	on_drained(-1, 0, s);
 }
 
-/* As many as are needed, or as many as may be had. */
+/* Raises the descriptor limit to what is needed, as far as allowed. */
 static void raise_descriptors(void)
 {
 	struct rlimit limit;
@@ -338,7 +337,7 @@ static void raise_descriptors(void)
 
 int main(int argc, char **argv)
 {
-	/* static: what it holds to the end is not lost, and leak checkers see that */
+	/* static, so that leak checkers do not report what it holds at the end */
 	static struct server s;
 	char *places[LISTENERS_MAX];
 	unsigned place_count = 0;

@@ -1,4 +1,4 @@
-/* keys - who may ask over TCP; see keys.h. */
+/* keys - API keys and their owners; see keys.h. */
 #include "http/keys.h"
 
 #include "base/cleanup.h"
@@ -22,7 +22,7 @@ void keys_done(struct keys *k)
 	*k = (struct keys){ 0 };
 }
 
-/* As for a sandbox: it stands in records, events and the audit log. */
+/* As for a sandbox name: it appears in records, events and the audit log. */
 static bool is_name(const char *text)
 {
 	size_t len = strlen(text);
@@ -39,14 +39,14 @@ static void name_by_digest(struct keys_key *key)
 
 	if (EVP_Digest(key->text, strlen(key->text), digest, &len, EVP_sha256(), NULL) != 1 ||
 	    len < DIGEST_SHOWN_BYTES)
-		abort(); /* without it two keys would be one owner */
+		abort(); /* otherwise two keys would be the same owner */
 	used = snprintf(key->owner, sizeof(key->owner), "key:");
 	for (size_t i = 0; i < DIGEST_SHOWN_BYTES; i++)
 		used += snprintf(key->owner + used, sizeof(key->owner) - (size_t)used, "%02x",
 				 digest[i]);
 }
 
-/* The words of a line, in its own bytes; more than there is room for count, too. */
+/* Splits a line in place; words beyond WORDS_MAX are counted too. */
 static unsigned split(char *line, char *words[WORDS_MAX])
 {
 	unsigned count = 0;

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * keys - who may ask over TCP, and whose sandboxes they see.
+ * keys - API keys for access over TCP, and whose sandboxes they see.
  *
- * A file of keys has one a line: "KEY", "NAME KEY", or "NAME KEY admin". Lines with the same name
+ * A key file has one key per line: "KEY", "NAME KEY", or "NAME KEY admin". Lines with the same name
  * are one owner, so that a key can be replaced while the old one is still in use. A key without a
- * name is an owner by itself, known by its digest. Where keys are isolated, what an owner makes is
- * for that owner and for admins alone; the owner is written down with every sandbox and
- * checkpoint (named/named), so it holds when the server is started again.
+ * name is its own owner, identified by its digest. If keys are isolated, only the owner and admins
+ * see what the owner creates; the owner is stored with every sandbox and checkpoint (named/named),
+ * so this survives a restart of the server.
  */
 #include "base/err.h"
 
@@ -27,13 +27,13 @@ struct keys_key {
 struct keys {
 	struct keys_key list[KEYS_MAX];
 	unsigned count;
-	bool is_isolated; /* keys_parse(): there are several */
+	bool is_isolated; /* set by keys_parse() if there are several */
 };
 
 ERR_CHECKED int keys_parse(const char *text, struct keys *ret, struct err *e);
 void keys_done(struct keys *k); /* may run twice, and on a zeroed struct */
 
-/* NULL: no such key. Takes as long for a wrong one as for a right one. */
+/* NULL: no such key. Takes the same time for a wrong key as for a right one. */
 const struct keys_key *keys_find(const struct keys *k, const char *text);
-/* Whose sandboxes this key sees; NULL: everyone's. */
+/* Whose sandboxes this key sees; NULL: all. */
 const char *keys_owner(const struct keys *k, const struct keys_key *key);

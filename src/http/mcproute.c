@@ -1,9 +1,9 @@
 /*
  * mcproute - the Model Context Protocol over HTTP; see mcproute.h.
  *
- * Theory of operation. Each POST gets a protocol of its own for the time of its message, set to the
- * era and version that its headers and session say. What the protocol sends is the answer; a call
- * goes to the same machinery as the other routes' (http/api's webcalls, by api_call()).
+ * Theory of operation. Each POST gets its own struct protocol for its message, set to the era and
+ * version of its headers and session. The protocol's output is the answer; calls use the same
+ * machinery as the other routes (http/api, api_start_mcp()).
  */
 #include "http/mcproute.h"
 
@@ -21,7 +21,7 @@
 
 #define JSON_TYPE "application/json"
 #define MODERN_VERSION "2026-07-28"
-#define ASSUMED_VERSION "2025-03-26" /* of a client that sends no header */
+#define ASSUMED_VERSION "2025-03-26" /* of a client without the header */
 #define CODE_HEADER (-32020)
 #define CODE_METHOD (-32601)
 #define CODE_PARSE (-32700)
@@ -32,13 +32,13 @@
 /* One POST. */
 struct post {
 	struct api *api;
-	struct connection *connection; /* NULL: it has gone */
+	struct connection *connection; /* NULL: the client is gone */
 	struct protocol *protocol;
-	struct eventcall_call *calls; /* under way */
+	struct eventcall_call *calls; /* running */
 	bool is_modern, is_stream, is_answered, is_taking;
-	const char *owner;                      /* whose key it came with; NULL: sees all */
-	const char *known_session;              /* that it came in; NULL: none */
-	char session[API_SESSION_ID_BYTES + 1]; /* of a new one; "": none */
+	const char *owner;                      /* owner of its key; NULL: sees all sandboxes */
+	const char *known_session;              /* the request's session; NULL: none */
+	char session[API_SESSION_ID_BYTES + 1]; /* id of a new session; "": none */
 };
 
 /* One of its calls; a batch has several. */
@@ -57,13 +57,13 @@ static void post_free(struct post *p)
 
 /* ---- sessions ---- */
 
-/* Owners are the texts of keys: the same pointer is the same owner, or two keys of one name. */
+/* Owners are texts of keys; several keys may have the same name. */
 static bool is_same_owner(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* One that another owner has opened is not there. */
+/* A session of another owner is treated as missing. */
 static struct api_session *find_session(struct api *a, const char *id, const char *owner)
 {
 	for (unsigned i = 0; id && i < a->session_count; i++)
@@ -73,8 +73,8 @@ static struct api_session *find_session(struct api *a, const char *id, const cha
 	return NULL;
 }
 
-/* The longest unused one; of this owner's alone where it has many, so that it does not push out
- * those of others. NULL: there is room. */
+/* Returns the least recently used session to evict; if this owner has many, one of its own, so that
+ * it does not evict those of others. NULL: there is room. */
 static struct api_session *find_used_longest_ago(struct api *a, const char *owner)
 {
 	struct api_session *oldest = NULL, *own = NULL;
@@ -139,7 +139,7 @@ static bool accepts_stream(const struct connection *c)
 	return accept && strcasestr(accept, "text/event-stream");
 }
 
-/* A client that takes no events gets the answer alone. */
+/* A client that does not accept events only gets the answer. */
 static void begin_stream(struct post *p)
 {
 	static const struct connection_header headers[] = { { "Cache-Control", "no-cache" },
@@ -163,7 +163,7 @@ static void send_message(struct post *p, json_t *message)
 	if (!is_answer && p->connection && !p->is_answered)
 		begin_stream(p);
 	if (!p->connection || p->is_answered) {
-		/* nobody is there to read it */
+		/* the client is gone */
 	} else if (p->is_stream) {
 		cleanup_free char *event = mem_format("event: message\ndata: %s\n\n", text);
 
@@ -202,7 +202,7 @@ static void on_cancel(void *context, const json_t *id)
 {
 	struct post *p = context;
 
-	/* ids are only unique within a session: without one nobody knows whose it is */
+	/* ids are only unique within a session, so without one we cannot know whose it is */
 	if (p->known_session)
 		api_cancel_mcp(p->api, p->known_session, id);
 }
@@ -220,7 +220,7 @@ static void forget_call(struct eventcall_call *k)
 	free(k);
 }
 
-/* Nothing more will come of it: whoever waits is told so. */
+/* If no call is left: ends an unanswered request, or frees it if the client is gone. */
 static void settle(struct post *p)
 {
 	if (p->calls || p->is_taking)
@@ -243,7 +243,7 @@ static void on_over(void *context, json_t *result)
 	struct post *p = k->post;
 
 	forget_call(k);
-	p->is_taking = true; /* an answer may end the connection, and p with it: not yet */
+	p->is_taking = true; /* an answer may close the connection and free p: delay that */
 	if (p->connection && result) {
 		protocol_answer(p->protocol, call, result);
 	} else {
@@ -305,7 +305,7 @@ static void refuse(struct connection *c, int status, int code, const char *words
 	json_decref(message);
 }
 
-/* Values of modern headers may be "=?base64?...?="; ours compare only what needs none. */
+/* Modern header values may be "=?base64?...?="; we only compare values that need no encoding. */
 static bool is_header(const struct head *h, const char *name, const char *expected)
 {
 	const char *value = head_get(h, name);
@@ -319,7 +319,7 @@ static const json_t *modern_meta(const json_t *message)
 			       "io.modelcontextprotocol/protocolVersion");
 }
 
-/* The era's own checks; false: it was answered. */
+/* Checks of the modern era; false: an error was sent. */
 static bool check_modern(struct connection *c, const json_t *message)
 {
 	const struct head *h = &connection_request(c)->head;
@@ -329,7 +329,7 @@ static bool check_modern(struct connection *c, const json_t *message)
 		json_string_value(json_object_get(json_object_get(message, "params"), "name"));
 
 	if (!json_is_string(version))
-		return true; /* the protocol says what is missing */
+		return true; /* the protocol reports what is missing */
 	if (!is_header(h, "mcp-protocol-version", json_string_value(version))) {
 		refuse(c, 400, CODE_HEADER, "MCP-Protocol-Version differs from the message", id);
 		return false;
@@ -344,7 +344,7 @@ static bool check_modern(struct connection *c, const json_t *message)
 	return true;
 }
 
-/* The session and its version; false: it was answered. */
+/* Checks the session and its version; false: an error was sent. */
 static bool check_legacy(struct post *p, const json_t *message)
 {
 	const struct head *h = &connection_request(p->connection)->head;
@@ -373,8 +373,7 @@ static bool check_legacy(struct post *p, const json_t *message)
 	return true;
 }
 
-/* A date of the legacy era in the header counts more than Mcp-Method, which some clients always
- * send. */
+/* A legacy version in the header overrides Mcp-Method, which some clients always send. */
 static bool is_modern_request(const struct head *h, const json_t *message)
 {
 	const char *version = head_get(h, "mcp-protocol-version");
@@ -389,7 +388,7 @@ static void on_post_gone(void *context)
 	struct post *p = context;
 
 	p->connection = NULL;
-	/* in the legacy era a client may just have lost its way */
+	/* not in the legacy era, where a client may only have lost its connection */
 	for (struct eventcall_call *k = p->calls; p->is_modern && k; k = k->next)
 		api_cancel(k->running);
 	settle(p);

@@ -1,10 +1,10 @@
 /*
- * metrics - counters and their text; see metrics.h.
+ * metrics - counters for Prometheus; see metrics.h.
  *
- * Theory of operation. Counters are of this server and begin at zero with it; Prometheus expects
- * that. How many sandboxes there are in each state is a question about this machine, so one call
- * (sandbox_list) is made for it. One at a time: no key is needed here, and whoever asks meanwhile
- * gets what was counted last, or a text without these lines.
+ * Theory of operation. Counters start at zero with the server, as Prometheus expects. The number of
+ * sandboxes in each state is a property of the machine, so one call (sandbox_list) determines it.
+ * Only one at a time, because this route needs no key: concurrent requests get the last counts, or
+ * a text without these lines.
  */
 #include "http/metrics.h"
 
@@ -25,7 +25,7 @@ static const struct {
 };
 _Static_assert(COUNT_OF(steps) == API_LATENCY_STEPS, "the histogram has other steps");
 
-/* As a worker process's "ended_by" names them. */
+/* As in a worker process's "ended_by". */
 static const char *const limit_words[] = { "deadline", "memory", "processes", "cpu_time" };
 _Static_assert(COUNT_OF(limit_words) == API_LIMIT_KINDS, "there are other limits");
 
@@ -76,7 +76,7 @@ void metrics_count_end(struct api *a, const struct call *c, const json_t *result
 	count_result(&a->counts, result);
 }
 
-/* ---- telling ---- */
+/* ---- formatting ---- */
 
 static void add(struct buf *out, const char *name, const char *kind, uint64_t value)
 {

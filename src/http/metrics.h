@@ -1,8 +1,8 @@
 #pragma once
-/* metrics - what the server counts, for Prometheus: GET /metrics. */
+/* metrics - counters for Prometheus: GET /metrics. */
 #include "http/webcall.h"
 
-/* A call is over. `result` is borrowed, and NULL or an error's where there is none. */
+/* Counts a finished call. `result` is borrowed; it may be NULL or an error. */
 void metrics_count_end(struct api *a, const struct call *c, const json_t *result);
 
 webcall_direct_fn metrics_tell;

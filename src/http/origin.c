@@ -1,16 +1,15 @@
 /*
- * origin - is a request meant for us; see origin.h.
+ * origin - checks that a request is meant for us; see origin.h.
  *
- * What is accepted as Host. On loopback: localhost, 127.0.0.1, [::1] and the address that we listen
- * at, with our port or none; also where there are keys, since some routes need none. On other
- * addresses: any name, since only the network knows which ones lead here; a key is needed there,
- * which a page does not have. On unix sockets: localhost, 127.0.0.1 or [::1] with any port, "unix"
- * and "agentkernel", which is what programs send that have to put some name into an address.
+ * Accepted as Host. On loopback: localhost, 127.0.0.1, [::1] and the address that we listen on,
+ * with our port or none; also with keys, because some routes need none. On other addresses: any
+ * name, because only the network knows which names lead here; a key is needed there, which a web
+ * page does not have. On unix sockets: localhost, 127.0.0.1 or [::1] with any port, "unix" and
+ * "agentkernel", which programs send if they must put some name into a URL.
  *
- * What is accepted as Origin: on loopback the same names, with our scheme and port; elsewhere what
- * Host says, with our scheme; on a unix socket, which is no origin, none. What a browser calls
- * cross-site or same-site (another port of ours) is refused as well: a GET from a page has no
- * Origin.
+ * Accepted as Origin: on loopback the same names, with our scheme and port; elsewhere the value of
+ * Host, with our scheme; on a unix socket none. Requests that a browser marks as cross-site or
+ * same-site (another port of ours) are refused as well, because a GET from a page has no Origin.
  */
 #include "http/origin.h"
 
@@ -22,7 +21,7 @@
 #define HTTP_PORT 80u
 #define HTTPS_PORT 443u
 
-/* ---- texts ---- */
+/* ---- parsing ---- */
 
 static bool read_port(const char *text, uint16_t *ret)
 {
@@ -96,7 +95,7 @@ bool origin_is_json_type(const char *text)
 	return strcasecmp(text, "charset=utf-8") == 0 || strcasecmp(text, "charset=\"utf-8\"") == 0;
 }
 
-/* ---- names of ours ---- */
+/* ---- our own names ---- */
 
 static uint16_t place_port(const struct origin_place *p)
 {
@@ -144,7 +143,7 @@ static bool is_own_host(const struct origin_place *p, const struct origin_author
 	       (a->port == 0 || a->port == place_port(p));
 }
 
-/* An authority in an origin without a port means the scheme's. */
+/* In an origin a missing port means the scheme's default. */
 static bool is_own_origin(const struct origin_place *p, const struct origin_authority *host,
 			  const char *text)
 {

@@ -1,4 +1,4 @@
-/* query - the query of a request's target, taken apart; see query.h. */
+/* query - parses the query of a request's target; see query.h. */
 #include "http/query.h"
 
 #include "base/mem.h"
@@ -14,7 +14,7 @@ static int hex_of(char c)
 				      : -1;
 }
 
-/* "a%20b+c" -> "a b c"; NULL: a bad escape or a NUL. The caller frees. */
+/* "a%20b+c" -> "a b c"; NULL: a bad escape or a NUL. The caller frees it. */
 static char *decode(const char *text, size_t len)
 {
 	char *out = mem_alloc(len + 1);

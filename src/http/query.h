@@ -1,18 +1,18 @@
 #pragma once
 /*
- * query - the query of a request's target, taken apart: "a=b&c=d%20e".
+ * query - parses the query of a request's target: "a=b&c=d%20e".
  *
- * Pure. Hostile: every byte. What is not escaped properly, or would hide a NUL, is refused.
+ * No system calls. Hostile input: every byte. A bad escape or an encoded NUL is refused.
  */
 #include <stdbool.h>
 
 struct query_pair {
-	char *name, *value; /* decoded; the value is "" where there is none */
+	char *name, *value; /* decoded; the value is "" if there is none */
 };
 
 /*
- * 1: the next pair, and *at is behind it; 0: there is none left; -1: it cannot be decoded.
- * query_pair_done() releases.
+ * Returns 1 with the next pair, and moves *at past it; 0: none left; -1: it cannot be decoded. Free
+ * with query_pair_done().
  */
 int query_next(const char **at, struct query_pair *ret);
 void query_pair_done(struct query_pair *p); /* may run twice, and on a zeroed struct */

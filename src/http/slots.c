@@ -1,4 +1,4 @@
-/* slots - how much may be under way at once; see slots.h. */
+/* slots - limits concurrent calls; see slots.h. */
 #include "http/slots.h"
 
 #include <assert.h>
@@ -38,7 +38,7 @@ static struct slots_owner *find_owner(struct slots *s, const char *owner)
 	return &s->owners[s->owner_count++];
 }
 
-/* NULL: no call is about it. */
+/* NULL: no call is about this sandbox. */
 static struct slots_sandbox *find_sandbox(struct slots *s, const char *name)
 {
 	for (unsigned i = 0; i < s->sandbox_count; i++)

@@ -1,21 +1,21 @@
 #pragma once
 /*
- * slots - how much may be under way at once: of all callers, of one key's owner, about one sandbox.
+ * slots - limits concurrent calls: in total, per owner of a key, and per sandbox.
  *
- * No owner gets all places, so that whoever holds one key cannot keep the others, or the user, from
- * being answered; no sandbox does either, since calls about one whose supervisor hangs take long.
- * Operations that look or end something (OPERATION_IS_CARE) have places of their own: a server whose
- * other places are all taken can still be looked at and cleaned up. Callers who see all (owner
- * NULL) are bounded by the whole and by the sandbox alone.
+ * No owner can use all slots, so that the holder of one key cannot block the others, or the user;
+ * no sandbox can either, because calls to one whose supervisor hangs take long. Operations that
+ * inspect or end something (OPERATION_IS_CARE) have separate slots: a fully loaded server can still
+ * be inspected and cleaned up. Callers who see all sandboxes (owner NULL) are only limited by the
+ * total and per sandbox.
  */
 #include "base/err.h"
 #include "http/keys.h"
 
 enum slots_kind {
-	SLOTS_CALL,   /* a call that somebody waits for */
-	SLOTS_CARE,   /* one that lists, shows, stops, kills or removes */
+	SLOTS_CALL,   /* a call that a client waits for */
+	SLOTS_CARE,   /* lists, shows, stops, kills or removes */
 	SLOTS_STREAM, /* a client that listens to events */
-	SLOTS_READER, /* what we start on our own account: reading the audit log, counting */
+	SLOTS_READER, /* started by the server itself: reading the audit log, counting */
 
 	SLOTS_KIND_COUNT
 };
@@ -31,10 +31,10 @@ enum slots_kind {
 #define SLOTS_READERS_MAX 8u
 #define SLOTS_SANDBOX_MAX_BYTES 64u
 
-/* What a call takes. Zeroed, it is a call of someone who sees all, about no sandbox. */
+/* The slot of a call. Zeroed: a caller who sees all sandboxes, about no sandbox. */
 struct slots_place {
 	enum slots_kind kind;
-	const char *owner;                         /* borrowed: a key's, as long as the server lives */
+	const char *owner;                     /* borrowed from a key, valid for good */
 	char sandbox[SLOTS_SANDBOX_MAX_BYTES]; /* "": none */
 };
 
@@ -48,14 +48,14 @@ struct slots {
 	struct slots_sandbox {
 		char name[SLOTS_SANDBOX_MAX_BYTES];
 		unsigned count[SLOTS_KIND_COUNT];
-	} sandboxes[SLOTS_CALLS_MAX + SLOTS_CARES_MAX]; /* those that calls are about now */
+	} sandboxes[SLOTS_CALLS_MAX + SLOTS_CARES_MAX]; /* those with running calls */
 	unsigned sandbox_count;
 };
 
-/* A longer name is no sandbox's. */
+/* Ignores a name too long for a sandbox. */
 void slots_set_sandbox(struct slots_place *p, const char *name);
 
-/* ERR_BUSY: there is none left. slots_check() only looks. */
+/* ERR_BUSY: none left. slots_check() takes nothing. */
 ERR_CHECKED int slots_check(struct slots *s, const struct slots_place *p, struct err *e);
 ERR_CHECKED int slots_take(struct slots *s, const struct slots_place *p, struct err *e);
 void slots_give(struct slots *s, const struct slots_place *p);

@@ -1,4 +1,4 @@
-/* webcall - one request and its answer; see webcall.h. */
+/* webcall - one request with its call and answer; see webcall.h. */
 #include "http/webcall.h"
 
 #include "base/cleanup.h"
@@ -27,7 +27,7 @@ void webcall_reply_json(struct connection *c, int status, json_t *value,
 	json_decref(value);
 }
 
-/* Takes `data`. */
+/* Takes ownership of `data`. */
 void webcall_reply_data(struct connection *c, int status, json_t *data)
 {
 	webcall_reply_json(c, status, json_pack("{s:b, s:o}", "success", 1, "data", data), NULL);
@@ -53,7 +53,7 @@ json_t *webcall_text(const struct buf *b)
 	return json_stringn(buf_text(&text), text.len);
 }
 
-/* ---- sandboxes as the contract shows them ---- */
+/* ---- sandboxes in the contract's format ---- */
 
 json_t *webcall_time(json_int_t seconds)
 {
@@ -68,8 +68,8 @@ int webcall_status(const char *code)
 }
 
 /*
- * Before anything is made of it: three bytes of JSON can become three hundred of memory, and
- * whoever sends them would keep everyone else waiting meanwhile.
+ * Called before parsing: three bytes of JSON can become three hundred of memory, and parsing them
+ * would block all other clients meanwhile.
  */
 bool webcall_is_modest(const struct buf *body)
 {
@@ -91,7 +91,7 @@ bool webcall_is_modest(const struct buf *body)
 	return values <= WEBCALL_VALUES_MAX && containers <= WEBCALL_CONTAINERS_MAX;
 }
 
-/* The body as JSON; false: it was answered. */
+/* Parses the body as JSON; false: an error was sent. */
 bool webcall_read_body(struct connection *c, json_t **ret)
 {
 	const struct buf *body = &connection_request(c)->body;
@@ -115,7 +115,7 @@ bool webcall_read_body(struct connection *c, json_t **ret)
 	return true;
 }
 
-/* A failure is told here; NULL then. */
+/* If the call failed, sends the error and returns NULL. */
 json_t *webcall_take_success(struct webcall *x, json_t *result)
 {
 	const json_t *error = json_object_get(result, "error");
@@ -127,7 +127,7 @@ json_t *webcall_take_success(struct webcall *x, json_t *result)
 	return NULL;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 void webcall_free(struct webcall *x)
 {
@@ -156,7 +156,7 @@ struct webcall *webcall_new(struct api *a, struct connection *c, const struct ro
 	return x;
 }
 
-/* ---- calls under way ---- */
+/* ---- running calls ---- */
 
 static void on_over(void *context, json_t *result)
 {
@@ -172,7 +172,7 @@ static void on_over(void *context, json_t *result)
 		return;
 	}
 	json_decref(result);
-	if (!x->is_tailing) /* its timer releases it then */
+	if (!x->is_tailing) /* otherwise its timer frees it */
 		webcall_free(x);
 }
 
@@ -184,7 +184,7 @@ static void on_input_taken(void *context)
 		connection_go_on(x->connection);
 }
 
-/* A client that does not read is not sent more: the command waits, too. */
+/* If the client does not read, no more is sent, and the command blocks too. */
 static bool is_full(void *context)
 {
 	const struct webcall *x = context;
@@ -227,7 +227,7 @@ int webcall_start(struct webcall *x, const json_t *args, struct err *e)
 		slots_give(&x->api->slots, &x->place);
 		return -1;
 	}
-	if (x->is_raw) /* bytes, however many: their client's patience is the limit */
+	if (x->is_raw) /* any number of bytes: only the client's patience is the limit */
 		x->running.call.deadline_ms = 0;
 	x->is_counted = true;
 	x->api->call_count += x->place.kind != SLOTS_READER;
@@ -246,7 +246,7 @@ int webcall_check_rate(struct api *a, const char *owner, const struct operation 
 	return 0;
 }
 
-/* ---- output as it comes ---- */
+/* ---- output as it arrives ---- */
 
 /* ---- a command's result ---- */
 
