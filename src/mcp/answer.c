@@ -1,4 +1,4 @@
-/* answer - tools and their results in the protocol's form; see answer.h. */
+/* answer - formats tools and results for the protocol; see answer.h. */
 #include "mcp/answer.h"
 
 #include "base/buf.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX_BYTES (8u << 20) /* clients give up at 10 MiB a line */
+#define TEXT_MAX_BYTES (8u << 20) /* clients give up at 10 MiB per line */
 
 static void add_hint(json_t *hints, const char *name, bool value, bool otherwise)
 {
@@ -16,7 +16,7 @@ static void add_hint(json_t *hints, const char *name, bool value, bool otherwise
 		(void)json_object_set_new(hints, name, json_boolean(value));
 }
 
-/* What is as the protocol assumes is left out: every model reads the list with every request. */
+/* Defaults of the protocol are left out, because every model reads the list with every request. */
 static json_t *annotations(unsigned hints)
 {
 	json_t *a = json_object();
@@ -30,7 +30,7 @@ static json_t *annotations(unsigned hints)
 	return a;
 }
 
-/* Only what a command has come to needs a description; the other results say what they are. */
+/* Only results of commands need a schema; the others explain themselves. */
 static json_t *tool(const struct operation *o)
 {
 	json_t *t = json_pack("{s:s, s:s, s:s, s:o}", "name", o->name, "title", o->title,
@@ -61,7 +61,7 @@ json_t *answer_failure(const char *text)
 			 "isError", 1);
 }
 
-/* ---- a command's end, in words ---- */
+/* ---- a command's end, as text ---- */
 
 static void add_denied(const json_t *result, struct buf *out)
 {
@@ -80,7 +80,7 @@ static void add_denied(const json_t *result, struct buf *out)
 	}
 }
 
-/* `name`'s text, after a line that says where it begins. */
+/* Appends the text of `name`, after a line that marks its beginning. */
 static void add_stream(const json_t *result, const char *name, const char *size_name,
 		       struct buf *out)
 {
@@ -107,8 +107,8 @@ static void add_line(const json_t *result, const char *name, struct buf *out)
 }
 
 /*
- * All that is ours comes first; from the first "---" on it is the command's own, so nothing that it
- * prints can pass for ours.
+ * Our own text comes first; from the first "---" on it is the command's output, so nothing that it
+ * prints can be mistaken for ours.
  */
 static void format_end(const json_t *result, struct buf *out)
 {
@@ -136,7 +136,7 @@ static void format_end(const json_t *result, struct buf *out)
 	add_stream(result, "stderr", "stderr_bytes", out);
 }
 
-/* A string of jansson's must be UTF-8 to the end: nothing is cut inside a character. */
+/* jansson's strings must be valid UTF-8: nothing may be cut inside a character. */
 static json_t *text_of(const struct operation *o, const json_t *result)
 {
 	cleanup_buf struct buf text;
@@ -157,8 +157,8 @@ static json_t *text_of(const struct operation *o, const json_t *result)
 }
 
 /*
- * A list that is longer than a model should read: what comes last by name is left out, or what is
- * oldest, and the result says how many.
+ * Shortens a list that is too long for a model: drops the last names, or the oldest entries, and
+ * adds their number to the result.
  */
 static void shorten(const struct operation *o, json_t *result)
 {

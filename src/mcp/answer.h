@@ -1,16 +1,16 @@
 #pragma once
 /*
- * answer - tools and their results in the protocol's form.
+ * answer - formats tools and results for the protocol.
  *
- * A result has a text that a model can use alone and the same as an object; clients show one or the
- * other. A failure is text only.
+ * A result has a text that a model can use alone, and the same as an object; clients show one of
+ * them. A failure is text only.
  */
 #include "policy/operation.h"
 
 #include <jansson.h>
 
-/* The list of tools, always in the same order. All are new references. */
+/* The list of tools, always in the same order. All functions return new references. */
 json_t *answer_tools(void);
-/* What an operation has come to; takes `result`. */
+/* The result of an operation; takes ownership of `result`. */
 json_t *answer_call(const struct operation *o, json_t *result);
 json_t *answer_failure(const char *text);

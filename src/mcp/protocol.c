@@ -1,9 +1,9 @@
 /*
- * protocol - the Model Context Protocol as messages; see protocol.h.
+ * protocol - the messages of the Model Context Protocol; see protocol.h.
  *
- * Theory of operation. A line is parsed whole, then each message of it takes one way: a method has
- * a row in `methods` with a function for each era that knows it. Answers to a batch are collected
- * until the last one is there.
+ * Theory of operation. A line is parsed completely, then each of its messages is dispatched: a
+ * method has a row in `methods` with a function for each era that has it. Answers to a batch are
+ * collected until it is complete.
  */
 #include "mcp/protocol.h"
 
@@ -52,13 +52,13 @@ struct protocol_batch {
 struct protocol {
 	struct protocol_handler handler;
 	const char *version;          /* of the legacy era; NULL: no handshake yet */
-	bool is_modern;               /* by the transport's word */
-	json_t *tools;                /* NULL: nobody has asked for them */
-	json_t *listens[LISTENS_MAX]; /* ids of subscriptions that are open */
+	bool is_modern;               /* set by the transport */
+	json_t *tools;                /* NULL: not requested yet */
+	json_t *listens[LISTENS_MAX]; /* ids of open subscriptions */
 	unsigned listen_count;
 };
 
-/* A message on its way. */
+/* A message being processed. */
 struct request {
 	const json_t *id; /* NULL: a notification */
 	const json_t *params;
@@ -129,7 +129,7 @@ static void finish_batch(struct protocol *p, struct protocol_batch *batch)
 	free(batch);
 }
 
-/* Takes the message. */
+/* Takes ownership of the message. */
 static void send(struct protocol *p, struct protocol_batch *batch, json_t *message)
 {
 	if (batch)
@@ -147,7 +147,7 @@ static json_t *new_message(const json_t *id)
 	return message;
 }
 
-/* Takes `data`, which may be NULL. */
+/* Takes ownership of `data`, which may be NULL. */
 static void answer_error(struct protocol *p, struct protocol_batch *batch, const json_t *id,
 			 enum code code, const char *words, json_t *data)
 {
@@ -166,7 +166,7 @@ static json_t *server_info(void)
 			 "version", AGENTKERNEL_VERSION);
 }
 
-/* Takes the result, and adds what the era wants in every one. */
+/* Takes ownership of the result, and adds the members that the era requires. */
 static void answer_result(struct protocol *p, struct protocol_batch *batch, const json_t *id,
 			  enum protocol_era era, json_t *result)
 {
@@ -251,7 +251,7 @@ static void on_initialize(struct protocol *p, const struct request *r)
 				"instructions", instructions));
 }
 
-/* What a request may name in its _meta; the dates of the legacy era need `initialize`. */
+/* Versions that a request may name in its _meta; legacy versions need `initialize`. */
 static json_t *modern_versions(void)
 {
 	return json_pack("[s]", MODERN_VERSION);
@@ -347,8 +347,8 @@ static void acknowledge(struct protocol *p, const struct request *r)
 }
 
 /*
- * The list of tools never changes: a subscription is acknowledged, and nothing ever comes. It stays
- * open until it is cancelled, or ends at once where the transport would have to hold a connection.
+ * The list of tools never changes: a subscription is acknowledged, but never notified. It stays
+ * open until it is cancelled, or ends at once if the transport would have to keep a connection.
  */
 static void on_listen(struct protocol *p, const struct request *r)
 {
@@ -411,7 +411,7 @@ static bool is_log_level(const char *text)
 	return false;
 }
 
-/* What every modern request has to carry. False: it was answered. */
+/* Checks the members that every modern request needs. False: an error was sent. */
 static bool check_meta(struct protocol *p, const struct request *r)
 {
 	const json_t *version = json_object_get(r->meta, META_VERSION);
@@ -481,7 +481,7 @@ static void take_message(struct protocol *p, const json_t *message, struct proto
 	const char *method = json_string_value(json_object_get(message, "method"));
 	struct request r = { .id = id, .params = params, .batch = batch };
 
-	/* we send no requests: an answer is nobody's */
+	/* we send no requests, so we expect no answers */
 	if (json_is_object(message) && !json_object_get(message, "method") &&
 	    (json_object_get(message, "result") || json_object_get(message, "error")))
 		return;

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * protocol - the Model Context Protocol as messages: what comes in, what goes out.
+ * protocol - the messages of the Model Context Protocol.
  *
- * Two eras in one server. Legacy (2024-11-05 to 2025-11-25) begins with `initialize`; modern
- * (2026-07-28) has no handshake, each request says its version. Which it is, is decided for each
- * message by itself. Knows nothing of pipes or processes: whoever owns it gives messages in, gets
- * lines out, and carries out calls.
+ * One server supports two eras. Legacy (2024-11-05 to 2025-11-25) starts with `initialize`; modern
+ * (2026-07-28) has no handshake, each request has its version. The era is determined for each
+ * message. Independent of pipes and processes: the owner passes messages in, gets lines out, and
+ * executes calls.
  *
- * Hostile: every byte of a message.
+ * Hostile input: every byte of a message.
  */
 #include "base/err.h"
 #include "policy/operation.h"
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #define PROTOCOL_LINE_MAX_BYTES (16u << 20)
-#define PROTOCOL_CALLS_MAX 512u /* that have not been answered */
+#define PROTOCOL_CALLS_MAX 512u /* not answered yet */
 #define PROTOCOL_BATCH_MAX 256u
 
 enum protocol_era { PROTOCOL_LEGACY, PROTOCOL_MODERN };
@@ -30,19 +30,19 @@ struct protocol_call {
 	enum protocol_era era;
 	enum operation_id operation;
 	json_t *arguments;            /* NULL: none */
-	json_t *progress_token;       /* NULL: nobody wants to know */
-	uint64_t progress;            /* the last that was told */
-	struct protocol_batch *batch; /* NULL: it came alone */
+	json_t *progress_token;       /* NULL: no progress wanted */
+	uint64_t progress;            /* the last one sent */
+	struct protocol_batch *batch; /* NULL: not in a batch */
 };
 void protocol_call_free(struct protocol_call *c);
 
 struct protocol_handler {
 	void *context;
-	/* A whole message, to be sent as one line. Takes it. */
+	/* Sends a complete message as one line. Takes ownership of it. */
 	void (*send)(void *context, json_t *message);
-	/* Takes the call; protocol_answer() or protocol_drop() ends it. */
+	/* Takes ownership of the call; protocol_answer() or protocol_drop() ends it. */
 	void (*call)(void *context, struct protocol_call *call);
-	/* The client does not want the answer to this id any more. */
+	/* The client no longer wants the answer to this id. */
 	void (*cancel)(void *context, const json_t *id);
 	unsigned (*count_calls)(void *context);
 	/* Requests are answered at once: a subscription is acknowledged and ends with a result. */
@@ -53,26 +53,27 @@ struct protocol *protocol_new(const struct protocol_handler *handler);
 void protocol_free(struct protocol *p);
 
 /*
- * For a transport that says more than the message: HTTP's headers. Afterwards messages are of the
- * modern era whatever they say, or of the legacy one in this version (NULL: no handshake yet).
+ * For a transport with additional information: HTTP's headers. Afterwards messages belong to the
+ * modern era, or to the legacy one with this version (NULL: no handshake yet), whatever they
+ * contain.
  */
 void protocol_set_modern(struct protocol *p);
 void protocol_set_version(struct protocol *p, const char *version);
 const char *protocol_version(const struct protocol *p); /* NULL: no handshake yet */
-/* One of the dates of the legacy era, or NULL. */
+/* Returns one of the legacy versions, or NULL. */
 const char *protocol_find_version(const char *text);
 
-/* One line, without its end. */
+/* Processes one line, without its end. */
 void protocol_take(struct protocol *p, const char *line, size_t len);
-/* A line that was too long to be kept. */
+/* Reports a line that was too long. */
 void protocol_refuse_long(struct protocol *p);
 
 /*
  * The result of a call: an object of an operation, or one with "error" (rpc/call.h). Takes both.
  */
 void protocol_answer(struct protocol *p, struct protocol_call *call, json_t *result);
-/* A failure that is the model's to read. */
+/* Sends a failure as text for the model. */
 void protocol_answer_failure(struct protocol *p, struct protocol_call *call, const char *text);
-/* Nothing is said: it was cancelled. */
+/* Sends nothing: the call was cancelled. */
 void protocol_drop(struct protocol *p, struct protocol_call *call);
 void protocol_tell_progress(struct protocol *p, struct protocol_call *call, const char *words);

@@ -8,7 +8,7 @@
  * standard input does, or at SIGTERM and SIGINT, after all calls have been ended with their
  * sandboxes.
  *
- * Backpressure: a client that does not read its answers is not read from.
+ * Backpressure: if a client does not read its answers, we stop reading from it.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -33,7 +33,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define RUNNING_MAX 32u /* calls at once; the others wait */
+#define RUNNING_MAX 32u /* concurrent calls; others wait */
 #define RATES_MAX 2u
 #define PROGRESS_MS 5000u
 #define OUTPUT_HIGH_BYTES (32u << 20)
@@ -46,7 +46,7 @@ struct entry {
 	struct protocol_call *request;
 	struct call call;
 	bool is_running;
-	bool removes; /* nobody waits: it removes the sandbox that a cancelled call has created */
+	bool removes; /* internal call: removes the sandbox that a cancelled call has created */
 	uint64_t progress_at_ms;
 };
 
@@ -65,7 +65,7 @@ struct server {
 	int signal_fd;
 };
 
-/* ---- what the protocol asks for ---- */
+/* ---- callbacks of the protocol ---- */
 
 static void on_send(void *context, json_t *message)
 {
@@ -140,7 +140,7 @@ static void on_call(void *context, struct protocol_call *request)
 	s->entries[s->entry_count++] = entry;
 }
 
-/* One that has not begun is gone at once; the others end with their sandboxes. */
+/* A call that has not started is dropped at once; the others end with their sandboxes. */
 static void cancel(struct server *s, unsigned index)
 {
 	struct entry *entry = s->entries[index];
@@ -150,7 +150,7 @@ static void cancel(struct server *s, unsigned index)
 		free_entry(s, index);
 		return;
 	}
-	/* what it creates is removed once it is there */
+	/* the sandbox is removed once it is created */
 	if (entry->request && entry->request->operation == OPERATION_CREATE)
 		entry->call.is_cancelled = true;
 	else
@@ -211,7 +211,7 @@ static void finish(struct server *s, unsigned index)
 		protocol_answer(s->protocol, request,
 				savedoutput_keep(&s->saved, NULL, &entry->call, result));
 	}
-	/* the list may have grown: the entry is where it was */
+	/* entries may have been appended: the index is still valid */
 	free_entry(s, index);
 }
 
@@ -247,7 +247,7 @@ static int shorter(int a, int b)
 	return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-/* What time asks for; milliseconds until it asks again, -1: never. */
+/* Handles timeouts; returns the milliseconds until the next one, -1: none. */
 static int on_time(struct server *s)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -296,7 +296,7 @@ static void take_lines(struct server *s)
 		s->input.len -= begin;
 	}
 	if (s->input.len > PROTOCOL_LINE_MAX_BYTES || (s->skips_line && s->input.len > 0)) {
-		s->skips_line = true; /* all of it up to its end */
+		s->skips_line = true; /* skip up to its end */
 		buf_done(&s->input);
 		buf_init(&s->input, INPUT_MAX_BYTES);
 	}
@@ -325,7 +325,7 @@ static void on_output(struct server *s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		s->is_ending = true; /* nobody listens */
+		s->is_ending = true; /* the client is gone */
 		s->output_done = s->output.len;
 	} else {
 		s->output_done += (size_t)n;
@@ -346,7 +346,7 @@ static unsigned fill(const struct server *s, struct pollfd *polled)
 	bool is_full = s->output.len - s->output_done > OUTPUT_HIGH_BYTES;
 	unsigned count = SLOT_FIRST_CALL;
 
-	assert(polled); /* there are slots before the first call */
+	assert(polled); /* there are slots even without a call */
 	polled[SLOT_INPUT] = (struct pollfd){ .fd = s->is_ending || is_full ? -1 : STDIN_FILENO,
 					      .events = POLLIN };
 	polled[SLOT_OUTPUT] =
@@ -398,7 +398,7 @@ static struct pollfd *make_room(const struct server *s, struct pollfd *polled, u
 	return mem_grow(polled, needed, sizeof(*polled));
 }
 
-/* Every call ends with its sandbox; answers that are ready are still sent. */
+/* Ends every call with its sandbox; answers that are ready are still sent. */
 static void end_all(struct server *s)
 {
 	uint64_t give_up_ms = clock_now_ms() + END_WAIT_MS;
@@ -427,7 +427,7 @@ static void serve(struct server *s)
 	free(polled);
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static bool read_rate(struct server *s, const char *text)
 {
@@ -477,7 +477,7 @@ static void open_signals(struct server *s)
 
 int main(int argc, char **argv)
 {
-	/* static: what it holds to the end is not lost, and leak checkers see that */
+	/* static, so that leak checkers do not report what it holds at the end */
 	static struct server s = { .signal_fd = -1 };
 	const struct protocol_handler handler = {
 		.context = &s,
