@@ -149,7 +149,7 @@ static int remember_directory(struct unpack *u, const char *path, size_t len,
 static int open_beneath(const struct unpack *u, const char *path, size_t len)
 {
 	const struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, /* with O_NOFOLLOW: ENOTDIR */
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, /* O_NOFOLLOW gives ENOTDIR */
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 	char text[LAYER_NAME_MAX_BYTES] = ".";

@@ -104,13 +104,14 @@ static int set_limits(struct err *e)
 /*
  * Landlock does not restrict modes, owners, times and attributes, and as root of the store's
  * namespace a root caller's worker may set them on every file of this machine: with the directory
- * as its root it has no path to them. No directory above it is open.
+ * as its root it has no path to them. No directory above it is open. A worker that may not chroot
+ * (EPERM) can only change the caller's own files.
  */
 static int restrict_names(int dir_fd, struct err *e)
 {
 	if (fchdir(dir_fd) < 0)
 		return err_sys(e, errno, "enter the directory to unpack into");
-	if (chroot(".") < 0 && errno != EPERM) /* EPERM: only the caller's own files */
+	if (chroot(".") < 0 && errno != EPERM)
 		return err_sys(e, errno, "make it the root");
 	return 0;
 }

@@ -88,7 +88,7 @@ static void collection_done(struct collection *c)
 	names_done(&c->owners);
 }
 
-/* Collects the records that the links in a directory lead to; dangling links are removed. */
+/* Collects the records that links in a directory lead to; removes other and temporary entries. */
 static int find_linked(struct collection *c, int links_fd, struct names *ret, struct err *e)
 {
 	CLEANUP(names_done) struct names names = { 0 };

@@ -219,7 +219,7 @@ static bool may_ask(const struct gate *g, const struct dns_query *q)
 	return egress_can_allow(&g->egress, judged_name(g, q));
 }
 
-/* For a service's records the log names its host, because nobody connects to the service name. */
+/* For a service's records the suggested fix allows its host: nobody connects to a service name. */
 static void note_denied(struct gate *g, const struct dns_query *q)
 {
 	bool is_address = asked_type(q) == RESOLVE_ADDRESSES;

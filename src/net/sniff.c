@@ -127,7 +127,7 @@ static bool may_be_old_hello(const uint8_t *bytes, size_t len)
 	return (len < 3 || bytes[2] == 0x01) && (len < 4 || bytes[3] == 0x03);
 }
 
-/* Some servers skip an alert before the hello, and some accept the SSL 2 form. */
+/* Refuses an alert before the hello, which some servers skip, and a hello in the form of SSL 2. */
 static enum step step_start(struct sniff *s, const uint8_t *bytes, size_t len,
 			    struct sniff_result *ret)
 {

@@ -14,7 +14,7 @@ static const char *const opencode_keys[] = { "ANTHROPIC_API_KEY",  "OPENAI_API_K
 					     "GEMINI_API_KEY",     "GOOGLE_API_KEY",
 					     "OPENROUTER_API_KEY", NULL };
 
-/* IS_SANDBOX lets claude run as root. No self-update: the program's directory is read-only. */
+/* IS_SANDBOX: root inside has no rights outside. No update: the program is read-only. */
 static const char *const claude_env[] = { "IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", NULL };
 static const char *const opencode_env[] = { "OPENCODE_DISABLE_AUTOUPDATE=1", NULL };
 static const char *const no_env[] = { NULL };

@@ -475,7 +475,7 @@ int ceiling_lower(struct policy *p, const struct policy *most, char ***ret_lower
 		lower_field(p, most, field);
 		if (!is_field_within(p, most, field))
 			continue; /* no preset sets this field: ceiling_check() will refuse it */
-		/* not reported: a lowered default is nothing that the caller asked for */
+		/* report only what the caller's presets set, not lowered defaults */
 		if (is_callers)
 			(void)keyrows_list_add(ret_lowered, buf_text(&why));
 		p->origin[field] = most->origin[field];

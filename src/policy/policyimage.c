@@ -33,8 +33,8 @@ static void use_account(struct policy *p, const struct account *a)
 }
 
 /*
- * The host image's accounts, as sandbox/hostetc writes them: "user" gets the id that the command
- * runs as.
+ * The host image's accounts, as sandbox/hostaccounts writes them: "user" gets the id that the
+ * command runs as.
  */
 static int settle_host_user(struct policy *p, struct err *e)
 {

@@ -247,7 +247,7 @@ static int end_command(struct shell *s, struct err *e)
 	return check_words(s->policy, words, s->depth + 1, e);
 }
 
-/* Skips the file name after '<' and '>', but checks command substitutions in it. */
+/* Skips the file name after '<' or '>'; "<(command)" has none, and the command is read next. */
 static int skip_file(struct shell *s, struct err *e)
 {
 	size_t used = s->used;

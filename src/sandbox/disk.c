@@ -104,7 +104,7 @@ bool disk_has_file(int dir_fd)
 
 /*
  * Runs a program of e2fsprogs (argv[0] is its name) with its output discarded. Returns its exit
- * status, or -1 if it could not be started or was killed.
+ * status (127: not found), or -1 if vfork() failed or it was killed.
  */
 static int run_tool(const char *const *argv)
 {

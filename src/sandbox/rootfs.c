@@ -387,7 +387,7 @@ static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct
 	return 0;
 }
 
-/* Handles a dangling link: whoever creates its target later decides the content. */
+/* Refuses a dangling link whose target could be created inside. */
 static int check_dangling(const struct below *b, const struct rootfs_guard *g,
 			  const struct rootfs_options *o, struct err *e)
 {

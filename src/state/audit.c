@@ -132,7 +132,7 @@ static int open_file(const char *path, const char *old_path, size_t len)
 			reserve(fd, (uint64_t)st.st_size, len);
 			break;
 		}
-		/* flock() drops the shared lock while it waits, so two processes do not deadlock */
+		/* converting drops the shared lock first, so two processes do not deadlock */
 		if (!lock(fd, LOCK_EX))
 			break; /* let the file grow */
 		if (has_name(fd, path, &st) && rename(path, old_path) < 0)

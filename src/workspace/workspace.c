@@ -165,7 +165,7 @@ struct workspace_repository *workspace_add_repository(struct workspace *w,
 
 /* ---- protected names ---- */
 
-/* Handles a dangling link: whoever creates its target later decides the content. */
+/* Refuses a dangling link whose target could be created inside. */
 static int check_dangling(const struct workspace_place *place, const char *link, const char *name,
 			  struct err *e)
 {
