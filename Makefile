@@ -12,7 +12,10 @@
 # it starts in a fifth of the time that a dynamic glibc program takes. Its helpers use glibc and their libraries.
 
 VERSION := 0.1.0
+# Of the library: changes when programs have to be built again.
+SONUMBER := 0
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 SAN ?=
 TESTING ?=
@@ -58,6 +61,8 @@ FLAGS_helper := $(COMMON_FLAGS) -O2 -D_FORTIFY_SOURCE=2 $(HARDENING)
 LDFLAGS_helper := -pie -Wl,-z,relro,-z,now,--as-needed
 endif
 CC_helper := $(CC)
+CC_library := $(CC)
+FLAGS_library := $(COMMON_FLAGS) -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIC -fvisibility=hidden -Iinclude
 CC_unit := $(CC)
 FLAGS_unit := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE $(SANITIZERS)
 
@@ -106,8 +111,23 @@ $(eval $(call program,agentkernel-mcp,helper,src/mcp/server.c,mcp rpc policy bas
 $(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp rpc policy base,-levent_core \
 	-levent_extra -levent_openssl -lssl -lcrypto -ljansson))
 
+# The library: one object in which only what include/agentkernel.h declares is visible.
+LIBRARY_ROOMS := library rpc policy base
+LIBRARY := $(BUILD)/libagentkernel.a $(BUILD)/libagentkernel.so.$(SONUMBER)
+OBJECTS += $(foreach room,$(LIBRARY_ROOMS),$(call objects,library,$(call sources,library,$(room))))
+$(BUILD)/libagentkernel.o: $(call archives,library,$(LIBRARY_ROOMS))
+	$(Q)$(CC) -r -nostdlib -o $@ -Wl,--whole-archive $(BUILD)/library/library.a -Wl,--no-whole-archive $(filter-out %/library.a,$^)
+	$(Q)objcopy --localize-hidden $@
+$(BUILD)/libagentkernel.a: $(BUILD)/libagentkernel.o
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+$(BUILD)/libagentkernel.so.$(SONUMBER): $(BUILD)/libagentkernel.o
+	@echo '  LD   $@'
+	$(Q)$(CC) -shared -Wl,-soname,$(@F),-z,relro,-z,now -o $@ $^ -ljansson
+	$(Q)ln -sfn $(@F) $(BUILD)/libagentkernel.so
+
 .PHONY: all
-all: $(BUILT) $(BUILD)/agentkernel.1
+all: $(BUILT) $(BUILD)/agentkernel.1 $(LIBRARY)
 
 # $(BUILD)/FLAVOUR/ROOM.a
 %.a: $$(call objects,$$(notdir $$(@D)),$$(call sources,$$(notdir $$(@D)),$$(basename $$(@F))))
@@ -121,7 +141,7 @@ $(BUILD)/$1/%.o: src/%.c $$(GENERATED) $(KERNEL_HEADERS)/.done Makefile
 	@echo '  CC   $$<$(if $(filter launcher,$1),, ($1))'
 	$$(Q)$$(CC_$1) $$(FLAGS_$1) $(if $(filter launcher helper,$1),$$(FAULTS)) -MMD -MP -c -o $$@ $$<
 endef
-$(foreach name,launcher helper unit,$(eval $(call flavour,$(name))))
+$(foreach name,launcher helper library unit,$(eval $(call flavour,$(name))))
 
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
@@ -175,6 +195,10 @@ INSTALLED := $(DESTDIR)$(PREFIX)/bin/agentkernel \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-image \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-mcp \
 	$(DESTDIR)$(PREFIX)/libexec/agentkernel/agentkernel-serve \
+	$(DESTDIR)$(PREFIX)/include/agentkernel.h \
+	$(addprefix $(DESTDIR)$(LIBDIR)/,libagentkernel.a libagentkernel.so libagentkernel.so.$(SONUMBER) \
+		pkgconfig/libagentkernel.pc) \
+	$(DESTDIR)$(PREFIX)/share/man/man3/libagentkernel.3 \
 	$(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1 \
 	$(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel \
 	$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentkernel \
@@ -191,6 +215,12 @@ install: build-packages
 	install -m 755 $(BUILD)/agentkernel-gate $(BUILD)/agentkernel-image $(BUILD)/agentkernel-mcp \
 		$(BUILD)/agentkernel-serve $(DESTDIR)$(PREFIX)/libexec/agentkernel/
 	install -m 644 $(BUILD)/agentkernel.1 $(DESTDIR)$(PREFIX)/share/man/man1/agentkernel.1
+	install -m 644 include/agentkernel.h $(DESTDIR)$(PREFIX)/include/agentkernel.h
+	install -m 644 $(LIBRARY) $(DESTDIR)$(LIBDIR)/
+	@ln -sfn libagentkernel.so.$(SONUMBER) $(DESTDIR)$(LIBDIR)/libagentkernel.so
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' share/pkgconfig/libagentkernel.pc \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/libagentkernel.pc
+	install -m 644 share/man/libagentkernel.3 $(DESTDIR)$(PREFIX)/share/man/man3/libagentkernel.3
 	@$(BUILD)/agentkernel completion bash \
 		> $(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel
 	@$(BUILD)/agentkernel completion zsh \

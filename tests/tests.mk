@@ -2,6 +2,7 @@
 #
 #   make check          all tests
 #   make check-slow     some of its files as further callers: two minutes that are not in check
+#   make check-parity   a field that only the test build's table has, in every face
 #   make check-faults   every system call of every operation fails once (OPERATIONS="run exec": of these)
 #   make check-walls    each wall left out in turn: which attacks get through then
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
@@ -65,7 +66,17 @@ $(KEEPER) $(FILETOOL): $(call archives,launcher,$(LAUNCHER_ROOMS)) $(TEST_SOURCE
 	@echo '  LD   $@'
 	$(Q)$(CC_launcher) $(FLAGS_launcher) $(LDFLAGS_launcher) -o $@ $(filter %.c,$^) $(filter %.a,$^)
 
-TEST_PROGRAMS := $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL)
+# Programs of others: the example as README has it, and one that the tests drive.
+EXAMPLE := $(BUILD)/example
+LIBCALL := $(BUILD)/libcall
+$(EXAMPLE): share/examples/run.c $(BUILD)/libagentkernel.a
+	@echo '  LD   $@'
+	$(Q)$(CC) -Wall -Wextra -Werror -Iinclude -o $@ $^ -ljansson
+$(LIBCALL): tests/named/libcall.c $(BUILD)/libagentkernel.so.$(SONUMBER)
+	@echo '  LD   $@'
+	$(Q)$(CC) -Wall -Wextra -Werror -Iinclude -o $@ $^ -pthread -Wl,-rpath,'$$ORIGIN'
+
+TEST_PROGRAMS := $(PROBE) $(ESCAPE) $(RESOLVER) $(KEEPER) $(FILETOOL) $(EXAMPLE) $(LIBCALL)
 
 # ---- tests -------------------------------------------------------------------------------
 
@@ -87,6 +98,11 @@ check-built: testing-launcher all $(UNIT_TESTS) $(REPLAYS) $(TEST_PROGRAMS)
 check-slow: build-packages test-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(TEST_PROGRAMS)
 	@BUILD=$(abspath $(BUILD)) REPORTS=$(REPORTS) SLOW=1 tests/run-all
+
+.PHONY: check-parity
+check-parity: build-packages test-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) TESTING=1 all build/testing/probe build/testing/libcall
+	@BUILD=$(abspath build/testing) bats --tap tests/named/parity.bats
 
 # Each system call of each operation fails once: the better part of an hour; OPERATIONS="run exec" takes these.
 OPERATIONS ?=

@@ -169,7 +169,8 @@ static void on_connection(struct supervisorstate *k)
 	k->clients[k->client_count++] = (struct supervisorstate_client){
 		.fd = fd,
 		.pids_refused_count = cgroup_get_pids_refused(&k->session.cgroup),
-		.notice_count = (unsigned)keyrows_list_count(k->session.names.notices),
+		.notice_count =
+			k->told_notices, /* others were told these; all later ones are new */
 	};
 }
 

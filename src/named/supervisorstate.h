@@ -28,8 +28,9 @@ struct supervisorstate_client {
 	bool is_waiting_for_usage;
 	uint32_t awaited_request;    /* a pause or freeze that is not answered yet; 0: none */
 	uint64_t pids_refused_count; /* that there were before it connected */
-	unsigned notice_count;       /* that there were before it connected, or that it knows */
-	struct frame held;           /* a request that waits for a copy to end; its kind 0: none */
+	unsigned notice_count; /* notices that some client was told before it connected, or it knows
+				*/
+	struct frame held;     /* a request that waits for a copy to end; its kind 0: none */
 	uint64_t held_until_ms;
 };
 

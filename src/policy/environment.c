@@ -8,6 +8,7 @@
 #include "policy/policy.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* A variable whose name contains one of these (in any case) is not passed automatically. */
@@ -170,6 +171,10 @@ char **environment_build(const struct policy *p, const struct policy_caller *cal
 	list_put(&l, mem_format("HOME=%s", p->home_dir));
 	list_put(&l, mem_format("USER=%s", p->user_name));
 	list_put(&l, mem_format("LOGNAME=%s", p->user_name));
+#ifdef AGENTKERNEL_TESTING
+	if (p->test_limit_count)
+		list_put(&l, mem_format("AGENTKERNEL_TEST_LIMIT=%" PRIu64, p->test_limit_count));
+#endif
 	if (term)
 		list_put(&l, mem_format("TERM=%s", term));
 	for (unsigned i = 0; i < p->env_count; i++)

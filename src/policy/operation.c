@@ -521,7 +521,8 @@ const struct operation *operation_find(const char *name, enum operation_id *ret_
 	for (unsigned id = 0; id < OPERATION_COUNT; id++) {
 		if (strcmp(operations[id].name, name) != 0)
 			continue;
-		*ret_id = (enum operation_id)id;
+		if (ret_id)
+			*ret_id = (enum operation_id)id;
 		return &operations[id];
 	}
 	return NULL;

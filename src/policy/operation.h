@@ -3,7 +3,8 @@
  * operation - the operations that programs can call, with their parameters, declared once.
  *
  * The faces for programs (MCP, HTTP) make their tools, schemas and checks from this table; the
- * worker (worker/worker) carries the operations out. To add one, add a row here and a function there.
+ * worker (worker/worker) carries the operations out. To add one, add a row here and a function
+ * there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +16,10 @@
 #define OPERATION_WORDS_MAX 4096u
 #define OPERATION_FILES_MAX 256u
 #define OPERATION_PATTERNS_MAX 256u
-#define OPERATION_CONTENT_MAX_BYTES (8u << 20) /* of one message; larger files are sent in parts   \
-						*/
-#define OPERATION_TAR_MAX_BYTES (2u << 20)     /* of an archive returned inside JSON */
+#define OPERATION_CONTENT_MAX_BYTES                                                                \
+	(8u << 20)                         /* of one message; larger files are sent in parts       \
+					    */
+#define OPERATION_TAR_MAX_BYTES (2u << 20) /* of an archive returned inside JSON */
 /* Output of one call shown to a model by default: clients truncate longer results. */
 #define OPERATION_SHOWN_MAX_BYTES (24u << 10)
 #define OPERATION_WAIT_MAX_MS (10 * 60 * 1000) /* maximum of one sandbox_exec_wait */
@@ -109,6 +111,6 @@ struct operation {
 };
 
 const struct operation *operation_get(enum operation_id id);
-/* NULL if there is no such name. */
+/* NULL if there is no such name. `ret_id` may be NULL. */
 const struct operation *operation_find(const char *name, enum operation_id *ret_id);
 const struct operation_field *operation_param(const struct operation *o, const char *name);

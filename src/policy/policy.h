@@ -163,6 +163,9 @@ struct policy {
 	uint64_t bandwidth_bytes_per_s; /* in each direction */
 	uint64_t timeout_ms;
 	uint64_t cpu_time_ms;
+#ifdef AGENTKERNEL_TESTING
+	uint64_t test_limit_count; /* policy/fields.def */
+#endif
 
 	struct policy_origin origin[POLICY_FIELD_COUNT];
 	char *owned_origin[POLICY_FIELD_COUNT]; /* texts read from a file; NULL otherwise */

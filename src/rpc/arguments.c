@@ -66,8 +66,8 @@ static int read_text(const struct operation_field *f, const json_t *v, struct ar
 			break;
 		buf_addf(&known, "%s%s", known.len ? ", " : "", *choice);
 		if (!choice[1])
-			return err_set(e, ERR_INVALID, "%s: no '%.60s' (use one of %s)", f->name,
-				       text, buf_text(&known));
+			return err_set(e, ERR_INVALID, "%s: no %s '%.60s' (use one of %s)", f->name,
+				       f->name, text, buf_text(&known));
 	}
 	put(a, f->name, text);
 	return 0;

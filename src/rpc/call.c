@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define READ_BYTES 65536
@@ -40,11 +41,16 @@ static void kill_worker(const struct call *c)
 		(void)syscall(SYS_pidfd_send_signal, c->pid_fd, SIGKILL, NULL, 0);
 }
 
-/* The kernel reaps it, see call.h. */
 static void let_go(struct call *c)
 {
-	cleanup_closep(&c->pid_fd);
+	siginfo_t ignored;
+
 	cleanup_closep(&c->lifeline_fd);
+	/* it has written its result and ends, or was killed */
+	while (c->reaps && c->pid_fd >= 0 &&
+	       waitid(P_PIDFD, (id_t)c->pid_fd, &ignored, WEXITED) < 0 && errno == EINTR)
+		continue;
+	cleanup_closep(&c->pid_fd);
 }
 
 void call_done(struct call *c)
@@ -185,6 +191,7 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	c->arguments = *arguments;
 	arguments_init(arguments);
 	c->operation = operation;
+	c->reaps = o->reaps;
 	c->started_ms = clock_now_ms();
 	if (operation->hints & (OPERATION_READS_ONLY | OPERATION_IS_CARE) &&
 	    !(operation->hints & OPERATION_NEEDS_PROCESS))

@@ -7,7 +7,8 @@
  * what happened. A call is over when its worker has closed its result or has ended; background
  * processes of a sandbox may hold its output longer, and nobody waits for them.
  *
- * Nobody reaps workers either: the program ignores SIGCHLD, so that the kernel does.
+ * A server ignores SIGCHLD, so that the kernel reaps its workers; a program that may not do so (the
+ * library's) sets .reaps.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -30,8 +31,8 @@
 struct call_options {
 	const char *launcher;      /* the program agentkernel */
 	char *const *environ_list; /* for the workers */
-	const struct buf
-		*rows; /* "ceiling", "config": the worker process's rows that never change */
+	const struct buf *rows;    /* of every request: "ceiling", "config" */
+	bool reaps;                /* waits for the end of its workers */
 };
 
 enum call_stream { CALL_INPUT, CALL_STDOUT, CALL_STDERR, CALL_RESULT, CALL_NOTES };
@@ -50,6 +51,7 @@ struct call {
 	uint64_t kill_at_ms;  /* 0: not told to end */
 	bool is_cancelled, is_over;
 	bool is_late;        /* cancelled by its deadline */
+	bool reaps;          /* from call_options */
 	bool has_more_input; /* its owner adds some: call_add_input(), until call_end_input() */
 
 	/* As output comes; may be NULL. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The whole course of an agent's work, from this directory: agenttask.py AGENTKERNEL mcp|http.
+"""The whole course of an agent's work, from this directory: agenttask.py AGENTKERNEL mcp|http|LIBCALL.
 
 Writes a project in a named sandbox, installs a dependency, runs its tests in the background and reads what they have printed so
 far, takes a checkpoint, breaks things, goes back, forks twice, fetches the results and cleans up. Prints each call that fails
@@ -79,8 +79,18 @@ class Http:
         return answer.get("data", answer) if isinstance(answer, dict) else {"list": answer}
 
 
-server = Mcp() if face == "mcp" else Http()
-atexit.register(server.process.kill)
+class Library:
+    def call(self, operation, _method, _path, arguments):
+        r = subprocess.run([face, operation, json.dumps(arguments)], capture_output=True, text=True,
+                           env={**os.environ, "AGENTKERNEL_PROGRAM": program})
+        if r.returncode:
+            print(operation, arguments, r.stdout[:300])
+        return {} if r.returncode else json.loads(r.stdout)
+
+
+server = Mcp() if face == "mcp" else Http() if face == "http" else Library()
+if face in ("mcp", "http"):
+    atexit.register(server.process.kill)
 BOX = "/sandboxes/{name}"
 
 
@@ -112,7 +122,7 @@ for command in (["python3", "-c", "print(1)"], ["sh", "-c", "echo"], ["bash", "-
 # ---- a project with a dependency ----
 
 home = run("printf %s ~").get("stdout") or "/root"
-there = {"cwd" if face == "mcp" else "workdir": f"{home}/app"}
+there = {"cwd" if face != "http" else "workdir": f"{home}/app"}
 write(f"{home}/app/package.json", '{"name": "app", "version": "1.0.0", "dependencies": {"greet": "file:../greet"}}')
 write(f"{home}/app/test.js", 'for (let i = 0; i < 3; i++) setTimeout(() => console.log("pass", i, require("greet")), 400 * i)\n')
 archive = io.BytesIO()
@@ -121,7 +131,7 @@ with tarfile.open(fileobj=archive, mode="w") as tar:
         entry = tarfile.TarInfo(name)
         entry.size = len(text)
         tar.addfile(entry, io.BytesIO(text.encode()))
-if face == "mcp":
+if face != "http":
     server.call("sandbox_upload", "", "", {"name": "task", "path": f"{home}/greet", "tar": base64.b64encode(archive.getvalue()).decode()})
 else:
     status, text = server.request("PUT", f"/sandboxes/task/archive?path={home}/greet", archive.getvalue(), "application/x-tar")
@@ -152,7 +162,7 @@ expect("pass 2 hello" in (part.get("output") or part.get("stdout") or ""), part)
 
 # ---- a checkpoint, a mistake, the way back ----
 
-if face == "mcp":
+if face != "http":
     mark = server.call("sandbox_checkpoint", "", "", {"name": "task", "comment": "tests pass"}).get("id")
 else:
     mark = "tests-pass"  # its name is as good as an id
@@ -160,7 +170,7 @@ else:
 server.call("sandbox_file_edit", "POST", BOX + "/edit", {"name": "task", "path": f"{home}/app/test.js", "old_text": "greet", "new_text": "no-such"})
 expect("no-such" in (read(f"{home}/app/test.js") or ""), "the edit")
 server.call("sandbox_file_remove", "DELETE", BOX + "/files/{path}", {"name": "task", "path": f"{home}/greet/index.js"})
-if face == "mcp":
+if face != "http":
     server.call("sandbox_restore", "", "", {"name": "task", "id": mark})
 else:
     server.call("", "POST", "/snapshots/{id}/restore", {"id": mark})
@@ -172,7 +182,7 @@ for name in ("task-2", "task-3"):
     server.call("sandbox_fork", "POST", BOX + "/fork", {"name": "task", "new_name": name})
     expect(run(f"echo {name} >~/result && cat ~/greet/index.js >>~/result", name).get("exit_code") == 0, name)
     expect((read(f"{home}/result", name) or "").startswith(name), f"the result of {name}")
-if face == "mcp":
+if face != "http":
     got = base64.b64decode(server.call("sandbox_download", "", "", {"name": "task-2", "path": f"{home}/greet"}).get("tar", ""))
 else:
     status, got = server.request("GET", f"/sandboxes/task-2/archive?path={home}/greet")
@@ -185,7 +195,7 @@ with tarfile.open(fileobj=io.BytesIO(got)) as tar:
 for tool, method, path in (("sandbox_pause", "POST", "/pause"), ("sandbox_resume", "POST", "/resume"), ("sandbox_stop", "POST", "/stop"),
                            ("sandbox_start", "POST", "/start"), ("sandbox_stop", "POST", "/stop")):
     server.call(tool, method, BOX + path, {"name": "task"})
-if face == "mcp":
+if face != "http":
     server.call("checkpoint_remove", "", "", {"id": mark})
 else:
     server.call("", "DELETE", "/snapshots/{id}", {"id": mark})

@@ -33,3 +33,22 @@ everywhere() { # OPTION... -- COMMAND
 	everywhere --workspace --clone -- 'cat file'
 	[ -z "$(git status --porcelain 2>/dev/null)" ]
 }
+
+# bats test_tags=once
+@test "each operation does and refuses the same through the library, the command line, MCP and HTTP" {
+	cp "$BUILD/libcall" "$BUILD"/libagentkernel.so.* "$SHARED/"
+	mkdir box && give box && cd box
+	field=
+	[[ $BUILD != */testing ]] || field=field # what only the test build's table has (policy/fields.def)
+	# shellcheck disable=SC2086 # a word or none
+	run as timeout 300 python3 "$TOP/tests/named/parity.py" "$AK" "$SHARED/libcall" $field 3>&-
+	[[ $output =~ ^"same: "[0-9]+" operations"$ ]] || { echo "$output"; return 1; }
+}
+
+# bats test_tags=once
+@test "an agent's task through the library meets no refusal" {
+	cp "$BUILD/libcall" "$BUILD"/libagentkernel.so.* "$SHARED/"
+	mkdir task && give task && cd task
+	run as timeout 300 python3 "$TOP/tests/named/agenttask.py" "$AK" "$SHARED/libcall" 3>&-
+	[ "$output" = "done" ] || { echo "$output"; return 1; }
+}
