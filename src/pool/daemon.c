@@ -4,7 +4,8 @@
  * Theory of operation. One poll loop over the listening socket, clients that have not said yet what
  * they want, and the channels of the processes that keep one sandbox each (pool/warm). A claim is
  * answered at once: the client's connection goes to a process that has said it is ready, or is
- * refused. Nothing is built while somebody waits.
+ * refused. Pools are filled when no command that was just handed out is starting or ending
+ * (put_off_ms), so that building does not slow those down.
  *
  * The lock on the socket's neighbour says that a daemon lives; a socket that a killed one has left
  * is in nobody's way.
@@ -40,6 +41,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/param.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,11 +53,11 @@
 
 #define LOCK_FILE "daemon.lock"
 #define BACKLOG 128
-#define TICK_MS 1000
-#define PAUSE_MS 30     /* after a claim, before the pool is filled on a busy machine */
-#define BUSY_MS 5       /* until a busy machine is looked at again */
+#define TICK_MS 1000u
+#define PAUSE_MS 30u    /* for which a claimed sandbox that runs puts building off */
+#define BUSY_MS 5u      /* until a busy machine is looked at again */
 #define RETRY_MS 5000u  /* after a sandbox could not be built */
-#define BUILDING_MAX 2u /* at once */
+#define BUILDING_MAX 2u /* at once; half the processors, where these are fewer than four */
 #define STATUS_MAX_BYTES (256u << 10)
 #define END_MAX_MS 10000u
 #define END_SOON_MS 1000u
@@ -87,6 +89,7 @@ struct pool {
 struct claimed {
 	pid_t pid;
 	const struct pool *pool; /* NULL: it is gone */
+	uint64_t since_ms;
 };
 
 struct client {
@@ -101,7 +104,7 @@ struct pool_daemon {
 	struct client clients[DAEMON_CLIENTS_MAX];
 	unsigned client_count;
 	uint64_t given, started_ms;
-	unsigned processor_count;
+	unsigned processor_count, building_max;
 	unsigned in_use; /* children that were claimed */
 	struct claimed *claimed;
 	uint64_t strangers;     /* claims by processes with other surroundings */
@@ -257,22 +260,63 @@ static bool has_idle_processor(const struct pool_daemon *k)
 	return !slash || strtoul(slash, NULL, 10) <= k->processor_count;
 }
 
-/* Whoever was just served has the processors for a moment, unless one has nothing to do. */
-static bool wants_more(const struct pool_daemon *k, const struct pool *p, uint64_t now_ms)
+static bool wants_more(const struct pool *p, uint64_t now_ms)
 {
-	return p->waiting_count < p->min_warm && now_ms >= p->not_before_ms &&
-	       (now_ms >= p->last_used_ms + PAUSE_MS || has_idle_processor(k));
+	return p->waiting_count < p->min_warm && now_ms >= p->not_before_ms;
 }
 
-static void fill_pools(struct pool_daemon *k)
+/*
+ * Building a sandbox keeps a processor busy for as long as a short command takes with its start and
+ * end, and delays that command's mounts, for which the kernel waits until all processors have
+ * scheduled. So it is put off while a sandbox that was claimed less than PAUSE_MS ago still runs;
+ * returns for how long.
+ */
+static unsigned pause_ms(const struct pool_daemon *k, uint64_t now_ms)
+{
+	uint64_t longest_ms = 0;
+
+	for (unsigned i = 0; i < k->in_use; i++) {
+		uint64_t end_ms = k->claimed[i].since_ms + PAUSE_MS;
+
+		if (end_ms > now_ms && end_ms - now_ms > longest_ms)
+			longest_ms = end_ms - now_ms;
+	}
+	return (unsigned)longest_ms;
+}
+
+/* For how long building one for this pool is put off. An empty pool only waits for an idle
+ * processor: the next claim would find nothing. */
+static unsigned put_off_ms(const struct pool_daemon *k, const struct pool *p, uint64_t now_ms)
+{
+	unsigned ms = pause_ms(k, now_ms);
+
+	if (ms == 0 || p->waiting_count > 0)
+		return ms;
+	return has_idle_processor(k) ? 0 : MIN(ms, BUSY_MS);
+}
+
+static bool has_room(const struct pool_daemon *k)
+{
+	return !k->is_short && count_waiting(k, true) < k->building_max &&
+	       count_waiting(k, false) < DAEMON_WARM_MAX;
+}
+
+/* Returns when to look again, TICK_MS at most. */
+static unsigned fill_pools(struct pool_daemon *k)
 {
 	uint64_t now_ms = clock_now_ms();
+	unsigned next_ms = TICK_MS;
 
-	for (unsigned i = 0; i < k->pool_count && !k->is_short; i++)
-		while (count_waiting(k, true) < BUILDING_MAX &&
-		       count_waiting(k, false) < DAEMON_WARM_MAX &&
-		       wants_more(k, k->pools[i], now_ms))
+	for (unsigned i = 0; i < k->pool_count; i++)
+		while (has_room(k) && wants_more(k->pools[i], now_ms)) {
+			unsigned ms = put_off_ms(k, k->pools[i], now_ms);
+
+			next_ms = ms > 0 ? MIN(ms, next_ms) : next_ms;
+			if (ms > 0)
+				break;
 			start_one(k, k->pools[i]);
+		}
+	return next_ms;
 }
 
 /* ---- time ---- */
@@ -350,7 +394,7 @@ static bool give(struct pool_daemon *k, struct pool *p, int client_fd)
 			return true; /* it has gone, or will be once its socket is closed */
 		drop_waiting(p, i);
 		k->claimed = mem_grow(k->claimed, k->in_use + 1, sizeof(*k->claimed));
-		k->claimed[k->in_use++] = (struct claimed){ w.pid, p };
+		k->claimed[k->in_use++] = (struct claimed){ w.pid, p, clock_now_ms() };
 		k->given++;
 		return true;
 	}
@@ -679,26 +723,11 @@ static bool is_polled(const struct pollfd *polled, unsigned from, unsigned count
 	return false;
 }
 
-/* There is room, and only the processors were missing. */
-static bool is_put_off(const struct pool_daemon *k)
-{
-	uint64_t now_ms = clock_now_ms();
-
-	if (k->is_short || count_waiting(k, true) >= BUILDING_MAX ||
-	    count_waiting(k, false) >= DAEMON_WARM_MAX)
-		return false;
-	for (unsigned i = 0; i < k->pool_count; i++)
-		if (k->pools[i]->waiting_count < k->pools[i]->min_warm &&
-		    now_ms >= k->pools[i]->not_before_ms)
-			return true;
-	return false;
-}
-
-static void turn(struct pool_daemon *k, struct pollfd *polled)
+static void turn(struct pool_daemon *k, struct pollfd *polled, unsigned wait_ms)
 {
 	unsigned count = fill(k, polled), clients = k->client_count;
 
-	if (poll(polled, count, is_put_off(k) ? BUSY_MS : TICK_MS) < 0)
+	if (poll(polled, count, (int)wait_ms) < 0)
 		return;
 	/* whoever waits comes first */
 	for (unsigned i = clients; i-- > 0;) {
@@ -758,8 +787,7 @@ static void serve(struct pool_daemon *k)
 			age(k);
 			next_age_ms = clock_now_ms() + TICK_MS;
 		}
-		fill_pools(k);
-		turn(k, polled);
+		turn(k, polled, fill_pools(k));
 	}
 	free(polled);
 }
@@ -868,6 +896,7 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 				 .started_ms = clock_now_ms(),
 				 .processor_count = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 
+	k.building_max = k.processor_count < 2 * BUILDING_MAX ? 1 : BUILDING_MAX;
 	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
 	buf_init(&k.cgroups, BUF_TEXT_MAX_BYTES);
 	surroundings_format_cgroups(&k.cgroups);
