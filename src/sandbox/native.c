@@ -142,6 +142,7 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 	if (plan->awaits_places) {
 		rootfs.await_places = placement_await;
 		rootfs.placement = placement;
+		rootfs.has_only_trees = plan->idmap->kind == IDMAP_PRIVATE;
 	}
 	if (maps_trees(plan)) {
 		r = fdpass_receive(channel_fd, fds, &count);

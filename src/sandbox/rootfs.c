@@ -9,10 +9,13 @@
  *
  *   1. the base: files, bind mounts, restrictions
  *   2. for a read-only root, its writable places: binds of the root's own directories
- *   3. /dev, /proc, /sys; here a warm sandbox waits (placement)
+ *   3. /dev, /proc, /sys
  *   4. the mounts of the policy, parents before children
  *   5. masks and protected paths, on top of all these
  *   6. for a read-only root, the root itself; pivot
+ *
+ * A warm sandbox waits before 4 (placement); if it needs no paths of the host afterwards, it pivots
+ * before it waits.
  *
  * One tmpfs and few calls keep this at a few hundred microseconds.
  */
@@ -525,18 +528,36 @@ static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o
 }
 
 /*
- * The places of a warm sandbox become known only now. A place below the host directory that the
- * staging area covers can no longer be opened by name.
+ * True: the sandbox needs nothing of the host's tree once it waits, so it unmounts that tree before
+ * it waits, which takes the kernel longer than all mounts that follow. With an image the empty files
+ * for masks are in the staging area, which is unmounted with the host's tree: then it cannot.
  */
-static int await_places(struct rootfs_options *o, const char *stage, struct err *e)
+static bool can_pivot_early(const struct rootfs_options *o)
+{
+	return o->await_places && o->has_only_trees && !o->image;
+}
+
+/* Where the staging area covers a directory of the host, or the host's tree is gone, none can be
+ * opened by its name. */
+static bool can_be_opened(const struct rootfs_options *o, const struct rootfs_place *place,
+			  const char *stage)
+{
+	if (!place->source || place->tree_fd >= 0)
+		return true;
+	return !can_pivot_early(o) && (!o->image || !path_is_within(place->source, stage));
+}
+
+/* The places of a sandbox that waited become known only now. */
+static int await_places(int root_fd, struct rootfs_options *o, const char *stage, struct err *e)
 {
 	if (!o->await_places)
 		return 0;
+	if (can_pivot_early(o) && mount_pivot(root_fd, e) < 0)
+		return -1;
 	if (o->await_places(o->placement, o, e) < 0)
 		return -1;
-	for (unsigned i = 0; o->image && i < o->place_count; i++)
-		if (o->places[i].source && o->places[i].tree_fd < 0 &&
-		    path_is_within(o->places[i].source, stage))
+	for (unsigned i = 0; i < o->place_count; i++)
+		if (!can_be_opened(o, &o->places[i], stage))
 			return err_set(e, ERR_BUSY, "'%s' cannot be shown in a sandbox that waited",
 				       o->places[i].source);
 	return 0;
@@ -558,7 +579,7 @@ static int fill_root(int root_fd, int empty_fd, struct rootfs_options *o, const 
 		return -1;
 	if (show_limits(root_fd, empty_fd, o, limits_fd, e) < 0)
 		return -1;
-	if (await_places(o, stage, e) < 0 || show_places(root_fd, empty_fd, o, e) < 0)
+	if (await_places(root_fd, o, stage, e) < 0 || show_places(root_fd, empty_fd, o, e) < 0)
 		return -1;
 	if (mask_end(empty_fd, e) < 0)
 		return -1;
@@ -681,5 +702,5 @@ int rootfs_enter(const struct rootfs_options *options, struct err *e)
 	root_fd = o->image ? overlay_fd : tmpfs_fd;
 	if (fill_root(root_fd, tmpfs_fd, o, place, limits_fd, e) < 0)
 		return -1;
-	return mount_pivot(root_fd, e);
+	return can_pivot_early(o) ? 0 : mount_pivot(root_fd, e);
 }

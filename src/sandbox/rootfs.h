@@ -82,6 +82,7 @@ struct rootfs_options {
 	 */
 	int (*await_places)(struct placement *context, struct rootfs_options *o, struct err *e);
 	struct placement *placement;
+	bool has_only_trees; /* every directory of the host among them comes as a tree */
 };
 
 /* Writable even if the root is read-only, as is the home directory. Ended by NULL. */
