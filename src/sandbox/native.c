@@ -218,9 +218,7 @@ static int build_walls(const struct native_plan *plan, const struct links *l,
 		return -1;
 	if (hands_out_root(plan) && hand_out_root(l->channel[CHILD_END], e) < 0)
 		return -1;
-	if (wall_stands(WALL_OWN_KEYRING) && privs_fresh_keyring(e) < 0)
-		return -1;
-	return wall_stands(WALL_HIDDEN_INIT) ? privs_hide(e) : 0;
+	return plan->awaits_places ? 0 : privs_seclude(e); /* placement_await() has done that */
 }
 
 /* A security module (AppArmor) may allow creating the namespaces but then deny mounts in them. */
@@ -251,6 +249,7 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 		.report_fd = l->report[WRITE_END],
 		.lifeline_fd = l->lifeline[READ_END],
 		.placed_fd = -1,
+		.seccomp_variant = command.seccomp_variant,
 	};
 	struct err e = { 0 };
 	int slave_fd = -1;

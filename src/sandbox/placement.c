@@ -13,6 +13,7 @@
 #include "sandbox/order.h"
 #include "sandbox/privs.h"
 #include "sandbox/report.h"
+#include "sandbox/seccomp.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -204,16 +205,18 @@ static int wait_for_order(struct placement *p, struct err *e)
 	return 0;
 }
 
-/* Slow steps of sandbox/serve, done early, while no client waits for this sandbox. */
-static int prepare_init(struct err *e)
+/* Slow steps of sandbox/native and sandbox/serve, done early, while no client waits for this one. */
+static int prepare_init(const struct placement *p, struct err *e)
 {
 	signals_reset();
-	return privs_bound_init(e);
+	if (privs_bound_init(e) < 0 || privs_seclude(e) < 0)
+		return -1;
+	return seccomp_begin_mounting(p->seccomp_variant, e);
 }
 
 int placement_await(struct placement *p, struct rootfs_options *o, struct err *e)
 {
-	if (prepare_init(e) < 0)
+	if (prepare_init(p, e) < 0)
 		return -1;
 	report_started(p->report_fd);
 	if (wait_for_order(p, e) < 0)

@@ -8,7 +8,10 @@
  * ORDER_PLACES: a root caller sends mounts that it made; for an ordinary caller the child opens the
  * paths itself and compares their identity. Then the child continues with the same code in the same
  * order as a sandbox that did not wait. No command has run before, and the child unmounts the
- * host's tree before one does (sandbox/rootfs).
+ * host's tree before one does (sandbox/rootfs): if it will be sent mounts, before it waits.
+ *
+ * Slow steps that do not depend on the places come before the wait, too: the bounding set, the
+ * keyring, and the system call filter, except that it still allows mounting (sandbox/seccomp.h).
  *
  * Descriptors of ORDER_PLACES: first the one to report to once the sandbox is complete, then the
  * mounts.
@@ -30,7 +33,8 @@ bool placement_format(const struct rootfs_options *o, struct buf *out, int *ret_
 		      unsigned *ret_count);
 
 struct placement {
-	int orders_fd, report_fd, lifeline_fd; /* of init, borrowed */
+	int orders_fd, report_fd, lifeline_fd; /* init's, borrowed */
+	unsigned seccomp_variant;              /* init's */
 
 	int placed_fd; /* -1: not claimed. report_started() there when the sandbox is complete */
 	struct frame frame;

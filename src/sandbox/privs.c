@@ -23,19 +23,26 @@ static const uint64_t package_manager_set =
 	CAP_BIT(CAP_KILL) | CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETUID) |
 	CAP_BIT(CAP_NET_BIND_SERVICE) | CAP_BIT(CAP_SYS_CHROOT);
 
-int privs_hide(struct err *e)
+static int hide(struct err *e)
 {
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, errno, "make a process private");
 	return 0;
 }
 
-int privs_fresh_keyring(struct err *e)
+static int take_fresh_keyring(struct err *e)
 {
 	/* ENOSYS: kernel without keyrings */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return err_sys(e, errno, "start a new session keyring");
 	return 0;
+}
+
+int privs_seclude(struct err *e)
+{
+	if (wall_stands(WALL_OWN_KEYRING) && take_fresh_keyring(e) < 0)
+		return -1;
+	return wall_stands(WALL_HIDDEN_INIT) ? hide(e) : 0;
 }
 
 /*

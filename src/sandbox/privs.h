@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Clears the dumpable flag: other processes cannot read, trace or write this one through /proc. */
-ERR_CHECKED int privs_hide(struct err *e);
-
-/* Replaces the caller's session keyring by a new, empty one. */
-ERR_CHECKED int privs_fresh_keyring(struct err *e);
+/*
+ * Clears the dumpable flag, so that other processes cannot read, trace or write this one through
+ * /proc, and replaces the caller's session keyring by a new, empty one.
+ */
+ERR_CHECKED int privs_seclude(struct err *e);
 
 /* For the command, just before Landlock and seccomp; cannot be undone. */
 struct privs_options {

@@ -144,7 +144,7 @@ static const struct rule_step openat_steps[] = {
 };
 
 const char callfilter_name[] = "seccomp";
-const unsigned callfilter_variant_count = SECCOMP_VARIANT_COUNT;
+const unsigned callfilter_variant_count = SECCOMP_PROGRAM_COUNT;
 
 const struct rule callfilter_rules[] = {
 	/* files */
@@ -239,6 +239,12 @@ const struct rule callfilter_rules[] = {
 	CHECK_IN(SECCOMP_NO_SET_ID, "openat", openat_steps),
 	/* its mode is behind a pointer; libc and language runtimes fall back to openat */
 	{ .names = "openat2", .action = RULE_ENOSYS, .only_in = SECCOMP_NO_SET_ID },
+
+	/* init's own, until seccomp_end_mounting() refuses them */
+	{ .names = "open_tree move_mount mount_setattr fsopen fsconfig fsmount umount2 pivot_root "
+		   "openat2",
+	  .action = RULE_ALLOW,
+	  .only_in = SECCOMP_MOUNTING },
 };
 
 const size_t callfilter_rules_count = sizeof(callfilter_rules) / sizeof(callfilter_rules[0]);

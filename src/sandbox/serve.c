@@ -698,7 +698,8 @@ static int prepare(struct server *s, struct err *e)
 	if (privs_die_with_parent(e) < 0)
 		return -1;
 	s->template.installed_filter = (int)s->template.seccomp_variant;
-	return seccomp_install(s->template.seccomp_variant, e);
+	return s->options->has_waited ? seccomp_end_mounting(s->template.seccomp_variant, e)
+				      : seccomp_install(s->template.seccomp_variant, e);
 }
 
 void serve_run(const struct init_options *o)

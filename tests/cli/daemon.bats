@@ -201,6 +201,7 @@ await_pool() {
 		await_warm 3
 		[ "$given" = 1 ] || { echo "$options: $given given"; return 1; }
 		sed -i "s|/agentkernel[^ ]*||" "$W/warm" "$W/cold" # directories of the state with random names
+		sed -i -E 's/^(Seccomp_filters:[[:space:]]+)2$/\11/' "$W/warm" # in two steps, which refuse the same (test_seccomp)
 		diff "$W/warm" "$W/cold" || { echo "$options"; return 1; }
 	done
 }

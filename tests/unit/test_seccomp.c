@@ -14,6 +14,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -29,12 +30,12 @@
 #define REFUSED(error) (SECCOMP_RET_ERRNO | (error))
 
 /* Just what the compiler emits. */
-static uint32_t run_filter(unsigned variant, const struct seccomp_data *data)
+static uint32_t run_code(const struct sock_filter *code, unsigned count,
+			 const struct seccomp_data *data)
 {
-	const struct sock_filter *code = seccomp_bpf[variant].code;
 	uint32_t a = 0;
 
-	for (unsigned pc = 0; pc < seccomp_bpf[variant].count; pc++) {
+	for (unsigned pc = 0; pc < count; pc++) {
 		const struct sock_filter *i = &code[pc];
 
 		switch (i->code) {
@@ -62,6 +63,11 @@ static uint32_t run_filter(unsigned variant, const struct seccomp_data *data)
 	}
 	fail_msg("the program runs off its end");
 	return 0;
+}
+
+static uint32_t run_filter(unsigned variant, const struct seccomp_data *data)
+{
+	return run_code(seccomp_bpf[variant].code, seccomp_bpf[variant].count, data);
 }
 
 static uint32_t ask(unsigned variant, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
@@ -256,6 +262,55 @@ static void the_other_variants_do_what_they_say(void **state)
 	assert_int_equal(ask(0, SYS_personality, 0x0400000, 0, 0, 0), REFUSED(EPERM));
 }
 
+/* The kernel runs every filter; what is not "allow" wins, of two errors the one installed last. */
+static uint32_t ask_after_mounting(unsigned variant, const struct seccomp_data *data)
+{
+	struct sock_filter code[SECCOMP_END_MOUNTING_MAX];
+	unsigned count = seccomp_format_end_mounting(variant, code);
+	uint32_t first = run_filter(variant | SECCOMP_MOUNTING, data);
+	uint32_t last = run_code(code, count, data);
+
+	return first == SECCOMP_RET_KILL_PROCESS || last == ALLOWED ? first : last;
+}
+
+static void what_may_mount_may_do_nothing_else_and_not_for_long(void **state)
+{
+	static const uint64_t arguments[] = {
+		0, 1, 2, 04755, CLONE_NEWNS, O_TRUNC, TIOCSTI, ~0ull
+	};
+
+	(void)state;
+	for (unsigned v = 0; v < SECCOMP_VARIANT_COUNT; v++)
+		for (int nr = -1; nr < 1100; nr++)
+			for (size_t i = 0; i < COUNT_OF(arguments); i++) {
+				uint64_t a = arguments[i];
+				const struct seccomp_data data = { .nr = nr,
+								   .arch = NATIVE,
+								   .args = { a, a, a, a } };
+				const struct seccomp_data foreign = { .nr = nr,
+								      .arch = AUDIT_ARCH_I386 };
+
+				assert_int_equal(ask_after_mounting(v, &data),
+						 run_filter(v, &data));
+				assert_int_equal(ask_after_mounting(v, &foreign),
+						 SECCOMP_RET_KILL_PROCESS);
+			}
+	for (unsigned v = 0; v < SECCOMP_VARIANT_COUNT; v++) {
+		static const long mounting[] = { SYS_open_tree, SYS_move_mount, SYS_mount_setattr,
+						 SYS_fsopen,    SYS_fsconfig,   SYS_fsmount,
+						 SYS_umount2,   SYS_pivot_root, SYS_openat2 };
+
+		for (int nr = 0; nr < 1100; nr++) {
+			bool mounts = false;
+
+			for (size_t i = 0; i < COUNT_OF(mounting); i++)
+				mounts = mounts || mounting[i] == nr;
+			assert_int_equal(ask(v | SECCOMP_MOUNTING, nr, 0, 0, 0, 0),
+					 mounts ? ALLOWED : ask(v, nr, 0, 0, 0, 0));
+		}
+	}
+}
+
 static void with_one_owner_giving_files_away_succeeds_and_does_nothing(void **state)
 {
 	const unsigned one = SECCOMP_ONE_OWNER;
@@ -292,6 +347,7 @@ int main(void)
 		cmocka_unit_test(set_id_bits_are_refused_only_where_asked),
 		cmocka_unit_test(a_file_is_cut_off_only_by_who_may_write_it),
 		cmocka_unit_test(the_other_variants_do_what_they_say),
+		cmocka_unit_test(what_may_mount_may_do_nothing_else_and_not_for_long),
 		cmocka_unit_test(with_one_owner_giving_files_away_succeeds_and_does_nothing),
 	};
 
