@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define BUF_FIRST_BYTES 256
+#define BUF_PIECE_BYTES 256 /* of one buf_addf() */
 
 void buf_init(struct buf *b, size_t max_bytes)
 {
@@ -54,11 +55,21 @@ void buf_add_text(struct buf *b, const char *text)
 	buf_add(b, text, strlen(text));
 }
 
+/* Most texts are short: these are formatted once, and without an allocation. */
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
+	char piece[BUF_PIECE_BYTES];
 	char *text;
 	va_list args;
+	int len;
 
+	va_start(args, fmt);
+	len = vsnprintf(piece, sizeof(piece), fmt, args);
+	va_end(args);
+	if (len >= 0 && (size_t)len < sizeof(piece)) {
+		buf_add_text(b, piece);
+		return;
+	}
 	va_start(args, fmt);
 	text = mem_vformat(fmt, args);
 	va_end(args);

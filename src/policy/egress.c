@@ -689,12 +689,18 @@ static const char *action_word(enum egress_action action)
 static void save_line(enum egress_action action, const char *pattern, const char *origin,
 		      struct buf *out)
 {
-	cleanup_free char *safe = mem_dup(origin);
+	size_t start;
 
-	for (char *c = safe; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	buf_addf(out, "%s\t%s\t%s\n", action_word(action), pattern, safe);
+	buf_add_text(out, action_word(action));
+	buf_add_text(out, "\t");
+	buf_add_text(out, pattern);
+	buf_add_text(out, "\t");
+	start = out->len;
+	buf_add_text(out, origin);
+	for (size_t i = start; i < out->len; i++)
+		if ((unsigned char)out->bytes[i] < ' ' || out->bytes[i] == 0x7f)
+			out->bytes[i] = '?';
+	buf_add_text(out, "\n");
 }
 
 void egress_save(const struct egress *g, struct buf *out)
