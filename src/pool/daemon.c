@@ -663,7 +663,11 @@ static void on_connection(struct pool_daemon *k)
 		(void)close(fd);
 		return;
 	}
-	k->clients[k->client_count++] = (struct client){ .fd = fd };
+	/* a client sends its claim right after connecting: often it has arrived by now */
+	if (on_client(k, fd))
+		k->clients[k->client_count++] = (struct client){ .fd = fd };
+	else
+		(void)close(fd);
 }
 
 /* ---- what sandboxes say ---- */
