@@ -255,6 +255,7 @@ static int run_claimed(struct claimed *x, struct run_result *ret, struct err *e)
 	ask_end(x, &outcome, ret);
 	take_notices(x, ret);
 	execution_drain(&x->base);
+	ret->reached_disk_bytes = outcome.is_disk_full ? x->base.policy.disk_bytes : 0;
 	ret->duration_ms = (clock_now_us() - started_us) / 1000;
 	run_judge(&outcome, ret);
 	execution_take_output(&x->base, ret);

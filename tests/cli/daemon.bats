@@ -250,6 +250,40 @@ await_pool() {
 	[ "$(status 'pools[1]["hits"]')" = 1 ]
 }
 
+@test "status tells what waits, what is in use and why a pool is not full" {
+	start_daemon
+	own run sleep 3 &
+	local sleeper=$!
+	until [ "$(status 's["in_use"]')" = 1 ]; do sleep 0.02; done
+	await_warm 3
+	[ "$(status 's["given"], pools[0]["in_use"], pools[0]["warm"], pools[0]["min_warm"], pools[0]["hits"], pools[0]["misses"], pools[0]["why_not_full"]')" = "1 1 3 3 1 0 None" ]
+	own daemon status >table
+	head -n 1 table | grep -Eq '^pid [0-9]+, build [0-9a-f]+, up [0-9]+s, 1 in use, 1 given$' || { cat table; return 1; }
+	sed -n 3p table | grep -Eq '^native +host +moderate +3 of 3 +1 +1 +0 +-$' || { cat table; return 1; }
+	kill $sleeper
+	wait $sleeper || true
+	until [ "$(status 's["in_use"], pools[0]["in_use"]')" = "0 0" ]; do sleep 0.02; done
+	# one that cannot be built says so
+	[ "${AS:-root}" = user ] || return 0
+	own daemon prewarm --cpus 0.2 --count 1
+	until [[ "$(status 'pools[1]["trouble"]')" == *"a fraction of a cpu needs a cgroup"* ]]; do sleep 0.02; done
+	own daemon status | grep -Eq '^native +host +moderate +0 of 1 +0 +0 +0 +.*a fraction of a cpu needs a cgroup'
+}
+
+@test "a limit that is reached in a sandbox that waited is told" {
+	start_daemon
+	own daemon prewarm --disk 8M --count 1
+	own daemon prewarm --pids 20 --count 1
+	until [ "$(status 'sum(p["warm"] for p in pools)')" = 5 ]; do sleep 0.05; done
+	run own run --disk 8M sh -c 'dd if=/dev/zero of=/tmp/x bs=1M count=20 2>/dev/null'
+	[[ $status -eq 1 && $output == *"the disk inside is full: its limit is 8 MiB (raise it with --disk)"* ]] || { echo "$status $output"; return 1; }
+	[ "$(status 'pools[1]["hits"]')" = 1 ]
+	[ "${AS:-root}" = root ] || return 0 # a count of refusals needs a cgroup
+	run own run --pids 20 sh -c 'for i in $(seq 40); do sleep 0.2 & done; wait'
+	[[ $output == *"the limit is 20 processes and threads (raise it with --pids)"* ]] || { echo "$output"; return 1; }
+	[ "$(status 'pools[2]["hits"]')" = 1 ]
+}
+
 @test "the walls of a sandbox that waited are those of every other" {
 	start_daemon
 	# through a pipe, also stderr: where a stream is a file, an older kernel's sandbox may have a filter more
@@ -417,6 +451,15 @@ INHERITED='awk "{ print \$19 }" /proc/self/stat; grep Cpus_allowed_list /proc/se
 @test "the caller's priority, processors, scheduler and limits hold as they do without the daemon" {
 	daemon_setup
 	local way words
+	# a program behind a filter of system calls, which allows all of them
+	cat >"$W/filtered.py" <<-'PY'
+	import ctypes, os, struct, sys
+	code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+	program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(code)))
+	prctl = ctypes.CDLL(None).prctl
+	assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, program, 0, 0) == 0
+	os.execvp(sys.argv[1], sys.argv[1:])
+	PY
 	own daemon start
 	await_warm 3
 	while read -r way; do
@@ -424,14 +467,21 @@ INHERITED='awk "{ print \$19 }" /proc/self/stat; grep Cpus_allowed_list /proc/se
 		as "${words[@]}" env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host "$AK" run sh -c "$INHERITED" >"$W/with"
 		as "${words[@]}" env AGENTKERNEL_HOME="$W/nobody" AGENTKERNEL_IMAGE=host "$AK" run sh -c "$INHERITED" >"$W/without"
 		diff "$W/with" "$W/without" || { echo "with: $way"; return 1; }
-	done <<-'WAYS'
+	done < <(
+		[ "${AS:-root}" != root ] || printf '%s\n' 'setpriv --groups 5' 'setpriv --inh-caps +chown' 'setpriv --no-new-privs' \
+			'unshare --net' 'unshare --mount' 'unshare --cgroup'
+		echo "python3 $W/filtered.py"
+		cat <<-'WAYS'
 	env
 	nice -n 7
+	ionice -c 3
 	taskset -c 0
 	chrt --batch 0
 	choom -n 500 --
 	prlimit --nofile=200:300
-	WAYS
+		WAYS
+	)
+	own daemon status | grep -q '^[0-9]* runs had other limits, groups, priorities or cgroups than the daemon'
 	[ "$(status 's["given"] >= 1')" = True ] # the first one waited
 	[ "$(status 's["given"] <= 1')" = True ] # and none of the others
 }
