@@ -68,7 +68,7 @@ static bool make_in(const char *runtime, const struct runtimecache_dir *d)
 	cleanup_fd int kind_fd = -1;
 	bool is_made = false;
 
-	if (file_make_dirs(runtime, 0700) == 0 && (mkdir(kind, 0755) == 0 || errno == EEXIST))
+	if (mkdir(kind, 0755) == 0 || errno == EEXIST)
 		kind_fd = open(kind, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (kind_fd >= 0) {
 		empty_if_full(kind_fd, d->max);
@@ -78,12 +78,21 @@ static bool make_in(const char *runtime, const struct runtimecache_dir *d)
 	return is_made;
 }
 
+/* Nobody else can have put anything there. XDG_RUNTIME_DIR may name a directory like /tmp. */
+static bool is_ours(const char *runtime)
+{
+	struct stat st;
+
+	return lstat(runtime, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 char *runtimecache_get(const struct ak *ak, const struct runtimecache_dir *d)
 {
 	const char *runtime = ak->runtime_dir;
 	cleanup_free char *path = NULL;
 
-	if (!runtime)
+	if (!runtime || file_make_dirs(runtime, 0700) < 0 || !is_ours(runtime))
 		return NULL;
 	path = mem_format("%s/%s/%s", runtime, d->kind, d->name);
 	return access(path, X_OK) == 0 || make_in(runtime, d) ? take_ptr(path) : NULL;

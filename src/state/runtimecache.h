@@ -4,8 +4,8 @@
  *
  * They lie in the runtime directory (state/statedir), by kind, named after everything that their
  * content depends on. A directory is complete or absent: it is made under another name and renamed,
- * and who comes second uses the first one's. Where there is no runtime directory nothing is kept,
- * and each sandbox makes its own, which takes longer.
+ * and who comes second uses the first one's. Where there is no runtime directory, or others could
+ * write to it, nothing is kept, and each sandbox makes its own, which takes longer.
  */
 #include "base/err.h"
 

@@ -294,6 +294,13 @@ cgroup"
 	done
 	find "$kept" -maxdepth 1 -name '*-7b00000-*' | grep -q .
 	! find "$kept" -maxdepth 1 -name '.new*' | grep . || false
+	for pids in 100 200; do # what else the files say is part of the name, too
+		[ "$(as env XDG_RUNTIME_DIR="$runtime" "$AK" run --pids $pids cat /sys/fs/cgroup/pids.max)" = $((pids + 1)) ] # with init
+	done
+	if [ "$(nproc)" -gt 1 ]; then
+		[ "$(as env XDG_RUNTIME_DIR="$runtime" "$AK" run cat /sys/devices/system/cpu/online)" != 1 ]
+		[ "$(as taskset -c 1 env XDG_RUNTIME_DIR="$runtime" "$AK" run cat /sys/devices/system/cpu/online)" = 1 ]
+	fi
 	# a place where nothing can be kept is no reason to fail
 	if [ "${AS:-root}" = user ]; then
 		rm -rf "$kept" && touch "$kept"
@@ -302,6 +309,30 @@ cgroup"
 	fi
 	run ak run cat /proc/self/mountinfo
 	[[ "$output" != *"$SHARED"* ]]
+}
+
+@test "what is shown: what is kept is used again, thrown away when it is too much, and nobody else's" {
+	[ "${AS:-root}" = user ] || skip "root's is the whole machine's: others work there meanwhile"
+	local kept=$W/runtime/agentkernel/limits shown=/sys/fs/cgroup/memory.max before
+	kept_run() {
+		as env XDG_RUNTIME_DIR="$W/runtime" "$AK" run "$@"
+	}
+	as mkdir -m 700 "$W/runtime"
+	kept_run --memory 123M true
+	before=$(stat -c '%y %i' "$kept" "$kept"/*)
+	[ "$(kept_run --memory 123M cat $shown)" = 128974848 ]
+	[ "$(stat -c '%y %i' "$kept" "$kept"/*)" = "$before" ] # nothing was made beside it either
+	for i in $(seq 70); do as mkdir "$kept/old-$i"; done
+	kept_run --memory 124M true
+	[ "$(find "$kept" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+	# what others could have written is not shown
+	as sh -c 'chmod -R u+w "$0" && echo planted >"$(find "$0" -name memory.max)"' "$kept"
+	[ "$(kept_run --memory 124M cat $shown)" = planted ] # the control
+	chmod 777 "$W/runtime/agentkernel"
+	[ "$(kept_run --memory 124M cat $shown)" = 130023424 ]
+	chmod 700 "$W/runtime/agentkernel"
+	chown root:12345 "$W/runtime/agentkernel" && chmod 750 "$W/runtime/agentkernel"
+	[ "$(kept_run --memory 124M cat $shown)" = 130023424 ]
 }
 
 @test "reaching the limit of processes is told, with the option" {
