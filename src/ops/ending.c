@@ -9,6 +9,8 @@
 #include "ops/events.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The command's status tells the rest; these would look like crashes of its own. */
 static const char *limit_of(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES])

@@ -100,12 +100,19 @@ static bool is_cwd_shown(const struct request *r)
 	return false;
 }
 
-/* The first word after the command that is a file of this directory; NULL: none. */
-static const char *find_file_word(char *const *argv)
+/*
+ * The first word after the command that is a file of this directory; NULL: none. Callers of a
+ * server read this too, so hidden files and paths that leave the directory do not count.
+ */
+static const char *find_file_word(const char *cwd, char *const *argv)
 {
-	for (size_t i = 1; argv[0] && argv[i]; i++)
-		if (argv[i][0] != '-' && argv[i][0] != '/' && access(argv[i], F_OK) == 0)
+	for (size_t i = 1; argv[0] && argv[i]; i++) {
+		cleanup_free char *path = path_absolute(cwd, argv[i]);
+
+		if (argv[i][0] != '-' && argv[i][0] != '/' && path && path_is_within(path, cwd) &&
+		    !strstr(path + strlen(cwd), "/.") && access(path, F_OK) == 0)
 			return argv[i];
+	}
 	return NULL;
 }
 
@@ -113,19 +120,18 @@ static const char *find_file_word(char *const *argv)
 static void remark_hidden_project(const struct request *r, char *const *argv,
 				  const struct op_events *ev)
 {
+	const char *cwd = r->ak->caller.cwd, *home = r->ak->caller.home, *file;
 	char origin[REQUEST_ORIGIN_MAX_BYTES] = "";
-	const char *file;
 
-	if (!r->ak->caller.cwd || is_cwd_shown(r))
-		return;
-	file = find_file_word(argv);
+	if (!cwd || is_cwd_shown(r) || (home && path_is_within(home, cwd)))
+		return; /* a home directory is never a workspace */
+	file = find_file_word(cwd, argv);
 	if (file)
 		op_remark(ev,
 			  "'%s' is in this directory, which is not visible inside (add "
 			  "--workspace, or -W in short)",
 			  file);
-	else if (project_detect(r->ak->caller.cwd, NULL, origin, sizeof(origin)) ||
-		 access("Makefile", F_OK) == 0)
+	else if (project_detect(cwd, NULL, origin, sizeof(origin)) || access("Makefile", F_OK) == 0)
 		op_remark(ev,
 			  "the project in this directory is not visible inside (add --workspace, "
 			  "or -W in short)");

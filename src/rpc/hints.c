@@ -74,6 +74,7 @@ static const struct hint options[] = {
 	{ "--cpu-time", CONFIGURED("[resources] cpu_time") },
 	{ "--unprotect", CONFIGURED("in [security] unprotect"), true },
 	{ "--protect", CONFIGURED("in [security] protect"), true },
+	{ "--workspace, or -W in short", "files to the call, or the user's option --workspace" },
 	{ "--workspace", "the user's option --workspace" },
 	{ "--mount", "the user's option --mount" },
 	{ "--clone", "the user's option --clone" },

@@ -52,3 +52,19 @@ everywhere() { # OPTION... -- COMMAND
 	run as timeout 300 python3 "$TOP/tests/named/agenttask.py" "$AK" "$SHARED/libcall" 3>&-
 	[ "$output" = "done" ] || { echo "$output"; return 1; }
 }
+
+@test "a command that fails for want of the project is told that it is not visible, also in a call" {
+	mkdir project && give project && cd project
+	echo 'print(1)' >main.py
+	touch ../outside .hidden
+	run session -i host -- sandbox_run '{"command":["python3","main.py"]}' sandbox_run '{"command":["false","../outside",".hidden"]}' sandbox_run '{"command":["true","main.py"]}'
+	[[ "${lines[*]}" == *"'main.py' is in this directory, which is not visible inside (add files to the call, or the user's option --workspace)"* ]] || { echo "$output"; return 1; }
+	[ "$(grep -c 'is in this directory' <<<"$output")" -eq 1 ] || { echo "$output"; return 1; } # not of files elsewhere, nor where all went well
+	run session -i host --workspace -- sandbox_run '{"command":["python3","main.py"]}' sandbox_run '{"command":["false","main.py"]}'
+	[[ "$output" != *"not visible"* ]] || { echo "$output"; return 1; }
+	as sh -c 'echo "print(1)" >"$HOME/main.py"' # a home directory is never a workspace
+	cd "$SHARED/home"
+	run session -i host -- sandbox_run '{"command":["python3","main.py"]}'
+	as sh -c 'rm "$HOME/main.py"'
+	[[ "$output" != *"not visible"* ]] || { echo "$output"; return 1; }
+}

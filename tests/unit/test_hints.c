@@ -61,6 +61,8 @@ static void what_is_the_users_is_said_to_be(void **state)
 	check("(agentkernel config trust allows this file; agentkernel config check lists all)",
 	      "(the user's command agentkernel config trust allows this file; the user's command "
 	      "agentkernel config check lists all)");
+	check("not visible inside (add --workspace, or -W in short)",
+	      "not visible inside (add files to the call, or the user's option --workspace)");
 	check("only what --mount and --workspace show",
 	      "only what the user's option --mount and the "
 	      "user's option --workspace show");
