@@ -67,15 +67,30 @@ SUSPECTS="shadow shadow- gshadow passwd- subuid sudoers sudoers.d/me ssh/ssh_hos
 	! grep -q own-secret <<<"$output"
 }
 
+@test "what was kept of an earlier /etc does not show what only the caller may read in a later one" {
+	[ "${AS:-root}" = user ] || skip "what is mapped for root's sandboxes cannot read it anyway"
+	plant() { :; }
+	as mkdir -m 700 "$W/runtime"
+	# shellcheck disable=SC2016 # for the other shell
+	run in_other_etc bash -c 'runs() { as env XDG_RUNTIME_DIR="$0/runtime" "$AK" run sh -c "$1"; }
+		runs true && [ -n "$(ls "$0/runtime/agentkernel/etc")" ] && install -o 12345 -m 600 /dev/stdin /etc/later <<<later-secret &&
+		as cat /etc/later && runs "cat /etc/later; echo ended"' "$W"
+	[[ "$output" == *ended* ]] || { echo "$output"; return 1; }
+	[ "$(grep -c later-secret <<<"$output")" -eq 1 ] # the caller's own
+}
+
 @test "accounts of packages show, those of people do not" {
 	plant() {
 		echo 'alice:x:1500:1500:Alice,,,:/home/alice:/bin/bash' >>passwd && echo 'sometool:x:350:350:tool:/var/lib/sometool:/usr/sbin/nologin' >>passwd &&
-			echo 'sometool:x:350:alice' >>group && echo 'alice:x:1500:' >>group
+			echo 'sometool:x:350:alice' >>group && echo 'alice:x:1500:' >>group &&
+			printf '%s\n' toor:x:0:0::/root:/bin/sh user:x:351:351::/:/bin/sh +nis:x:352:352::/:/bin/sh broken:x:353x:353::/:/bin/sh >>passwd
 	}
 	run in_other_etc ak run sh -c 'cat /etc/passwd /etc/group'
 	[[ "$output" == *"sometool:*:350:350::/var/lib/sometool:/usr/sbin/nologin"* ]]
 	[[ "$output" == *"sometool:x:350:"* ]]
 	[[ "$output" != *alice* ]] && [[ "$output" != *Alice* ]]
+	# names and numbers of our own, and what is no account
+	[[ "$output" != *toor* && "$output" != *:351:* && "$output" != *nis* && "$output" != *broken* ]]
 }
 
 @test "a bind mount in /etc, as in a container, changes nothing for root" {

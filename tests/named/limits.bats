@@ -123,6 +123,8 @@ full_disk_checks() {
 	ak create full && ak start full && ak exec full sh -c 'head -c 6000000 /dev/urandom >/root/data; sha256sum /root/data' >"$W/sum" || return 1
 	head -c 100M /dev/zero >"$1/fill" 2>/dev/null
 	local before
+	run ak exec full sh -c 'head -c 1M /dev/zero >/root/more'
+	[[ "$status" -ne 0 && "$output" != *"its limit is"* ]] || { echo "$output"; return 1; } # it has none of its own
 	before=$(find "$STATE/sandboxes" "$STATE/checkpoints" "$STATE/layers" -mindepth 1 -maxdepth 1 2>/dev/null | sort)
 	for words in "create full-2" "checkpoint create full" "fork full full-3" "exec -d full echo hello" "update full --memory 1G"; do
 		# shellcheck disable=SC2086
@@ -197,6 +199,13 @@ full_disk_checks() {
 	run ak exec more sh -c 'nproc; grep -c ^processor /proc/cpuinfo'
 	says "1
 1"
+}
+
+@test "a limit of processes that is reached is told" {
+	only_root # a count of refusals needs a cgroup
+	started few --pids 20
+	run ak exec few sh -c 'for i in $(seq 40); do sleep 0.2 & done; wait'
+	[[ "$output" == *"the limit is 20 processes and threads (raise it with --pids)"* ]]
 }
 
 @test "a disk that is full is told, and update --disk makes it larger" {

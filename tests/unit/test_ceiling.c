@@ -329,6 +329,33 @@ static void what_the_ceiling_protects_stays_protected(void **state)
 	assert_int_equal(ceiling_check(&ceiling, &ceiling, NULL, &field, &e), 0);
 }
 
+static void lists_that_nobody_asked_for_are_cut_to_the_ceilings(void **state)
+{
+	const struct policy_setting most[] = { ASK(POLICY_PROTECT, "deploy"),
+					       ASK(POLICY_MASK, ".env"),
+					       ASK(POLICY_UNPROTECT, ".vscode") };
+	const struct policy_setting asked[] = {
+		{ POLICY_UNPROTECT, ".vscode", "project", POLICY_BY_PROJECT_FILE },
+		{ POLICY_UNPROTECT, ".git/hooks", "project", POLICY_BY_PROJECT_FILE },
+		{ POLICY_UNMASK, ".ssh", "project", POLICY_BY_PROJECT_FILE },
+		{ POLICY_MASK, ".secret", "project", POLICY_BY_PROJECT_FILE },
+	};
+	CLEANUP(policy_done) struct policy p = { 0 }, ceiling = { 0 };
+	CLEANUP(keyrows_list_free) char **lowered = NULL;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_resolve(most, COUNT_OF(most), &caller, &ceiling, &e), 0);
+	assert_int_equal(policy_resolve(asked, COUNT_OF(asked), &caller, &p, &e), 0);
+	assert_int_equal(ceiling_lower(&p, &ceiling, &lowered, &e), 0);
+	assert_true(keyrows_list_has(p.unprotect, ".vscode"));
+	assert_false(keyrows_list_has(p.unprotect, ".git/hooks"));
+	assert_false(keyrows_list_has(p.unmask, ".ssh"));
+	assert_true(keyrows_list_has(p.protect, "deploy"));
+	assert_true(keyrows_list_has(p.mask, ".env") && keyrows_list_has(p.mask, ".secret"));
+	assert_int_equal(ceiling_check(&p, &ceiling, NULL, NULL, &e), 0);
+}
+
 /* ---- images ---- */
 
 static void an_image_must_not_name_a_registry_of_its_own(void **state)
@@ -753,7 +780,8 @@ static void a_default_is_no_ceiling_and_a_maximum_is(void **state)
 
 	assert_int_equal(policy_resolve(&written, 1, &caller, &ceiling, &e), 0);
 	ceiling_raise(&ceiling, 24ull << 30);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e), -1); /* what the user wrote is one */
+	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e),
+			 -1); /* what the user wrote is one */
 	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
 	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e), 0);
 	policy_done(&ceiling);
@@ -806,6 +834,7 @@ int main(void)
 		cmocka_unit_test(no_limit_is_more_than_any),
 		cmocka_unit_test(what_only_presets_give_is_held_as_well),
 		cmocka_unit_test(what_the_ceiling_protects_stays_protected),
+		cmocka_unit_test(lists_that_nobody_asked_for_are_cut_to_the_ceilings),
 		cmocka_unit_test(an_image_must_not_name_a_registry_of_its_own),
 		cmocka_unit_test(a_user_in_an_image_is_held_before_the_image_is_there),
 		cmocka_unit_test(passing_the_environment_does_not_pass_its_secrets),
