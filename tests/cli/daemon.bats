@@ -186,7 +186,8 @@ await_pool() {
 	start_daemon
 	as git init -q project
 	cd project
-	as mkdir -p .vscode sub/.claude
+	as mkdir -p .vscode sub/.claude real/deep
+	as ln -s real/deep .idea # what leads to a protected place is protected, too
 	for options in "-m claude" "-m codex" "--workspace --read-only --protect-new strict" "-v $W:/w --tmpfs /t:1M --workspace"; do
 		# shellcheck disable=SC2086 # words
 		own daemon prewarm $options --count 1
