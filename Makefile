@@ -35,7 +35,7 @@ Q := $(if $(V),,@)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
 	-Wpointer-arith -Wundef -Wimplicit-fallthrough -Wno-missing-field-initializers \
 	-Wno-format-nonliteral -Wno-format-truncation -Werror
-COMMON_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -I$(BUILD)/gen -g $(WARNINGS) \
+COMMON_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -Iinclude -I$(BUILD)/gen -g $(WARNINGS) \
 	-DAGENTKERNEL_VERSION='"$(VERSION)"' $(if $(filter 1,$(TESTING)),-DAGENTKERNEL_TESTING)
 HARDENING := -fstack-protector-strong -fPIE
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -62,7 +62,7 @@ LDFLAGS_helper := -pie -Wl,-z,relro,-z,now,--as-needed
 endif
 CC_helper := $(CC)
 CC_library := $(CC)
-FLAGS_library := $(COMMON_FLAGS) -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIC -fvisibility=hidden -Iinclude
+FLAGS_library := $(COMMON_FLAGS) -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIC -fvisibility=hidden
 CC_unit := $(CC)
 FLAGS_unit := $(COMMON_FLAGS) -O1 -U_FORTIFY_SOURCE $(SANITIZERS)
 
