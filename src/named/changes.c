@@ -1,4 +1,4 @@
-/* changes - what a named sandbox has changed against its image; see changes.h. */
+/* changes - lists the differences between a named sandbox and its image; see changes.h. */
 #include "named/changes.h"
 
 #include "base/buf.h"
@@ -19,7 +19,7 @@
 
 #define RESULT_MAX_BYTES (256u << 20)
 
-/* What every start writes itself (sandbox/imageroot, sandbox/hostroot), and is no change. */
+/* Paths that every start writes (sandbox/imageroot, sandbox/hostroot): not the user's changes. */
 static const char *const own_paths[] = {
 	"/etc",
 	"/etc/hosts",
@@ -110,7 +110,7 @@ static int open_image(const struct ak *ak, const struct named *n, struct layers 
 	return 0;
 }
 
-/* The result comes home in a memory file: the child's memory is its own. */
+/* The child of owner_run() returns its list in a memfd, because it does not share our memory. */
 struct finding {
 	const struct layers *layers;
 	int result_fd;

@@ -1,10 +1,10 @@
 /*
- * checkpoint - a frozen copy of what a sandbox has written; see checkpoint.h.
+ * checkpoint - an immutable copy of a sandbox's written files; see checkpoint.h.
  *
- * Theory of operation. A running sandbox is frozen through its supervisor for as long as the copy
- * takes: the freeze belongs to our connection, so it ends with us whatever happens. The copy goes
- * to a new layer; only when that is whole does a record name it. Records appear by rename. The
- * digest is taken afterwards, from the copy, when the sandbox runs again.
+ * Theory of operation. The supervisor freezes a running sandbox while we copy: the freeze is bound
+ * to our connection, so it ends with this process in any case. The copy goes to a new layer; a
+ * record names the layer only when it is complete. Records appear by rename. The digest is computed
+ * afterwards from the copy, when the sandbox runs again.
  */
 #include "named/checkpoint.h"
 
@@ -188,7 +188,7 @@ static int write_files(int dir_fd, const struct checkpoint *c, const struct poli
 	return p ? write_file(dir_fd, POLICY_FILE, &policy, e) : 0;
 }
 
-/* Appears with its record, or not at all. */
+/* Renames the complete directory into place, so a checkpoint never exists without its record. */
 int checkpoint_keep(const struct ak *ak, const struct checkpoint *c, const struct policy *p,
 		    struct err *e)
 {
@@ -278,7 +278,8 @@ int checkpoint_list(const struct ak *ak, const char *sandbox, struct checkpoint_
 			add_entry(ret, dirfd(dir), entry->d_name, sandbox);
 	sys = errno;
 	(void)closedir(dir);
-	if (sys != 0) { /* what half a list does not name would be taken for garbage */
+	if (sys != 0) { /* fail: garbage collection would remove the layers of checkpoints missing
+			   from the list */
 		checkpoint_list_done(ret);
 		return err_sys(e, sys, "list the checkpoints");
 	}
@@ -301,7 +302,10 @@ int checkpoint_sweep(const struct ak *ak, unsigned *count, struct err *e)
 	DIR *dir;
 	int r = 0;
 
-	/* whoever makes one holds the lock of the layers until its record is there */
+	/*
+	 * processes that create a checkpoint hold the layer store's lock until its record is
+	 * written
+	 */
 	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
 	if (flock(store_fd, LOCK_EX | LOCK_NB) < 0)
@@ -350,9 +354,9 @@ static int copy_upper(struct named *n, struct layerstore_layer *layer, struct tr
 }
 
 /*
- * Nobody writes while we copy: frozen by its supervisor, or locked by us. The descriptor ends the
- * freeze when it is closed; -1 where the lock is ours instead. Whoever has the lock and does not
- * listen yet is starting it.
+ * Makes sure that nobody writes while we copy: the supervisor freezes the sandbox, or we hold its
+ * lock. *ret_fd ends the freeze when closed; it is -1 if we hold the lock. If the lock is taken but
+ * nobody listens, another process is starting the sandbox: retry.
  */
 static int hold_still(struct named *n, int *ret_fd, struct err *e)
 {
@@ -379,7 +383,7 @@ static int hold_still(struct named *n, int *ret_fd, struct err *e)
 	}
 }
 
-/* Whoever stops the sandbox meanwhile thaws it: what was copied then may be of two moments. */
+/* A concurrent stop thaws the sandbox and closes our connection: the copy may be inconsistent. */
 static int check_held(const struct named *n, int hold_fd, struct err *e)
 {
 	struct pollfd polled = { .fd = hold_fd, .events = POLLRDHUP };
@@ -399,7 +403,7 @@ static int check_depth(const struct named *n, struct err *e)
 	return 0;
 }
 
-/* What was taken of one moment of a sandbox. */
+/* The copy of a sandbox's files and policy at one moment. */
 struct taken {
 	struct layerstore_layer layer;
 	struct policy policy;
@@ -413,7 +417,7 @@ static void taken_done(struct taken *t)
 	policy_done(&t->policy);
 }
 
-/* The sandbox's present, as a layer that is committed; the store's lock is held. */
+/* Copies the sandbox's files to a new layer and commits it; the caller holds the store's lock. */
 static int take_layer(struct named *n, int store_fd, struct taken *t, struct err *e)
 {
 	int hold_fd = -1, r;
@@ -549,7 +553,7 @@ static int restore(const struct ak *ak, const char *sandbox, const char *id, str
 	return named_replace_disk(&n, c.layers, e);
 }
 
-/* One that runs is stopped for it, and started again, whatever became of the restore. */
+/* Stops a running sandbox for the restore and starts it again, even if the restore failed. */
 static int restore_running(const struct ak *ak, const char *sandbox, const char *id,
 			   bool *ret_was_running, struct err *e)
 {
@@ -558,7 +562,7 @@ static int restore_running(const struct ak *ak, const char *sandbox, const char 
 	int r;
 
 	*ret_was_running = false;
-	/* a wrong id is no reason to stop anything */
+	/* check the id before stopping the sandbox */
 	if (checkpoint_open(ak, id, &c, e) < 0 ||
 	    lifecycle_is_running(ak, sandbox, ret_was_running, e) < 0)
 		return -1;
@@ -595,7 +599,7 @@ int checkpoint_remove(const struct ak *ak, const char *id, struct err *e)
 		return say_missing(id, e);
 	if (open_dir(ak, &dir_fd, e) < 0)
 		return -1;
-	/* a damaged one is removed all the same; its pin is collected as garbage */
+	/* remove a damaged checkpoint too; its image pin is collected as garbage later */
 	if (read_record(dir_fd, id, &c, e) < 0 && e->code != ERR_CORRUPT &&
 	    e->code != ERR_UNSUPPORTED)
 		return -1;
@@ -613,7 +617,7 @@ int checkpoint_remove(const struct ak *ak, const char *id, struct err *e)
 	return layerstore_collect(ak, NULL, e);
 }
 
-/* A sandbox like `from` says, on its layers. Its image comes with the pin. */
+/* Creates a sandbox as `use` describes on the checkpoint's layers, with the image of its pin. */
 static int make_on(const struct ak *ak, const struct checkpoint *c, const struct policy *p,
 		   const struct checkpoint_use *use, struct named *ret, struct err *e)
 {
@@ -665,7 +669,7 @@ static int fork_one(const struct ak *ak, const struct checkpoint *c, const struc
 	return is_to_run ? lifecycle_start_locked(ak, &n, e) : 0;
 }
 
-/* Until it expires; 0: never. One that is about to has a second. */
+/* Time until the sandbox expires; 0: never. A sandbox past its time gets one second. */
 static uint64_t time_left_ms(const struct named *n)
 {
 	uint64_t now_s = (uint64_t)time(NULL);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * checkpoint - a frozen, immutable copy of what a sandbox has written, and what can be made of it.
+ * checkpoint - an immutable copy of a sandbox's written files; create, restore, fork, remove.
  *
- * checkpoints/ID/ in the state directory: `record` and `policy`, like a sandbox's; the files are
- * layers (named/layerstore) that a new sandbox has below its own. So making one from a checkpoint,
- * or putting a sandbox back to one, takes as long for a large one as for a small one.
+ * checkpoints/ID/ in the state directory has a `record` and a `policy`, like a sandbox's; the files
+ * are layers (named/layerstore) that a new sandbox has below its own. So creating a sandbox from a
+ * checkpoint, or restoring one, takes the same time for any size.
  */
 #include "base/err.h"
 #include "policy/policy.h"
@@ -21,75 +21,75 @@ struct ak;
 
 struct checkpoint {
 	char id[CHECKPOINT_ID_BYTES + 1];
-	char *sandbox;    /* of which sandbox it was taken: its name then, */
-	char *sandbox_id; /* and its id; NULL: it was imported */
-	char *owner;      /* as the sandbox's (named/named) */
-	char *creator;    /* the same */
+	char *sandbox;    /* the name of the source sandbox at that time */
+	char *sandbox_id; /* id of the source sandbox; NULL: imported */
+	char *owner;      /* the sandbox's owner (named/named) */
+	char *creator;    /* the sandbox's creator */
 	char *comment;    /* may be NULL */
 	char *image;
-	char *image_pin; /* NULL: the host's */
+	char *image_pin; /* NULL: the host's files */
 	char **layers;   /* highest first */
 	uint64_t created_s;
 	uint64_t bytes, entries; /* of the highest layer */
 	bool has_disk_limit;
 };
-bool checkpoint_is_id(const char *text);    /* in its form; it need not be there */
+bool checkpoint_is_id(const char *text);    /* checks the form only */
 void checkpoint_done(struct checkpoint *c); /* may run twice, and on a zeroed struct */
 
 struct checkpoint_list {
 	struct checkpoint *entries; /* oldest first */
 	size_t count;
-	bool has_damaged; /* there are some whose record cannot be read */
+	bool has_damaged; /* some records could not be read */
 };
-/* `sandbox` NULL: of all. Also those that named_is_visible() would leave out. */
+/* `sandbox` NULL: lists those of all sandboxes. Does not filter by named_is_visible(). */
 ERR_CHECKED int checkpoint_list(const struct ak *ak, const char *sandbox,
 				struct checkpoint_list *ret, struct err *e);
 void checkpoint_list_done(struct checkpoint_list *l);
 
-/* What a killed process left of one, made or removed; adds to *count. Nothing while one is made. */
+/* Removes remains of killed checkpoint commands; adds to *count. Skipped while one is created. */
 ERR_CHECKED int checkpoint_sweep(const struct ak *ak, unsigned *count, struct err *e);
 
-/* ERR_NOT_FOUND when there is none, or none that is visible (named/named). */
+/* ERR_NOT_FOUND if there is none, or if it is not visible to the caller (named_is_visible). */
 ERR_CHECKED int checkpoint_open(const struct ak *ak, const char *id, struct checkpoint *ret,
 				struct err *e);
-/* ERR_NOT_FOUND: it was imported and has none. */
+/* ERR_NOT_FOUND: an imported checkpoint has no policy. */
 ERR_CHECKED int checkpoint_load_policy(const struct ak *ak, const char *id, struct policy *ret,
 				       struct err *e);
 
 struct checkpoint_timing {
 	uint64_t frozen_us, total_us;
 };
-/* Of a running sandbox, which is frozen for the copy only, or of a stopped one. */
+/* Copies a stopped sandbox, or a running one, which is frozen only while the copy is made. */
 ERR_CHECKED int checkpoint_create(const struct ak *ak, const char *sandbox, const char *comment,
 				  struct checkpoint *ret, struct checkpoint_timing *ret_timing,
 				  struct err *e);
 
 /*
- * The sandbox becomes what the checkpoint is. One that runs is stopped and started again. The
- * layers' digests are checked.
+ * Replaces the sandbox's files by the checkpoint's, after checking the layers' digests. A running
+ * sandbox is stopped and started again.
  */
 ERR_CHECKED int checkpoint_restore(const struct ak *ak, const char *sandbox, const char *id,
 				   bool *ret_was_running, struct err *e);
 ERR_CHECKED int checkpoint_remove(const struct ak *ak, const char *id, struct err *e);
 
-/* A new sandbox on top of it, created and not started, with its policy or one made from that. */
+/* Creates a sandbox on top of a checkpoint without starting it, with the given policy. */
 struct checkpoint_use {
 	const char *name;
 	char *const *labels;
 	uint64_t ttl_ms;
 	const char *origin;
-	const char *owner; /* NULL: for whom this process works */
+	const char *owner; /* NULL: the owner of this process's requests */
 };
 ERR_CHECKED int checkpoint_make(const struct ak *ak, const char *id, const struct policy *policy,
 				const struct checkpoint_use *use, struct err *e);
 
 /*
- * Sandboxes that start where this one is, and run if it does: "NEW" for a count of 0, else "NEW-1"
- * to "NEW-count".
+ * Copies the sandbox's current files into new sandboxes, which run if it does: "NEW" for a count of
+ * 0, else "NEW-1" to "NEW-count".
  */
 ERR_CHECKED int checkpoint_fork(const struct ak *ak, const char *sandbox, const char *new_name,
 				unsigned count, struct err *e);
 
-/* Writes the record, and the policy unless it is NULL; from then on it counts. */
+/* Writes the record, and the policy unless NULL; then the checkpoint exists. */
 ERR_CHECKED int checkpoint_keep(const struct ak *ak, const struct checkpoint *c,
 				const struct policy *p, struct err *e);

@@ -1,12 +1,12 @@
 /*
- * checkpointfile - a checkpoint as one file; see checkpointfile.h.
+ * checkpointfile - exports and imports a checkpoint as one file; see checkpointfile.h.
  *
- * The file is a list of texts (base/keyrows), padded to HEADER_BYTES, and then the layers' archives
- * one after the other, highest first; the texts give each one's size and sha256. The policy is not
- * in it: what a stranger's file would allow itself on this machine is not for the file to say.
+ * The file is a header of texts (base/keyrows), padded to HEADER_BYTES, and then the layers'
+ * archives one after the other, highest first; the header has each archive's size and sha256. The
+ * policy is not included: a file from elsewhere must not decide what it may do on this machine.
  *
- * Hostile input: all of it. Sizes are bounded, archives are unpacked by the image helper as an
- * image's layers are, and nothing counts before every digest is right.
+ * Hostile input: the whole file. Sizes are bounded, the image helper unpacks the archives like an
+ * image's layers, and the record is written only after every digest has been checked.
  */
 #include "named/checkpointfile.h"
 
@@ -66,7 +66,7 @@ static void header_done(struct header *h)
 	keyrows_done(&format, h);
 }
 
-/* ---- out ---- */
+/* ---- export ---- */
 
 static int describe_image(const struct ak *ak, const struct checkpoint *c, struct header *h,
 			  struct err *e)
@@ -110,7 +110,7 @@ static int write_header(int out_fd, const struct header *h, struct err *e)
 	keyrows_format(&format, h, &text);
 	if (text.is_cut)
 		return err_set(e, ERR_LIMIT, "the checkpoint has too many layers for a file");
-	/* its length first: what follows is padding */
+	/* the text's length comes first, because padding follows the text */
 	(void)snprintf(padded, 16, "%015zu", text.len);
 	memcpy(padded + 16, text.bytes, text.len);
 	n = pwrite(out_fd, padded, HEADER_BYTES, 0);
@@ -150,7 +150,7 @@ static int write_all(const struct ak *ak, const struct checkpoint *c, int out_fd
 	return r;
 }
 
-/* The directory that the file goes to, and its name there. */
+/* Opens the directory of the output file; *ret_name is the file's name in it. */
 static int open_target(const char *file, int *ret_dir_fd, const char **ret_name, struct err *e)
 {
 	const char *slash = strrchr(file, '/');
@@ -170,9 +170,9 @@ static int open_target(const char *file, int *ret_dir_fd, const char **ret_name,
 }
 
 /*
- * Under another name until it is whole: one that nobody can foresee, and that is not there yet, so
- * that what others may have put into the directory is never written to. The rename takes the place
- * of a file or link of the name; it does not follow one.
+ * Writes to a new file with a random name until it is complete, so that nothing that others put
+ * into the directory is written to. The rename replaces a file or link of the final name; it does
+ * not follow a link.
  */
 int checkpointfile_export(const struct ak *ak, const char *id, const char *file, struct err *e)
 {
@@ -198,11 +198,11 @@ int checkpointfile_export(const struct ak *ak, const char *id, const char *file,
 	return -1;
 }
 
-/* ---- in ---- */
+/* ---- import ---- */
 
 /*
- * What is shown and sorted by later. A clock elsewhere may be ahead: a time that is still to come
- * is now, so that no file can be the latest for ever.
+ * Checks the fields that are shown and sorted by later. The exporting clock may be ahead: a future
+ * time becomes now, so that no file stays the latest forever.
  */
 static int check_header(struct header *h, struct err *e)
 {
@@ -234,7 +234,7 @@ static int read_header(int in_fd, struct header *ret, struct err *e)
 	return check_header(ret, e);
 }
 
-/* A process that gives so many bytes of the file, for the helper to read. */
+/* Starts a process that writes `size` bytes of the file into a pipe for the image helper. */
 static pid_t start_feeder(int in_fd, off_t at, uint64_t size, int *ret_fd, struct err *e)
 {
 	char piece[PIECE_BYTES];
@@ -277,7 +277,7 @@ static int unpack_part(int in_fd, off_t at, uint64_t size, const char *digest, i
 		return -1;
 	r = layertransfer_unpack(pipe_fd, dir_fd, ret, e);
 	cleanup_closep(&pipe_fd);
-	(void)kill(pid, SIGKILL); /* ours, not yet waited for */
+	(void)kill(pid, SIGKILL); /* our child, not yet reaped */
 	(void)waitpid(pid, NULL, 0);
 	if (r == 0 && strcmp(ret->digest, digest) != 0)
 		return err_set(e, ERR_CORRUPT,
@@ -318,8 +318,8 @@ static int import_layer(int in_fd, off_t *at, const char *part, int store_fd, st
 }
 
 /*
- * The same image, by its digest, or there is nothing to lay the layers on. It has to be here: what
- * a stranger's file names is not fetched.
+ * Pins the image with the same name and digest. It must be present already: we do not pull an image
+ * only because a file from elsewhere names it.
  */
 static int find_image(const struct ak *ak, const struct header *h, struct checkpoint *c,
 		      struct err *e)
@@ -393,7 +393,7 @@ int checkpointfile_import(const struct ak *ak, const char *file, struct checkpoi
 		(void)!layerstore_collect(ak, NULL, &ignored);
 		return err_wrap(e, "'%s'", file);
 	}
-	/* a name that a file brings means no sandbox of ours */
+	/* no identity: the name in the file does not refer to a sandbox here */
 	lifecycle_audit_of(ak, &none, AUDITLINE_CHECKPOINT, c.sandbox, "imported", NULL);
 	*ret = c;
 	c = (struct checkpoint){ 0 };

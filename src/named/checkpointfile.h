@@ -1,9 +1,9 @@
 #pragma once
 /*
- * checkpointfile - a checkpoint as one file, for another machine.
+ * checkpointfile - exports and imports a checkpoint as one file, for another machine.
  *
- * It holds the layers with their digests and the name and digest of the image below them, but no
- * policy: whoever makes a sandbox from an imported checkpoint says what that may do.
+ * The file has the layers with their digests and the name and digest of the image below them, but
+ * no policy: the user who creates a sandbox from an imported checkpoint provides one.
  */
 #include "base/err.h"
 #include "named/checkpoint.h"

@@ -1,8 +1,8 @@
 /*
- * control - how a named sandbox's supervisor is spoken to; see control.h.
+ * control - messages between clients and a named sandbox's supervisor; see control.h.
  *
- * A socket's path may have 108 bytes, a state directory's more: the socket is named through the
- * descriptor of its directory.
+ * A socket path is limited to 108 bytes, but a state directory's path may be longer: the socket is
+ * addressed through the descriptor of its directory.
  */
 #include "named/control.h"
 
@@ -39,7 +39,7 @@ int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 
 	if (fd < 0)
 		return err_sys(e, errno, "create a socket");
-	/* counts for connect(), too: the queue of one that hangs fills up */
+	/* also limits connect(), which blocks when the backlog of a hanging supervisor is full */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	name_socket(dir_fd, &address);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
@@ -68,7 +68,7 @@ static pid_t peer_of(int socket_fd)
 	return peer.pid;
 }
 
-/* By whom the connection leads to, not by a number in a file, which may be another's by now. */
+/* Signals the peer of the connection, not a pid from a file, which may have been reused. */
 static int signal_peer(int socket_fd, int number, struct err *e)
 {
 	cleanup_fd int pid_fd = (int)syscall(SYS_pidfd_open, peer_of(socket_fd), 0);
@@ -98,7 +98,7 @@ int control_listen(int dir_fd, int *ret_fd, struct err *e)
 	if (fd < 0)
 		return err_sys(e, errno, "create a socket");
 	name_socket(dir_fd, &address);
-	(void)unlinkat(dir_fd, CONTROL_SOCKET, 0); /* of a supervisor that was killed */
+	(void)unlinkat(dir_fd, CONTROL_SOCKET, 0); /* left by a killed supervisor */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
 		return err_sys(e, errno, "listen for commands");
 	*ret_fd = take_fd(&fd);
@@ -106,8 +106,8 @@ int control_listen(int dir_fd, int *ret_fd, struct err *e)
 }
 
 /*
- * An ordinary user's sandbox has that user's id, and may see the socket where the state directory
- * lies in what it is shown. Its user namespace is another one.
+ * An ordinary user's sandbox runs with that user's id, and sees the socket if the state directory
+ * is inside a mount of the sandbox. Its user namespace differs from ours.
  */
 static bool is_outside(pid_t pid)
 {
@@ -134,7 +134,7 @@ int control_accept(int listen_fd)
 	return take_fd(&fd);
 }
 
-/* Who gets no answer must not wait for one. */
+/* If the answer cannot be sent, closes the connection, so that the client does not wait for it. */
 static void say(int socket_fd, uint32_t kind, const void *body, size_t len)
 {
 	if (frame_send(socket_fd, kind, body, len, NULL, 0) < 0)
@@ -151,7 +151,7 @@ void control_answer(int socket_fd, const void *body, size_t len)
 	say(socket_fd, CONTROL_OK, body, len);
 }
 
-/* The other end of a connection is whoever listens: the supervisor, the daemon. */
+/* The peer is the listening process: the supervisor or the daemon. */
 static int say_silent(int socket_fd, unsigned timeout_ms, struct err *e)
 {
 	int pid = (int)peer_of(socket_fd);
@@ -170,7 +170,7 @@ static int say_silent(int socket_fd, unsigned timeout_ms, struct err *e)
 		       pid, timeout_ms / 1000);
 }
 
-/* 1: there is something to read. */
+/* 1: readable, 0: timed out, -1: error. */
 static int await(int socket_fd, unsigned timeout_ms)
 {
 	uint64_t end_ms = clock_now_ms() + timeout_ms;
@@ -226,7 +226,7 @@ int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len, stru
 
 	if (r == -EAGAIN)
 		return say_silent(socket_fd, CONTROL_CONNECT_MS, e);
-	if (r < 0 && r != -EPIPE) /* who does not listen any more may have said why */
+	if (r < 0 && r != -EPIPE) /* the supervisor may have sent the reason before it closed */
 		return err_sys(e, -r, "ask the supervisor");
 	return control_wait(socket_fd,
 			    kind == CONTROL_PAUSE || kind == CONTROL_FREEZE ? CONTROL_STILL_MS

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * control - how a named sandbox's supervisor is spoken to.
+ * control - messages between clients and a named sandbox's supervisor.
  *
- * A socket in the sandbox's own directory, base/frame.h's messages, one request a message; only the
- * sandbox's owner and the host's root are listened to. docs/design/named-sandboxes.md describes it.
- * A connection is also a life: closing it ends an attached command, lets go of a terminal and thaws
- * what it froze.
+ * A socket in the sandbox's own directory, with base/frame.h's messages, one request per message;
+ * only the sandbox's owner and the host's root may connect. docs/design/named-sandboxes.md
+ * describes the protocol. Some requests last as long as their connection: closing it ends an
+ * attached command, detaches from a terminal and ends a freeze.
  */
 #include "base/err.h"
 #include "base/frame.h"
@@ -15,31 +15,31 @@
 #include <stdint.h>
 
 #define CONTROL_SOCKET "control.sock"
-#define CONTROL_TEXT_MAX_BYTES 200 /* of a command line, for showing */
+#define CONTROL_TEXT_MAX_BYTES 200 /* of a command line that is shown */
 #define CONTROL_TASKS_MAX 512u
-#define CONTROL_WORDS_MAX_BYTES (16u << 10) /* of an argument list that is remembered */
-#define CONTROL_CONNECT_MS 5000u /* until a supervisor takes a connection or a message */
-#define CONTROL_ANSWER_MS 10000u /* until it answers: silence is an error, with words */
-#define CONTROL_STILL_MS 60000u  /* the same where it waits for processes to stand still */
-#define CONTROL_PROBE_MS 2000u   /* when somebody waits for us to give up */
+#define CONTROL_WORDS_MAX_BYTES (16u << 10) /* of a stored argument list */
+#define CONTROL_CONNECT_MS 5000u /* until a supervisor accepts a connection or a message */
+#define CONTROL_ANSWER_MS 10000u /* until it answers; then ERR_TIMEOUT */
+#define CONTROL_STILL_MS 60000u  /* the same for requests that wait until all processes stop */
+#define CONTROL_PROBE_MS 2000u   /* for control_probe() */
 
 enum control_kind {
 	/* requests */
 	CONTROL_EXEC = 100, /* order_format_command()'s; descriptors: report, and streams if any */
-	CONTROL_SIGNAL,     /* struct order_signal; id ORDER_ALL: this connection's own command */
+	CONTROL_SIGNAL,     /* struct order_signal; id ORDER_ALL: this connection's command */
 	CONTROL_ATTACH, /* struct order_signal's id; ORDER_ALL: the login shell, if there is one */
 	CONTROL_PS,
-	CONTROL_STOP, /* struct control_stop; the connection ends when all has ended */
+	CONTROL_STOP, /* struct control_stop; the connection closes when all processes have ended */
 	CONTROL_PAUSE,
 	CONTROL_RESUME,
-	CONTROL_FREEZE, /* as pause, until this connection ends */
+	CONTROL_FREEZE, /* like pause, until this connection closes */
 	CONTROL_STATS,
-	CONTROL_FILES,   /* answered with descriptors: the root, its user and mount namespaces */
+	CONTROL_FILES,   /* answered with descriptors: root, user and mount namespaces */
 	CONTROL_RELOAD,  /* the policy has changed on disk */
 	CONTROL_INFO,    /* struct control_info */
-	CONTROL_DISK,    /* answered with a descriptor: the directory that holds "upper" */
-	CONTROL_NOTICES, /* answered with texts, each ended by a NUL: since the connection began */
-	CONTROL_COMMAND, /* a command's id; answered with struct control_command and its words */
+	CONTROL_DISK,    /* answered with the descriptor of the directory that contains "upper" */
+	CONTROL_NOTICES, /* answered with NUL-terminated notices since the connection began */
+	CONTROL_COMMAND, /* a command's id; answered with struct control_command and arguments */
 
 	/* answers */
 	CONTROL_OK = 200,
@@ -52,19 +52,19 @@ struct control_stop {
 
 struct control_task {
 	uint32_t id;
-	int32_t pid;    /* inside; 0: ended */
+	int32_t pid;    /* inside the sandbox; 0: ended */
 	uint32_t flags; /* ORDER_TTY, ORDER_DETACHED */
 	uint32_t uid;
-	int32_t wait_status; /* once it has ended */
+	int32_t wait_status; /* valid after its end */
 	uint32_t has_timed_out;
 	uint64_t started_ms, ended_ms; /* since 1970 */
 	char text[CONTROL_TEXT_MAX_BYTES];
 };
 
-/* Followed by the argument list, each word ended by a NUL. */
+/* Followed by the NUL-terminated arguments. */
 struct control_command {
-	int32_t pid;     /* inside, also after its end; 0: not started */
-	uint32_t is_cut; /* words beyond CONTROL_WORDS_MAX_BYTES are missing */
+	int32_t pid;     /* inside the sandbox, also after its end; 0: not started */
+	uint32_t is_cut; /* arguments beyond CONTROL_WORDS_MAX_BYTES are missing */
 };
 
 struct control_stats {
@@ -75,7 +75,7 @@ struct control_stats {
 	uint64_t pids_refused_count; /* since this connection began */
 	uint64_t read_bytes, written_bytes;
 	uint64_t sent_bytes, received_bytes;
-	uint64_t time_us; /* when it was measured, on a clock that does not jump */
+	uint64_t time_us; /* time of the measurement, monotonic clock */
 };
 
 struct control_info {
@@ -90,38 +90,38 @@ FRAME_STRUCT(struct control_stats, 120);
 FRAME_STRUCT(struct control_info, 16);
 FRAME_STRUCT(struct err, 520); /* CONTROL_FAILED */
 
-/* To the supervisor of the sandbox whose directory this is; ERR_NOT_FOUND when none runs. */
+/* Connects to the supervisor of the sandbox in dir_fd; ERR_NOT_FOUND if it is not running. */
 ERR_CHECKED int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e);
 
-/* Ends a supervisor that does not answer, and its sandbox with it. */
+/* Kills a supervisor that does not answer, and its sandbox with it. */
 ERR_CHECKED int control_kill(int dir_fd, const char *name, struct err *e);
-/* Asks the supervisor at the other end to stop in the way that every build understands: SIGTERM. */
+/* Asks the supervisor to stop with SIGTERM, which supervisors of every build understand. */
 ERR_CHECKED int control_terminate(int socket_fd, struct err *e);
 
-/* The supervisor's side: a listening socket in the directory. */
+/* The supervisor's side: opens the listening socket in the directory. */
 ERR_CHECKED int control_listen(int dir_fd, int *ret_fd, struct err *e);
-/* A client, checked; -1 when there is none or it is not to be listened to. */
+/* Accepts a client and checks its identity; -1 if there is none or it is not allowed. */
 int control_accept(int listen_fd);
 
 /*
- * Sends and waits for the answer. A CONTROL_FAILED becomes this call's failure, and so does
- * silence: ERR_TIMEOUT, with the supervisor's process and what to do about it. A supervisor of a
- * build that speaks another version is ERR_UNSUPPORTED, in words.
+ * Sends a request and waits for the answer. CONTROL_FAILED becomes this call's failure. No answer
+ * is ERR_TIMEOUT, with the supervisor's pid and what to do. A supervisor of a build with another
+ * protocol version is ERR_UNSUPPORTED.
  */
 ERR_CHECKED int control_ask(int socket_fd, uint32_t kind, const void *body, size_t len,
 			    struct frame *ret, struct err *e);
-/* The same, where only success matters. */
+/* The same without the answer's body. */
 ERR_CHECKED int control_do(int socket_fd, uint32_t kind, const void *body, size_t len,
 			   struct err *e);
 
-/* Waits for an answer to what was sent before, so long at most. */
+/* Waits for the answer to an earlier request, at most timeout_ms. */
 ERR_CHECKED int control_wait(int socket_fd, unsigned timeout_ms, struct frame *ret, struct err *e);
 
-/* What a failure of frame_receive() from a supervisor means. */
+/* Turns a failure `r` of frame_receive() from a supervisor into an error. */
 int control_explain(int socket_fd, int r, struct err *e);
 
-/* Does the supervisor answer at all? By a connection of its own; CONTROL_PROBE_MS at most. */
+/* Checks over a new connection whether the supervisor answers within CONTROL_PROBE_MS. */
 ERR_CHECKED int control_probe(int dir_fd, const char *name, struct err *e);
 
-void control_fail(int socket_fd, const struct err *e); /* the supervisor's "no" */
+void control_fail(int socket_fd, const struct err *e); /* sends CONTROL_FAILED */
 void control_answer(int socket_fd, const void *body, size_t len);

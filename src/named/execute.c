@@ -1,9 +1,9 @@
 /*
- * execute - a command in a named sandbox that runs; see execute.h.
+ * execute - runs a command in a running named sandbox; see execute.h.
  *
- * Theory of operation. The steps are named/execution's; here is what a named sandbox has more: its
- * record and supervisor, other users and variables than its policy's, limits and notices to ask for
- * at the end, commands that nobody waits for, and the audit log.
+ * Theory of operation. named/execution has the common steps; this file adds those of named
+ * sandboxes: the record and the supervisor, other users and variables than the policy's, the query
+ * for reached limits and notices at the end, detached commands, and the audit log.
  */
 #include "named/execute.h"
 
@@ -66,9 +66,9 @@ static int open_sandbox(struct named_execution *x, struct err *e)
 	return execution_open_reports(&x->base, e);
 }
 
-/* ---- who, where and what ---- */
+/* ---- user and variables ---- */
 
-/* A file of the sandbox, which may be anything by now. */
+/* Reads a file of the sandbox, which may have replaced it by anything. */
 static int read_inside(int root_fd, const char *path, char **ret, struct err *e)
 {
 	cleanup_fd int fd =
@@ -105,7 +105,7 @@ static int find_account(struct named_execution *x, struct account *ret, struct e
 	return account_find(passwd, group, x->base.options->user, ret, e);
 }
 
-/* The policy as this command sees it: another user, more variables. */
+/* Changes the policy's user for this command (--user). */
 static int choose_user(struct named_execution *x, struct err *e)
 {
 	struct account *a;
@@ -175,7 +175,7 @@ static int prepare(struct named_execution *x, struct err *e)
 
 /* ---- waiting ---- */
 
-/* It has hung up on us, and lives: what a supervisor does that has no descriptor left. */
+/* The supervisor closed our connection but still listens: it ran out of descriptors. */
 static int check_unheard(const struct execution *base, struct err *e)
 {
 	const struct named_execution *x = (const struct named_execution *)base;
@@ -188,10 +188,10 @@ static int check_unheard(const struct execution *base, struct err *e)
 		       x->base.options->name);
 }
 
-/* The end is reported by init: a supervisor that has ended is no reason to give up on it. */
+/* Checks that the supervisor answers. One that has ended is no error: init reports to us. */
 static int probe(void *context, struct err *e)
 {
-	const struct named_execution *x = context; /* whose first member the execution is */
+	const struct named_execution *x = context; /* the execution is its first member */
 
 	if (control_probe(x->named.dir_fd, x->base.options->name, e) == 0 || e->code != ERR_TIMEOUT)
 		return 0;
@@ -215,7 +215,7 @@ static int send_command(struct named_execution *x, unsigned flags, struct err *e
 	return execution_send(&x->base, &c, x->base.control_fd, CONTROL_EXEC, e);
 }
 
-/* Was a limit the reason? Only asked when the command has failed. */
+/* Asks for reached limits, only if the command failed. */
 static void ask_limits(const struct named_execution *x, const struct supervise_outcome *outcome,
 		       struct run_result *ret)
 {
@@ -239,7 +239,7 @@ static void ask_limits(const struct named_execution *x, const struct supervise_o
 		ret->reached_pids = stats.pids_limit;
 }
 
-/* What the supervisor noticed in the workspace since this connection began. */
+/* Asks for the supervisor's notices about the workspace since this connection began. */
 static void ask_notices(const struct named_execution *x, struct run_result *ret)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
@@ -264,7 +264,7 @@ static void finish(struct named_execution *x, const struct supervise_outcome *ou
 	execution_take_output(&x->base, ret);
 }
 
-/* How a command that ran came to its end; NULL: with exit status 0. */
+/* Describes how the command ended, for the audit log; NULL: with exit status 0. */
 static const char *describe_end(const struct run_result *r, char out[AUDIT_END_MAX_BYTES])
 {
 	switch (r->end) {
@@ -310,9 +310,9 @@ static void note(const struct named_execution *x, enum auditline_type type, cons
 }
 
 /*
- * Where packages may bring set-id files, and the owner inside is the caller: a command of another
- * exec, which may set such modes, can be given this one's descriptors, and a file of the host's
- * would get the mode.
+ * STREAMS_NO_FILES if packages may install set-id files and the caller owns files inside: a command
+ * of another exec, which may set such modes, can get this command's descriptors, and would set the
+ * mode on a file of the host.
  */
 static unsigned choose_streams(const struct named_execution *x)
 {
@@ -377,7 +377,7 @@ static int start_detached(struct named_execution *x, uint32_t *ret_id, struct er
 	r = report_read(x->base.report_fd, &report, e);
 	if (r < 0)
 		return -1;
-	/* its end without a word: the command runs */
+	/* end of file without a report: the command runs */
 	if (r == 1 && report.kind == REPORT_FAILED) {
 		*e = report.error;
 		return -1;
@@ -413,7 +413,7 @@ static int ask_for_terminal(struct named_execution *x, uint32_t id, struct err *
 	return 0;
 }
 
-/* The login shell is the same one each time, until it ends. */
+/* Attaches to the login shell (id 0), starting one if none runs, or to command `id`. */
 static int find_terminal(struct named_execution *x, uint32_t id, struct err *e)
 {
 	struct execute_options shell = *x->base.options;

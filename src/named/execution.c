@@ -1,10 +1,10 @@
 /*
- * execution - one command in a sandbox that runs already; see execution.h.
+ * execution - runs one command in a running sandbox; see execution.h.
  *
- * Theory of operation. One message goes to who has the sandbox, with a socket of ours, on which
- * init reports: the terminal's master first if there is one, then why the command could not start,
- * or how it ended. The connection stays open as long as we wait: signals go that way, a refusal
- * comes that way, and closing it ends the command.
+ * Theory of operation. We send one message to the process that controls the sandbox, with a socket
+ * on which init reports: first the terminal's master if there is one, then why the command could
+ * not start, or how it ended. The connection stays open as long as we wait: it carries signals and
+ * refusals, and closing it ends the command.
  */
 #include "named/execution.h"
 
@@ -63,7 +63,7 @@ int execution_open_reports(struct execution *x, struct err *e)
 	return 0;
 }
 
-/* ---- the order ---- */
+/* ---- the command's message ---- */
 
 static void add_terminal(struct order_command *c)
 {
@@ -77,14 +77,14 @@ static void add_terminal(struct order_command *c)
 	c->columns = size.ws_col;
 }
 
-/* A login shell says so by the dash in its name. */
+/* -l: programs read the profile files of a login shell. */
 static char *const login_shell[] = { (char *)"sh", (char *)"-c",
 				     (char *)"test -x \"$SHELL\" || SHELL=/bin/bash; test -x "
 					     "\"$SHELL\" || SHELL=/bin/sh; export "
 					     "SHELL; exec \"$SHELL\" -l",
 				     NULL };
 
-/* A refusal. The supervisor's end comes here too, but the report tells that. */
+/* Handles a refusal. A closed connection is no error: the report tells how the command ended. */
 static int on_control(void *context, struct err *e)
 {
 	struct execution *x = context;
@@ -94,7 +94,7 @@ static int on_control(void *context, struct err *e)
 	if (r == 1 && f.kind == CONTROL_FAILED && f.len == sizeof(*e)) {
 		memcpy(e, f.bytes, sizeof(*e));
 		err_sanitize(e);
-		/* a signal that came too late is no failure of the command */
+		/* the signal came after the command's end: not a failure of the command */
 		return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
 	if (r == -EPROTONOSUPPORT)
@@ -165,9 +165,9 @@ static void send_signal(void *context, int number, unsigned flags)
 }
 
 /*
- * The report's socket was closed without a word. A supervisor that refuses closes it, and its
- * refusal may come a moment later; one that has ended closes both. What waited ready has no
- * supervisor that could refuse.
+ * The report socket was closed without a report. A supervisor that refuses closes it, and its
+ * refusal may arrive a moment later; a supervisor that ended closes both. A warm sandbox (no
+ * check_unheard) has no supervisor that could refuse.
  */
 static int await_refusal(struct execution *x, struct err *e)
 {
@@ -179,7 +179,7 @@ static int await_refusal(struct execution *x, struct err *e)
 	return on_control(x, e);
 }
 
-/* One message: a descriptor, or a report that says why there is none. */
+/* Receives one message: the terminal's descriptor, or a report of why there is none. */
 static int receive_master(struct execution *x, struct err *e)
 {
 	union {
@@ -211,7 +211,7 @@ static int receive_master(struct execution *x, struct err *e)
 	return err_set(e, ERR_SYSTEM, "the sandbox ended before it gave a terminal");
 }
 
-/* Whichever speaks first: init with the terminal, or the supervisor with a refusal. */
+/* Waits for init's message with the terminal or the supervisor's refusal. */
 int execution_await_terminal(struct execution *x, struct err *e)
 {
 	for (;;) {
@@ -220,7 +220,7 @@ int execution_await_terminal(struct execution *x, struct err *e)
 
 		if (poll(polled, 2, -1) < 0 && errno != EINTR)
 			return err_sys(e, errno, "wait for a terminal");
-		/* a refusal closes the report's socket too */
+		/* check refusals first: a refusal closes the report socket too */
 		if (polled[1].revents && on_control(x, e) < 0)
 			return -1;
 		if (polled[0].revents)
@@ -241,7 +241,7 @@ int execution_wait(struct execution *x, struct supervise_outcome *ret, struct er
 		.other_fd = x->control_fd,
 		.on_other = on_control,
 		.probe = x->probe,
-		/* init ends the command in time; this is for an init that does not */
+		/* init enforces the deadline; this one is for an init that hangs */
 		.timeout_ms =
 			x->options->timeout_ms ? x->options->timeout_ms + CONTROL_ANSWER_MS : 0,
 		.lifeline_fd = x->options->lifeline_fd,
@@ -249,7 +249,7 @@ int execution_wait(struct execution *x, struct supervise_outcome *ret, struct er
 
 	if (supervise_wait(&options, ret, e) < 0)
 		return -1;
-	/* no report at all: a refusal, which closed its socket, or the sandbox's end */
+	/* no report: a refusal, which closes the report socket, or the sandbox ended */
 	if (ret->has_status || ret->was_left || ret->limit != REPORT_LIMIT_NONE)
 		return 0;
 	if (await_refusal(x, e) < 0)

@@ -1,4 +1,4 @@
-/* filecopy - trees between this machine and a named sandbox; see filecopy.h. */
+/* filecopy - copies trees between this machine and a named sandbox; see filecopy.h. */
 #include "named/filecopy.h"
 
 #include "base/cleanup.h"
@@ -16,7 +16,7 @@
 
 #define WORDS_MAX 6
 
-/* One end: which directory, which names, and what the helper is told. */
+/* One end of the copy: its directory and the arguments of its helper process. */
 struct end {
 	const char *operation;
 	int dir_fd;
@@ -39,7 +39,7 @@ static void add(struct end *x, char *word)
 	x->words[x->count] = NULL;
 }
 
-/* Where the source goes: "dir/name". A name of "." is what is in the directory. */
+/* The target as "dir/name". A name of "." means the content of the directory. */
 struct place {
 	char *dir, *name;
 };
@@ -102,7 +102,7 @@ static void pack_end(struct end *x, const char *path, const char *as, bool is_in
 	size_t len = strlen(path);
 
 	x->operation = "files-pack";
-	/* the "." at its end has said its part by now */
+	/* base_name() has used the "." at the end already */
 	if (len > 2 && strcmp(path + len - 2, "/.") == 0)
 		len -= 2;
 	add(x, mem_format("name=%.*s", (int)len, path));
@@ -138,7 +138,7 @@ static int start_end(const struct end *x, struct imagehelper_job *ret, struct er
 	return imagehelper_start(&t, ret, e);
 }
 
-/* In a child with the sandbox's identity. */
+/* Runs in a child with the identity of the sandbox's user. */
 static int run_end(void *context, struct err *e)
 {
 	struct imagehelper_job job = { .report_fd = -1 };
@@ -160,7 +160,9 @@ static int run_inside(const struct files *f, struct end *x, struct err *e)
 	return owner_run_as(&who, run_end, x, NULL, 0, e);
 }
 
-/* The host's end runs beside; what the inside says comes first, unless it only lost its other end.
+/*
+ * Runs the host's end beside the inside end. The inside's error comes first, except when packing on
+ * the host failed: then the inside only met a truncated archive.
  */
 static int run_both(const struct files *f, struct end *inside, struct end *outside, struct err *e)
 {
@@ -182,7 +184,7 @@ static int run_both(const struct files *f, struct end *inside, struct end *outsi
 		inside->out_fd = ends[1];
 	}
 	r = start_end(outside, &job, e);
-	/* its copy is the only one of that end from here on */
+	/* the host's helper has the only copy of that end now */
 	cleanup_closep(strcmp(outside->operation, "files-pack") == 0 ? &ends[1] : &ends[0]);
 	if (r == 0)
 		r = run_inside(f, inside, e);
@@ -190,7 +192,7 @@ static int run_both(const struct files *f, struct end *inside, struct end *outsi
 	cleanup_closep(&ends[1]);
 	r_other = job.pid > 0 ? imagehelper_wait(&job, &other) : 0;
 	imagehelper_job_done(&job);
-	/* a source that cannot be read is why an archive is cut off */
+	/* a failed pack outside is the cause of a truncated archive inside */
 	if (r_other < 0 && (r == 0 || strcmp(outside->operation, "files-pack") == 0)) {
 		*e = other;
 		return -1;
@@ -251,7 +253,7 @@ int filecopy_out(struct files *f, const char *path, const char *host_path, unsig
 	cleanup_fd int dir_fd = -1;
 	struct stat st;
 
-	/* it may be one that an earlier copy has brought out */
+	/* an earlier copy out of the sandbox may have created this link */
 	if (lstat(host_path, &st) == 0 && S_ISLNK(st.st_mode))
 		return err_set(
 			e, ERR_INVALID,

@@ -1,12 +1,12 @@
 /*
- * files - a named sandbox's files, from outside; see files.h.
+ * files - access to a named sandbox's files from outside; see files.h.
  *
- * Theory of operation. files_open() gets the root and the user namespace from the supervisor and
- * forks the agent: a child in that namespace, with the ids of the sandbox's user, that answers one
- * request at a time over a socket (base/frame): a struct, one or two paths, and back an error or a
- * result and perhaps a descriptor. It is in the sandbox's mount namespace, where the kernel refuses
- * to remove or rename a mount point, and outside of its pid namespace, so nothing inside can see or
- * signal it, and it ends with us. It executes nothing.
+ * Theory of operation. files_open() gets the root and the namespaces from the supervisor and forks
+ * the agent: a child in the sandbox's user namespace, with the ids of the sandbox's user, that
+ * serves one request at a time over a socket (base/frame): a struct with one or two paths, answered
+ * with an error or a result and perhaps a descriptor. It is in the sandbox's mount namespace, where
+ * the kernel refuses to remove or rename a mount point, and outside its pid namespace, so that no
+ * process inside can see or signal it. It ends with us and executes nothing.
  */
 #include "named/files.h"
 
@@ -38,7 +38,7 @@
 enum operation { OP_OPEN = 1, OP_STAT, OP_LIST, OP_MKDIR, OP_RENAME, OP_REMOVE, OP_WATCH };
 enum { ANSWER_OK = 100, ANSWER_FAILED };
 
-/* Followed by the path and the second path, each ended by a NUL. */
+/* Followed by the path and the second path, NUL-terminated. */
 struct request {
 	uint32_t flags;
 	uint32_t mode;
@@ -55,7 +55,7 @@ struct entry_head {
 struct agent {
 	int root_fd;
 	int socket_fd;
-	int own_fds_fd; /* /proc/PID/fd of the agent: the sandbox's /proc does not know it */
+	int own_fds_fd; /* /proc/PID/fd of the agent, which the sandbox's /proc does not show */
 };
 
 static int name_error(int error, const char *path, struct err *e)
@@ -79,7 +79,7 @@ static int name_error(int error, const char *path, struct err *e)
 	return err_sys(e, error, "'%s'", path);
 }
 
-/* The directory that holds the last name of the path; that name goes to *ret_name. */
+/* Opens the parent directory of the path; *ret_name is the path's last component. */
 static int open_parent(const struct agent *a, const char *path, const char **ret_name, int *ret_fd,
 		       struct err *e)
 {
@@ -128,7 +128,7 @@ static int check_plain(int fd, const char *path, struct err *e)
 	return 0;
 }
 
-/* Never blocks on a fifo, never creates through a link that leads nowhere. */
+/* Opens a plain file: never blocks on a fifo, never creates through a dangling link. */
 static int open_for(const struct agent *a, const struct request *q, const char *path, int *ret_fd,
 		    struct err *e)
 {
@@ -228,7 +228,7 @@ static int make_one(const struct agent *a, const struct request *q, const char *
 		return -1;
 	if (mkdirat(parent_fd, name, q->mode & 07777) == 0)
 		return 0;
-	/* with its parents: one that is there is what was wanted */
+	/* FILES_PARENTS: an existing directory is success */
 	if (errno == EEXIST && q->flags & FILES_PARENTS &&
 	    fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
 		return 0;
@@ -354,7 +354,7 @@ static _Noreturn void agent_main(struct agent *a, const struct owner_identity *w
 				       fd >= 0 ? 1 : 0);
 		frame_done(&f);
 		if (r < 0)
-			break; /* who gets no answer must not wait for one */
+			break; /* our end closes, so that the caller does not wait for an answer */
 	}
 	_exit(0);
 }
@@ -370,7 +370,7 @@ void files_close(struct files *f)
 {
 	cleanup_closep(&f->agent_fd);
 	if (f->agent_pid > 0) {
-		(void)kill(f->agent_pid, SIGKILL); /* ours, not yet waited for */
+		(void)kill(f->agent_pid, SIGKILL); /* our child, not yet reaped */
 		while (waitpid(f->agent_pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 	}
@@ -475,7 +475,7 @@ static int ask(struct files *f, enum operation op, const struct request *q, cons
 	return -1;
 }
 
-/* A change leaves a line in the audit log, whether it went well or not. */
+/* Writes a change, successful or not, to the audit log. */
 static int noted(const struct files *f, int r, const char *act, const char *path,
 		 const struct err *e)
 {
@@ -550,13 +550,13 @@ void files_list_done(struct files_list *l)
 	*l = (struct files_list){ 0 };
 }
 
-/* False: no whole entry is left. */
+/* Parses the next entry; false: no complete entry is left. */
 static bool take_entry(const struct frame *f, size_t *at, struct files_entry *ret)
 {
 	struct entry_head head;
 	const char *name, *target;
 
-	/* the bytes are followed by a NUL of our own: no text runs out of them */
+	/* base/frame adds a NUL after the bytes, so strlen() stays inside */
 	if (f->len - *at <= sizeof(head))
 		return false;
 	memcpy(&head, f->bytes + *at, sizeof(head));

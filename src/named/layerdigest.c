@@ -1,7 +1,7 @@
 /*
- * layerdigest - is a layer of the store still what it was? See layerdigest.h.
+ * layerdigest - detects changes of a stored layer; see layerdigest.h.
  *
- * The image helper reads the layer, as the owner of its files, and gives the digest.
+ * The image helper computes the digest, running as the owner of the layer's files.
  */
 #include "named/layerdigest.h"
 

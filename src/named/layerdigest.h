@@ -1,10 +1,9 @@
 #pragma once
 /*
- * layerdigest - is a layer of the store still what it was? Its sha256 as a tar, in a file beside
- * it.
+ * layerdigest - detects changes of a stored layer by its sha256 as a tar, in a file beside it.
  *
- * Computed by the image helper. A layer that was made by a version without one, or by a fork that
- * is in a hurry, has none and is taken as it is.
+ * The image helper computes it. Layers of forks have no digest, to save time, and neither have
+ * layers of older versions; these pass the check.
  */
 #include "base/err.h"
 
@@ -12,5 +11,5 @@
 #define LAYERDIGEST_MAX_BYTES 80u
 
 ERR_CHECKED int layerdigest_write(int store_fd, const char *id, struct err *e);
-/* ERR_CORRUPT when it differs. */
+/* ERR_CORRUPT if the digest differs. */
 ERR_CHECKED int layerdigest_check(int store_fd, const char *id, struct err *e);

@@ -1,4 +1,4 @@
-/* layerstore - the layers that checkpoints are made of; see layerstore.h. */
+/* layerstore - the layers of checkpoints; see layerstore.h. */
 #include "named/layerstore.h"
 
 #include "base/cleanup.h"
@@ -111,7 +111,7 @@ int layerstore_open_layer(int store_fd, const char *id, int *ret_fd, struct err 
 	return 0;
 }
 
-/* ---- collecting ---- */
+/* ---- garbage collection ---- */
 
 static void note(char *const *layers, char ***used)
 {
@@ -119,7 +119,7 @@ static void note(char *const *layers, char ***used)
 		(void)keyrows_list_add(used, *layers);
 }
 
-/* False: a record cannot be read, so nobody knows what it names. */
+/* Lists the layers in use. False: some record is unreadable, so its layers are unknown. */
 static bool find_used(const struct ak *ak, char ***used, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
@@ -137,7 +137,7 @@ static bool find_used(const struct ak *ak, char ***used, struct err *e)
 	return is_whole && !checkpoints.has_damaged;
 }
 
-/* A layer, or the digest beside it. */
+/* Is this layer, or the digest file of a layer, in use? */
 static bool is_used(char *const *used, const char *name)
 {
 	size_t len = strcspn(name, ".");

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * layerstore - the layers that checkpoints are made of: immutable trees in the state directory.
+ * layerstore - the layers of checkpoints: immutable trees in the state directory.
  *
- * A layer is what one sandbox had written at one moment. Records of sandboxes and checkpoints name
- * the layers they stand on; a layer that no record names is garbage. Whoever adds a layer or a
- * reference holds the store's lock shared until its record is written, whoever collects holds it
- * alone.
+ * A layer is a copy of what one sandbox had written at one moment. Records of sandboxes and
+ * checkpoints name the layers below them; a layer that no record names is garbage. A process that
+ * adds a layer or a reference holds the store's lock shared until its record is written; garbage
+ * collection holds it exclusively.
  */
 #include "base/err.h"
 
@@ -18,11 +18,11 @@ struct ak;
 
 enum layerstore_lock { LAYERSTORE_SHARED, LAYERSTORE_ALONE };
 
-/* The store, made where it is missing; closing the descriptor lets go. */
+/* Opens and locks the store, creating it if missing; closing the descriptor unlocks it. */
 ERR_CHECKED int layerstore_open(const struct ak *ak, enum layerstore_lock lock, int *ret_fd,
 				struct err *e);
 
-/* A new, empty layer; it does not count until it is committed. */
+/* A new, empty layer; it becomes part of the store with layerstore_commit(). */
 struct layerstore_layer {
 	char id[LAYERSTORE_ID_BYTES + 1];
 	int dir_fd;
@@ -34,5 +34,5 @@ void layerstore_abort(int store_fd, struct layerstore_layer *layer); /* may run 
 /* Opens the directory of a layer. */
 ERR_CHECKED int layerstore_open_layer(int store_fd, const char *id, int *ret_fd, struct err *e);
 
-/* Removes what no record names. Skipped in silence while another works on the store. */
+/* Removes layers that no record names. Does nothing while another process holds the lock. */
 ERR_CHECKED int layerstore_collect(const struct ak *ak, unsigned *ret_count, struct err *e);

@@ -1,4 +1,4 @@
-/* layertransfer - layers of checkpoints as archives; see layertransfer.h. */
+/* layertransfer - packs and unpacks layers of checkpoints; see layertransfer.h. */
 #include "named/layertransfer.h"
 
 #include "base/cleanup.h"
@@ -30,7 +30,7 @@ static uint64_t find_number(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* The value of "key=" at the beginning of a line; "" when there is none. */
+/* Copies the value of the line that starts with `key`; "" if there is none. */
 static void find_text(const char *text, const char *key, char ret[LAYERTRANSFER_DIGEST_MAX_BYTES])
 {
 	size_t len = strlen(key);
@@ -61,7 +61,7 @@ static int take_answer(int fd, struct layertransfer_result *ret, struct err *e)
 	return 0;
 }
 
-/* What the helper says about its failure is more than a missing answer does. */
+/* Waits for the helper even without a digest, because its own error says more. */
 static int do_work(void *context, struct err *e)
 {
 	struct work *w = context;
@@ -93,7 +93,7 @@ static int do_work(void *context, struct err *e)
 
 typedef int run_fn(owner_fn *fn, void *context, void *shared, size_t size, struct err *e);
 
-/* As the owner of the files; what reads a stranger's archive is root of nothing else. */
+/* Runs as the owner of the files; unpacking, which parses hostile archives, in a new namespace. */
 static int run_work(struct work *w, run_fn *run_as, struct layertransfer_result *ret, struct err *e)
 {
 	CLEANUP(helper_done) struct helper program = { .fd = -1 };

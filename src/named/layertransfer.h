@@ -1,6 +1,5 @@
 #pragma once
-/* layertransfer - layers of checkpoints as archives, and their digests, through the image helper.
- */
+/* layertransfer - packs, unpacks and digests layers of checkpoints with the image helper. */
 #include "base/err.h"
 
 #include <stdint.h>
@@ -8,16 +7,16 @@
 #define LAYERTRANSFER_DIGEST_MAX_BYTES 80u
 
 struct layertransfer_result {
-	char digest[LAYERTRANSFER_DIGEST_MAX_BYTES];  /* of the archive's bytes as they are */
+	char digest[LAYERTRANSFER_DIGEST_MAX_BYTES]; /* of the archive's bytes, compressed or not */
 	char content[LAYERTRANSFER_DIGEST_MAX_BYTES]; /* of the archive uncompressed */
 	uint64_t entries, file_bytes;
 };
 
-/* The tree at dir_fd as a compressed archive to out_fd. */
+/* Packs the tree at dir_fd as a compressed archive to out_fd. */
 ERR_CHECKED int layertransfer_pack(int dir_fd, int out_fd, struct layertransfer_result *ret,
 				   struct err *e);
-/* Back: in_fd's archive, which is hostile, into an empty directory. */
+/* Unpacks the archive from in_fd, which is hostile, into an empty directory. */
 ERR_CHECKED int layertransfer_unpack(int in_fd, int dir_fd, struct layertransfer_result *ret,
 				     struct err *e);
-/* Only `content`: of the tree as it is, for comparing it with itself. */
+/* Fills in only `content`, the digest of the tree, to detect changes. */
 ERR_CHECKED int layertransfer_digest(int dir_fd, struct layertransfer_result *ret, struct err *e);

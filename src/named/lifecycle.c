@@ -1,9 +1,8 @@
 /*
- * lifecycle - what can be done to a named sandbox as a whole; see lifecycle.h.
+ * lifecycle - operations on a named sandbox as a whole; see lifecycle.h.
  *
- * Removal is also the recovery from a crash: it works from what lies on disk alone, and what it has
- * done already it finds done. Starting begins the same way, with what the last supervisor may have
- * left.
+ * Removal is also the recovery from a crash: it works only from the files on disk and can be
+ * repeated. A start also begins with cleaning up what the last supervisor may have left.
  */
 #include "named/lifecycle.h"
 
@@ -38,18 +37,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT_MS 15000u  /* for another command that is just changing it */
-#define LOCK_LOOK_MS 50u     /* how often its state is looked at meanwhile */
-#define INIT_SAID_BYTES 300u /* of its output, in an error */
+#define LOCK_WAIT_MS 15000u  /* for another command that is changing the sandbox */
+#define LOCK_LOOK_MS 50u     /* interval for checking its state meanwhile */
+#define INIT_SAID_BYTES 300u /* of init's output, in an error message */
 #define STOP_AGAIN_MS 500u
-#define STOP_SLACK_MS 20000u /* for the supervisor to take everything back */
+#define STOP_SLACK_MS 20000u /* for the supervisor to clean up */
 
 enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
 
-/* From which states which act is right, and what to say otherwise. */
+/* The states from which each act is allowed, and its word in the error. */
 static const struct {
 	const char *word;
-	unsigned from; /* states, as bits */
+	unsigned from; /* bit mask of states */
 } moves[] = {
 	[ACT_START] = { "start", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
 	[ACT_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED },
@@ -112,7 +111,7 @@ void lifecycle_audit_denials(const struct ak *ak, const char *name, const struct
 	}
 }
 
-/* Notes how an act went, and passes the result on. */
+/* Writes the result of an act to the audit log and returns it. */
 static int noted(int r, const struct ak *ak, enum auditline_type type, const char *name,
 		 const struct err *e)
 {
@@ -152,8 +151,8 @@ static int check_move(const struct named *n, enum act act, struct err *e)
 }
 
 /*
- * What a supervisor that was killed has left. The caller has the lock: nobody runs it. False:
- * processes of its last run are still there, and the kernel does not end them.
+ * Cleans up after a killed supervisor. The caller holds the lock, so nobody runs the sandbox.
+ * False: processes of the last run still exist, and the kernel does not end them.
  */
 static bool clean_up(const struct ak *ak, const struct named *n)
 {
@@ -170,7 +169,7 @@ static bool clean_up(const struct ak *ak, const struct named *n)
 		(void)err_set(&died, ERR_SYSTEM, "supervisor died");
 		lifecycle_audit(ak, AUDITLINE_END, n->name, "sandbox", &died);
 	}
-	/* a frozen init has not heard that its supervisor died */
+	/* a frozen init did not notice that its supervisor died */
 	for (char **path = run.cgroups; path && *path; path++)
 		cgroup_end_path(*path);
 	for (char **path = run.cgroups; path && *path; path++)
@@ -200,10 +199,10 @@ static void copy_list(char *const *from, char ***to)
 		(void)keyrows_list_add(to, *from);
 }
 
-/* A policy that comes from another sandbox says already where its places led. */
+/* Records where host paths lead, unless the policy, copied from another sandbox, has them. */
 static int create_noted(const struct lifecycle_request *q, struct named *n, struct err *e)
 {
-	struct policy policy = *q->policy; /* borrows all but the list */
+	struct policy policy = *q->policy; /* all but the list is borrowed */
 	int r;
 
 	policy.places = NULL;
@@ -215,7 +214,7 @@ static int create_noted(const struct lifecycle_request *q, struct named *n, stru
 	return r;
 }
 
-/* What a new sandbox runs first: its clone, then what the configuration says. */
+/* Composes the commands of the first start: the git clone, then the configured [sandbox] init. */
 static char *compose_init(const struct lifecycle_request *q)
 {
 	cleanup_buf struct buf text;
@@ -290,9 +289,9 @@ static int start_locked(const struct ak *ak, struct named *n, struct err *e)
 
 	images_init(&image);
 	audit_find_caller(&starter);
-	audit_work_for(&starter); /* also in the supervisor, which is forked from here */
+	audit_work_for(&starter); /* the supervisor, which is forked from here, inherits it */
 	named_sweep_disks(n);
-	if (!clean_up(ak, n)) /* two roots on one disk would ruin it */
+	if (!clean_up(ak, n)) /* two mounted roots on one disk would corrupt it */
 		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
 	else if (named_load_policy(n, policy, e) == 0 &&
 		 (!n->image_pin ||
@@ -303,7 +302,7 @@ static int start_locked(const struct ak *ak, struct named *n, struct err *e)
 	return r < 0 ? err_wrap(e, "start sandbox '%s'", n->name) : 0;
 }
 
-/* What the configuration wants first in a new sandbox. It stays to be done until it succeeds. */
+/* Runs [sandbox] init after the first start. It stays in the record until it succeeds. */
 static int run_init(const struct ak *ak, struct named *n, struct err *e)
 {
 	CLEANUP(run_result_done) struct run_result result = { 0 };
@@ -362,8 +361,7 @@ static bool is_expired(const struct named *n)
 	return n->expires_s && (uint64_t)time(NULL) >= n->expires_s;
 }
 
-/* Its supervisor, and whoever has the lock, removes it; a lock that another has says who that is.
- */
+/* If the lock is free, removes the expired sandbox; else its holder, the supervisor, will. */
 int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e)
 {
 	struct err ignored;
@@ -376,7 +374,7 @@ int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e)
 		       n->name);
 }
 
-/* Whoever has the lock may be starting it: then it is no use to wait. */
+/* Does not wait for a lock whose holder has started the sandbox meanwhile. */
 static int lock_to_start(struct named *n, struct err *e)
 {
 	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
@@ -398,7 +396,7 @@ static int start(const struct ak *ak, const char *name, struct err *e)
 	named_init(&n);
 	if (named_open(ak, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
 		return -1;
-	/* with the lock, what was true before may not be any more */
+	/* check again with the lock: the state may have changed */
 	if (lifecycle_check_expiry(ak, &n, e) < 0 || check_move(&n, ACT_START, e) < 0)
 		return -1;
 	return start_and_init(ak, &n, e);
@@ -461,7 +459,7 @@ static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 	if (control_connect(n->dir_fd, n->name, &fd, e) < 0)
 		return -1;
 	r = frame_send(fd, CONTROL_STOP, &body, sizeof(body), NULL, 0);
-	if (r < 0 && r != -EPIPE) /* it has ended already, by someone else's word */
+	if (r < 0 && r != -EPIPE) /* EPIPE: another command has ended it already */
 		return err_sys(e, -r, "ask the supervisor");
 	while (wait_until(fd, end_ms)) {
 		r = frame_receive(fd, FRAME_WAIT, &answer);
@@ -478,8 +476,8 @@ static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
 }
 
 /*
- * Until the supervisor has taken everything back, which its end tells. One that had no descriptor
- * left for us has hung up unheard: it is asked again.
+ * Waits until the supervisor has cleaned up, which frees the lock. A supervisor without a free
+ * descriptor closes our connection without reading the request: ask again.
  */
 static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
 {
@@ -492,7 +490,7 @@ static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
 	return named_lock_within(n, STOP_SLACK_MS, e);
 }
 
-/* Kills all processes that the last start has put into its cgroups, frozen ones too. */
+/* Kills all processes in the cgroups of the last start, also frozen ones. */
 static void kill_processes(const struct named *n)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
@@ -505,9 +503,9 @@ static void kill_processes(const struct named *n)
 }
 
 /*
- * Ends a sandbox that answers within CONTROL_PROBE_MS by its supervisor, and any other by killing
- * that supervisor and what is in the sandbox's cgroups. What the kernel has not ended when this
- * returns has the lock. ERR_NOT_FOUND: it does not run.
+ * Ends a sandbox through its supervisor if that answers within CONTROL_PROBE_MS; else kills the
+ * supervisor and the processes in the sandbox's cgroups. Processes that have not ended when this
+ * returns still hold the lock. ERR_NOT_FOUND: it is not running.
  */
 static int stop_hard(struct named *n, struct err *e)
 {
@@ -516,14 +514,14 @@ static int stop_hard(struct named *n, struct err *e)
 		return 0;
 	if (e->code == ERR_NOT_FOUND && !named_is_locked(n))
 		return -1;
-	/* nobody answers: what is killed takes its sandbox with it, and the lock tells when */
+	/* no answer: kill the supervisor, which ends the sandbox and frees the lock */
 	if (control_kill(n->dir_fd, n->name, e) < 0 && named_kill_supervisor(n, e) < 0)
 		return -1;
 	kill_processes(n);
 	return 0;
 }
 
-/* The caller has the lock. Says in the sandbox's file how it came to its end. */
+/* Records the end of a killed sandbox in its run file. The caller holds the lock. */
 static void note_killed(const struct ak *ak, const struct named *n)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
@@ -567,7 +565,7 @@ int lifecycle_stop(const struct ak *ak, const char *name, uint64_t timeout_ms, u
 	return noted(stop(ak, name, timeout_ms, flags, &n, e), ak, AUDITLINE_STOP, name, e);
 }
 
-/* 1: stopped, and the lock is ours. 0: it does not run, or not any more. */
+/* 1: stopped, and we hold the lock. 0: it is not running, or has just ended. */
 static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, unsigned flags,
 		    struct err *e)
 {
@@ -583,7 +581,7 @@ static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, u
 	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
 }
 
-/* Whoever has the lock may be starting it: then that one is stopped. */
+/* Stops the sandbox and takes its lock, also if another process is just starting it. */
 static int lock_to_restart(const struct ak *ak, struct named *n, uint64_t timeout_ms,
 			   unsigned flags, struct err *e)
 {
@@ -633,13 +631,13 @@ int lifecycle_restart(const struct ak *ak, const char *name, uint64_t timeout_ms
 
 /* ---- removing ---- */
 
-/* The caller has the lock; whoever changes the record has done so or finds it gone. */
+/* The caller holds the lock. Another process that changes the record has finished or fails. */
 static int remove_locked(const struct ak *ak, struct named *n, struct err *e)
 {
 	int r;
 
 	(void)clean_up(ak, n);
-	if (n->change_fd < 0) /* a record that cannot be read is no reason to stay */
+	if (n->change_fd < 0) /* go on even if the record cannot be read */
 		(void)!named_begin_change(n, e);
 	r = named_trash(ak, n, e);
 	named_end_change(n);
@@ -650,7 +648,7 @@ static int remove_locked(const struct ak *ak, struct named *n, struct err *e)
 	return n->layers ? layerstore_collect(ak, NULL, e) : 0;
 }
 
-/* A sandbox whose record cannot be read has at least a name and a directory. */
+/* Opens a sandbox whose record is unreadable; a random id is its name in the trash. */
 static int open_damaged(const struct ak *ak, const char *name, struct named *n, struct err *e)
 {
 	if (named_open_damaged(ak, name, n, e) < 0)
@@ -659,7 +657,7 @@ static int open_damaged(const struct ak *ak, const char *name, struct named *n, 
 	return 0;
 }
 
-/* Stops it where that is asked for, also one that is just being started. */
+/* If forced, stops the sandbox, also one that is just being started. */
 static int make_removable(struct named *n, bool is_forced, struct err *e)
 {
 	CLEANUP(named_run_done) struct named_run run = { 0 };
@@ -668,7 +666,7 @@ static int make_removable(struct named *n, bool is_forced, struct err *e)
 
 	if (!is_forced)
 		return check_move(n, ACT_REMOVE, e);
-	/* what cannot be read may run all the same: a later build's */
+	/* a sandbox with unreadable files may still run, started by a newer build */
 	if (load_state(n, &run, &state, &damage) < 0 ? !named_is_locked(n)
 						     : !(moves[ACT_STOP].from & 1u << state))
 		return 0;
@@ -707,7 +705,7 @@ static int remove_it(const struct ak *ak, const char *name, unsigned flags, stru
 			return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
 	if (lock_to_remove(&n, is_forced, e) < 0)
-		return e->code == ERR_NOT_FOUND ? 0 : -1; /* another has removed it meanwhile */
+		return e->code == ERR_NOT_FOUND ? 0 : -1; /* another process removed it meanwhile */
 	return remove_locked(ak, &n, e);
 }
 
@@ -728,7 +726,7 @@ void lifecycle_remove_expired(const struct ak *ak, struct named *n)
 	struct err e = { 0 };
 	int r;
 
-	/* it may have been extended since it was looked at */
+	/* it may have been extended meanwhile */
 	if (named_begin_change(n, &e) == 0 && !is_expired(n)) {
 		named_end_change(n);
 		return;
@@ -740,15 +738,16 @@ void lifecycle_remove_expired(const struct ak *ak, struct named *n)
 
 /* ---- changing ---- */
 
-/* The supervisor has ended before it could say anything. */
+/* Did the supervisor end before it answered? */
 static bool is_unanswered(const struct err *e)
 {
 	return e->code == ERR_SYSTEM && (e->sys == 0 || e->sys == EPIPE || e->sys == ECONNRESET);
 }
 
 /*
- * Its supervisor, if there is one, takes over what has been written down. One that is being started
- * may have read what was there before: it is waited for. One that is locked later reads it anyway.
+ * Makes a running supervisor reload what was saved. If the sandbox is just being started, its
+ * supervisor may have read the old files: wait for it. One that is started later reads the new
+ * ones.
  */
 static int tell_supervisor(struct named *n, struct err *e)
 {
@@ -780,7 +779,7 @@ static int save_change(struct named *n, const struct policy *p, struct err *e)
 	return named_save_policy(n, p, e) < 0 ? -1 : tell_supervisor(n, e);
 }
 
-/* One change after the other: its supervisor has the lock, but does not write the policy. */
+/* The change lock serializes changes, because a running supervisor holds the other lock. */
 static int open_for_change(const struct ak *ak, const char *name, struct named *n,
 			   struct policy *policy, struct err *e)
 {
@@ -789,7 +788,7 @@ static int open_for_change(const struct ak *ak, const char *name, struct named *
 	return named_load_policy(n, policy, e);
 }
 
-/* Another size of its disk: a quota changes at once, a file system in a file at the next start. */
+/* Changes the disk's size: a quota at once, an image file at the next start. */
 static int update_disk(const struct ak *ak, const struct named *n, uint64_t limit_bytes,
 		       bool *ret_is_later, struct err *e)
 {
@@ -897,9 +896,9 @@ int lifecycle_extend(const struct ak *ak, const char *name, uint64_t by_ms, uint
 	return noted(extend(ak, name, by_ms, ret_expires_s, e), ak, AUDITLINE_UPDATE, name, e);
 }
 
-/* ---- looking ---- */
+/* ---- listing ---- */
 
-/* False: it has gone since its name was read. */
+/* False: removed since its name was read. */
 static bool look(const struct ak *ak, const char *name, struct lifecycle_entry *entry)
 {
 	struct err e = { 0 };
@@ -927,7 +926,7 @@ static bool look(const struct ak *ak, const char *name, struct lifecycle_entry *
 
 void lifecycle_entry_done(struct lifecycle_entry *entry)
 {
-	/* its descriptors are not open, and 0 in an entry that was never filled in */
+	/* the descriptors are closed, or 0 in an entry that was never filled in */
 	entry->named.dir_fd = entry->named.lock_fd = entry->named.change_fd = -1;
 	named_done(&entry->named);
 	named_run_done(&entry->run);
@@ -994,7 +993,7 @@ static bool is_dead(const struct lifecycle_entry *entry)
 	       (entry->run.state == NAMED_RUNNING || entry->run.state == NAMED_PAUSED);
 }
 
-/* What its supervisor would have done, had it not been killed. */
+/* Cleans up and saves the state in place of a killed supervisor. */
 static int bury(const struct ak *ak, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -1005,7 +1004,7 @@ static int bury(const struct ak *ak, const char *name, struct err *e)
 	    named_load_run(&n, &run, e) < 0)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
 	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
-		return 0; /* another has started and stopped it since */
+		return 0; /* another process has started and stopped it meanwhile */
 	if (clean_up(ak, &n))
 		keyrows_list_free(&run.cgroups);
 	run.state = NAMED_STOPPED;
@@ -1015,7 +1014,7 @@ static int bury(const struct ak *ak, const char *name, struct err *e)
 	return named_save_run(&n, &run, e);
 }
 
-/* One that runs is its supervisor's to end; that takes a moment. */
+/* The supervisor of a running sandbox ends it, which takes a moment: wait for the lock. */
 static int remove_expired(const struct ak *ak, const char *name, unsigned wait_ms, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -1040,7 +1039,7 @@ static int collect(const struct ak *ak, const struct lifecycle_entry *entry, uns
 		   struct lifecycle_garbage *g, struct err *e)
 {
 	if (entry->trouble[0])
-		return 0; /* for people to judge: remove -f */
+		return 0; /* left to the user: remove -f */
 	if (entry->is_expired) {
 		g->expired++;
 		return flags & LIFECYCLE_DRY
@@ -1053,7 +1052,7 @@ static int collect(const struct ak *ak, const struct lifecycle_entry *entry, uns
 	return flags & LIFECYCLE_DRY ? 0 : bury(ak, entry->named.name, e);
 }
 
-/* Only where every record can be read: nobody knows what the others keep. */
+/* Removes unused image pins, only if every record is readable: others may use any pin. */
 static int collect_pins(const struct ak *ak, unsigned *ret_count, struct err *e)
 {
 	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };

@@ -1,8 +1,9 @@
 /*
- * logs - reading the kept output of detached commands; see logs.h.
+ * logs - reads the stored output of detached commands; see logs.h.
  *
- * The writer goes on meanwhile: a file may be emptied between two reads. Each file is read whole
- * (they are bounded) and its chunks are taken by their offsets, the file that begins earlier first.
+ * The writer continues meanwhile: a file may be truncated between two reads. Each file is read
+ * whole (their size is bounded) and its chunks are taken by their offsets, starting with the file
+ * whose first offset is lower.
  */
 #include "named/logs.h"
 
@@ -22,7 +23,7 @@
 
 #define FILE_MAX_BYTES (TASKLOG_FILE_MAX_BYTES + 65536u)
 #define NAME_MAX_BYTES 32
-#define READ_TRIES 8 /* of a file that is begun anew while it is read */
+#define READ_TRIES 8 /* for a file that is rewritten while we read */
 
 void logs_init(struct logs *l)
 {
@@ -101,7 +102,7 @@ int logs_open(const struct ak *ak, const char *sandbox, const char *id, struct l
 	return 0;
 }
 
-/* One file's bytes, and where its first chunk begins. */
+/* One file's bytes, and the offset of its first chunk. */
 struct half {
 	char *bytes;
 	size_t len;
@@ -115,8 +116,7 @@ static void half_done(struct half *h)
 	h->bytes = NULL;
 }
 
-/* The writer empties a file and begins it anew: bytes from before and after would be read as one.
- */
+/* Did the writer truncate and restart the file? Then the bytes may mix old and new chunks. */
 static bool is_begun_anew(int fd, const struct half *h)
 {
 	struct tasklog_chunk first;
@@ -141,7 +141,7 @@ static int read_whole(int fd, struct half *ret, struct err *e)
 		if (!is_begun_anew(fd, ret))
 			return 0;
 	}
-	ret->len = 0; /* it is written faster than it can be read: all of it is passed over */
+	ret->len = 0; /* it is written faster than we can read: skip all of it */
 	return 0;
 }
 
@@ -163,10 +163,10 @@ static void give(struct logs *l, const struct tasklog_chunk *chunk, const char *
 	uint64_t done;
 
 	if (chunk->stream == TASKLOG_END) {
-		if (chunk->offset > l->offset) /* what was written last found no room on the disk */
+		if (chunk->offset > l->offset) /* the last output found no space on the disk */
 			*skipped += chunk->offset - l->offset;
 		l->has_ended = true;
-		assert(bytes); /* an end has its length, or it is none */
+		assert(bytes); /* tasklog_read_chunk() has checked the length of an end */
 		memcpy(&l->end, bytes, sizeof(l->end));
 		return;
 	}

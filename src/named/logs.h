@@ -1,9 +1,9 @@
 #pragma once
 /*
- * logs - reading the kept output of detached commands (sandbox/tasklog writes it).
+ * logs - reads the stored output of detached commands (sandbox/tasklog writes it).
  *
- * Works whether the sandbox runs or not. Offsets count all bytes the command has ever written; what
- * was pushed out by newer output is gone, and the reader says how much.
+ * Works for running and stopped sandboxes. Offsets count all bytes that the command ever wrote;
+ * newer output replaces the oldest, and the reader reports how many bytes are missing.
  */
 #include "base/err.h"
 #include "sandbox/tasklog.h"
@@ -16,7 +16,7 @@ struct ak;
 struct logs {
 	int fds[2];
 	uint32_t id;
-	uint64_t offset; /* of the next byte to give */
+	uint64_t offset; /* of the next byte to return */
 	bool has_ended;
 	struct tasklog_end end;
 };
@@ -24,11 +24,11 @@ struct logs {
 void logs_init(struct logs *l);
 void logs_done(struct logs *l);
 
-/* `id` NULL: the latest. ERR_NOT_FOUND when there is none. */
+/* `id` NULL: the latest. ERR_NOT_FOUND if there is none. */
 ERR_CHECKED int logs_open(const struct ak *ak, const char *sandbox, const char *id,
 			  struct logs *ret, struct err *e);
 
-/* What is there from l->offset on, in order; a skip is told first. `fn` NULL: only its end. */
+/* Passes chunks from l->offset on to `fn`; *ret_skipped: lost bytes. NULL: only finds the end. */
 typedef void logs_fn(void *context, enum tasklog_stream stream, const char *bytes, size_t len);
 ERR_CHECKED int logs_read(struct logs *l, logs_fn *fn, void *context, uint64_t *ret_skipped,
 			  struct err *e);

@@ -1,19 +1,19 @@
 /*
- * named - a sandbox with a name, as it lies on disk; see named.h.
+ * named - the files of a named sandbox; see named.h.
  *
  * Theory of operation. Files are written under another name and renamed, so a reader sees the old
- * or the new one (the end of a run is added to its file where the disk has no room for another).
- * The lock is one byte of the file `lock`, locked with an open-file-description lock: it is
- * inherited by the supervisor's process, goes away with the last process that has it, and can be
- * looked at without being taken. Who writes the record or the policy has the directory itself
- * locked (flock) for that moment, also while a supervisor has the lock. Either lock reads the
- * record again: what was read before is a hint.
+ * or the new one (on a full disk, rows are appended to the run file instead). The lock is one byte
+ * of the file `lock`, locked with an open-file-description lock: the supervisor's process inherits
+ * it, the kernel drops it with the last process that has it, and it can be tested without being
+ * taken. A process that writes the record or the policy also holds a flock on the directory, even
+ * while a supervisor holds the lock. Taking either lock reads the record again, because it may have
+ * changed.
  *
- * For whom the process works is one setting of the whole process, not a parameter: a process
- * carries out one call, and what is opened by name anywhere in it must be the caller's.
+ * The owner that the process works for is a setting in struct ak: a process carries out one call,
+ * and every sandbox that it opens by name must belong to that caller.
  *
- * Nothing is synced: a machine that loses its power may lose the last seconds, as any file system
- * does; a process that is killed loses nothing.
+ * Nothing is synced: after a power cut the last seconds may be lost; a killed process loses
+ * nothing.
  */
 #include "named/named.h"
 
@@ -50,7 +50,7 @@
 #define POLICY_FILE "policy"
 #define RUN_FILE "run"
 #define LOCK_FILE "lock"
-#define RULES_FILE "rules" /* the network rules before they were changed */
+#define RULES_FILE "rules" /* the network rules before the first change */
 #define NOTICES_FILE "notices"
 #define LOCK_PAUSE_NS 2000000l
 #ifndef RENAME_NOREPLACE
@@ -132,7 +132,7 @@ void named_run_done(struct named_run *r)
 	keyrows_done(&run_format, r);
 }
 
-/* ---- for whom we work ---- */
+/* ---- owner and creator ---- */
 
 void named_work_for(struct ak *ak, const char *owner, const char *creator)
 {
@@ -182,7 +182,7 @@ void named_identify(const struct ak *ak, const char *name, struct audit_identity
 
 	named_init(&n);
 	audit_set_identity(ret, NULL, named_owner(ak));
-	/* whoever only asks makes no directories */
+	/* a query must not create directories */
 	if (name && statedir_path(ak, NAMED_DIR, &all, &ignored) == 0 && access(all, F_OK) == 0 &&
 	    named_open(ak, name, &n, &ignored) == 0)
 		audit_set_identity(ret, n.id, n.owner);
@@ -227,7 +227,7 @@ void named_random_id(char out[NAMED_ID_BYTES + 1])
 	unsigned char bytes[NAMED_ID_BYTES / 2];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		abort(); /* cannot fail for so few bytes once the kernel has started */
+		abort(); /* cannot fail for so few bytes after the kernel's start */
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
@@ -235,8 +235,8 @@ void named_random_id(char out[NAMED_ID_BYTES + 1])
 /* ---- files ---- */
 
 /*
- * A file that only has to outlive processes, not a power cut, swaps places with its successor: a
- * rename on top of a file makes ext4 write the new one out at once, and somebody waits for that.
+ * Exchanges the file with its successor, for files that need not survive a power cut: a rename over
+ * an existing file makes ext4 flush the new one at once, and the caller would wait for that.
  */
 static int swap_files(int dir_fd, const char *temporary, const char *name)
 {
@@ -255,7 +255,7 @@ enum replace_flags {
 	REPLACE_BY_SWAP = 1 << 0,
 };
 
-/* Whole or not at all, also when the disk is full. */
+/* Writes the file completely or not at all, also on a full disk. */
 static int replace_file(int dir_fd, const char *name, const struct buf *bytes, unsigned flags,
 			struct err *e)
 {
@@ -265,7 +265,7 @@ static int replace_file(int dir_fd, const char *name, const struct buf *bytes, u
 
 	if (bytes->is_cut)
 		return err_set(e, ERR_LIMIT, "'%s' is too long", name);
-	(void)unlinkat(dir_fd, temporary, 0); /* of a process that was killed; we have the lock */
+	(void)unlinkat(dir_fd, temporary, 0); /* left by a killed process; we hold the lock */
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "write '%s'", name);
@@ -299,7 +299,7 @@ int named_save_policy(const struct named *n, const struct policy *p, struct err 
 	return replace_file(n->dir_fd, POLICY_FILE, &bytes, 0, e);
 }
 
-/* Rows at the end of the file count more than those before. Half a row would spoil all. */
+/* Appends rows, which override earlier ones. Undoes a partial write, which would spoil the file. */
 static int append_rows(const struct named *n, const char *rows, size_t len, struct err *e)
 {
 	cleanup_fd int fd = openat(n->dir_fd, RUN_FILE, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -316,10 +316,10 @@ static int append_rows(const struct named *n, const char *rows, size_t len, stru
 	return 0;
 }
 
-/* On a full disk: a few bytes more fit into the block that the file has. */
+/* Saves the end on a full disk: a few more bytes fit into the file's last block. */
 static int add_end(const struct named *n, const struct named_run *r, struct err *e)
 {
-	static const char no_processes[] = "supervisor=0\0init=0"; /* and the NUL after it */
+	static const char no_processes[] = "supervisor=0\0init=0"; /* plus the final NUL */
 	cleanup_buf struct buf rows;
 
 	buf_init(&rows, NAMED_RECORD_MAX_BYTES);
@@ -334,8 +334,8 @@ static int add_end(const struct named *n, const struct named_run *r, struct err 
 }
 
 /*
- * The same for a start: every member, since what stands before counts where nothing stands here. A
- * sandbox that has ended has no cgroups in its file, so theirs are simply more rows.
+ * The same for a start, with every member, because an omitted row would keep its old value. A
+ * stopped sandbox has no cgroups in its file, so the new ones are simply appended.
  */
 static int add_start(const struct named *n, const struct named_run *r, struct err *e)
 {
@@ -376,7 +376,7 @@ int named_save_run(const struct named *n, const struct named_run *r, struct err 
 		return -1;
 	if ((r->state == NAMED_STOPPED ? add_end(n, r, e) : add_start(n, r, e)) == 0)
 		return 0;
-	*e = full; /* one that was never started has no file to add to */
+	*e = full; /* a sandbox that was never started has no file to append to */
 	return -1;
 }
 
@@ -433,7 +433,7 @@ int named_add_processes(const struct named *n, const struct named_run *r, struct
 
 	buf_init(&bytes, NAMED_RECORD_MAX_BYTES);
 	keyrows_format(&run_format, &added, &bytes);
-	heading = strlen(bytes.bytes) + 1; /* which the file has */
+	heading = strlen(bytes.bytes) + 1; /* the file has its heading already */
 	return append_rows(n, bytes.bytes + heading, bytes.len - heading, e);
 }
 
@@ -456,7 +456,7 @@ int named_restore_rules(const struct named *n, struct egress *rules, struct err 
 	int r = file_read_at(n->dir_fd, RULES_FILE, EGRESS_TEXT_MAX_BYTES, &text, &len);
 
 	if (r == -ENOENT)
-		return 0; /* they were never changed */
+		return 0; /* the rules were never changed */
 	if (r < 0)
 		return err_sys(e, -r, "read the network rules of sandbox '%s'", n->name);
 	if (egress_load(text, &kept, e) < 0)
@@ -505,7 +505,7 @@ int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "sandbox '%s' was never started", n->name);
 	if (r < 0)
 		return err_sys(e, -r, "read what sandbox '%s' runs", n->name);
-	if (len == 0) { /* the machine went down before the file was on its disk */
+	if (len == 0) { /* the machine went down before the file was flushed */
 		ret->state = NAMED_RUNNING;
 		return 0;
 	}
@@ -513,7 +513,7 @@ int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
 		return err_wrap(e, "sandbox '%s'", n->name);
 	if (found.state >= NAMED_STATE_COUNT)
 		return err_set(e, ERR_CORRUPT, "sandbox '%s' has an unknown state", n->name);
-	if (found.reason && !found.reason[0]) { /* of an earlier end: add_start() */
+	if (found.reason && !found.reason[0]) { /* cleared by add_start() */
 		free(found.reason);
 		found.reason = NULL;
 	}
@@ -524,8 +524,7 @@ int named_load_run(const struct named *n, struct named_run *ret, struct err *e)
 
 /* ---- directories ---- */
 
-/* Only looks: on a full disk nothing could be made. *ret_fd is -1 where there is no such directory.
- */
+/* Opens without creating, which would fail on a full disk. *ret_fd is -1 if it does not exist. */
 static int find_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
 {
 	int fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -574,7 +573,7 @@ static int open_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open '%s'", name) : 0;
 }
 
-/* Another user's directory is no sandbox of this caller's. */
+/* Refuses another user's directory. */
 static int check_own(int dir_fd, const char *name, struct err *e)
 {
 	struct stat st;
@@ -607,7 +606,7 @@ int named_open_damaged(const struct ak *ak, const char *name, struct named *ret,
 	if (n.dir_fd < 0)
 		return err_sys(e, errno, "open sandbox '%s'", name);
 	(void)snprintf(n.name, sizeof(n.name), "%s", name);
-	n.is_damaged = true; /* until its record was read */
+	n.is_damaged = true; /* until its record is read */
 	if (check_own(n.dir_fd, name, e) < 0)
 		return -1;
 	*ret = n;
@@ -615,7 +614,7 @@ int named_open_damaged(const struct ak *ak, const char *name, struct named *ret,
 	return 0;
 }
 
-/* Under its name, and not in the trash since we have opened it? If it cannot be seen, it is. */
+/* Is the directory still there under its name? Also true if this cannot be determined. */
 bool named_is_there(const struct named *n)
 {
 	char path[sizeof("../") + NAMED_NAME_MAX_BYTES];
@@ -636,7 +635,7 @@ static int say_gone(const struct named *n, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "no sandbox '%s': it was removed meanwhile", n->name);
 }
 
-/* Its record cannot be read: then nobody can tell which key it belongs to. */
+/* Is the record unreadable? Then its owner is unknown, so callers with a key do not see it. */
 static bool is_owner_lost(const struct ak *ak, const struct err *e)
 {
 	return named_owner(ak) && (e->code == ERR_CORRUPT || e->code == ERR_UNSUPPORTED ||
@@ -670,7 +669,7 @@ int named_open_any(const struct ak *ak, const char *name, struct named *ret, str
 		if (!named_is_there(&n))
 			return say_gone(&n, e);
 		if (e->sys != 0 && e->sys != ENOENT && e->sys != EFBIG)
-			return -1; /* not the record's fault: no reason to remove anything */
+			return -1; /* not the record's fault: do not suggest removing it */
 		(void)snprintf(e->msg + len, sizeof(e->msg) - len,
 			       " ('agentkernel remove -f %s' removes it)", name);
 		return -1;
@@ -700,7 +699,7 @@ int named_read_again(struct named *n, struct err *e)
 	return 0;
 }
 
-/* A descriptor of its own: that of the directory is inherited by the supervisor, with its locks. */
+/* Uses a new descriptor: the supervisor inherits dir_fd and would inherit its flock too. */
 int named_begin_change(struct named *n, struct err *e)
 {
 	int fd = openat(n->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -758,7 +757,7 @@ int named_list(const struct ak *ak, char ***ret, struct err *e)
 	}
 	sys = errno;
 	(void)closedir(dir);
-	if (sys != 0) { /* what half a list does not name would be taken for garbage */
+	if (sys != 0) { /* fail: garbage collection would remove what a partial list omits */
 		keyrows_list_free(&list);
 		return err_sys(e, sys, "list the sandboxes");
 	}
@@ -804,7 +803,7 @@ int named_lock_within(struct named *n, unsigned wait_ms, struct err *e)
 				       n->name);
 		(void)nanosleep(&pause, NULL);
 	}
-	/* one that was removed while we waited is not locked but gone */
+	/* fail if it was removed while we waited */
 	if (named_is_there(n) ? !n->is_damaged && named_read_again(n, e) < 0 : say_gone(n, e) < 0) {
 		named_unlock(n);
 		return -1;
@@ -839,14 +838,14 @@ enum named_state named_judge(const struct named *n, const struct named_run *r,
 	bool is_live = r->state == NAMED_RUNNING || r->state == NAMED_PAUSED;
 
 	*ret_reason = r->reason;
-	/* whoever has the lock and asks does not run it */
+	/* if we hold the lock, no supervisor runs */
 	if (!is_live || (!n->has_lock && named_is_locked(n)))
 		return (enum named_state)r->state;
 	*ret_reason = "supervisor died";
 	return NAMED_STOPPED;
 }
 
-/* ---- appearing and disappearing ---- */
+/* ---- creating and removing ---- */
 
 #define DISK_PREFIX "disk."
 
@@ -855,7 +854,7 @@ void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES])
 	(void)snprintf(out, NAMED_DISK_NAME_MAX_BYTES, DISK_PREFIX "%" PRIu64, number);
 }
 
-/* The disk's number is ours to change, who have the lock; the rest may have changed meanwhile. */
+/* The lock lets us change the disk's number; read the other fields again. */
 static int save_replaced(struct named *n, char *const *layers, struct err *e)
 {
 	struct named changed;
@@ -888,7 +887,7 @@ int named_replace_disk(struct named *n, char *const *layers, struct err *e)
 		(void)unlinkat(n->dir_fd, new_name, AT_REMOVEDIR);
 		return -1;
 	}
-	/* it counts no more; what cannot be removed now is swept before the next start */
+	/* the old disk is unused now; leftovers are removed before the next start */
 	(void)!owner_sweep(n->dir_fd, old_name, &ignored);
 	return 0;
 }
@@ -912,7 +911,10 @@ void named_sweep_disks(const struct named *n)
 
 #define DISK_LOCK_WAIT_MS 5000u
 
-/* Two mounts of one file from two devices would ruin it: only who runs or locks it mounts. */
+/*
+ * Two loop devices on one image file would corrupt it: only the supervisor or the lock's owner
+ * mounts.
+ */
 static int mount_own_disk(struct named *n, int dir_fd, int *ret_fd, struct err *e)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
@@ -981,7 +983,7 @@ static int appear(const struct ak *ak, int making_fd, int all_fd, const struct n
 {
 	if (syscall(SYS_renameat2, making_fd, n->id, all_fd, n->name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (errno == EEXIST && named_owner(ak)) /* by whom is not for a key to know */
+	if (errno == EEXIST && named_owner(ak)) /* a key's caller must not learn whose it is */
 		return err_set(e, ERR_EXISTS, "the name '%s' is taken", n->name);
 	if (errno == EEXIST)
 		return err_set(e, ERR_EXISTS,
@@ -999,7 +1001,7 @@ int named_create(const struct ak *ak, struct named *n, const struct policy *p, s
 	if (named_check_name(n->name, e) < 0 || named_open_all(ak, &all_fd, e) < 0 ||
 	    open_subdir(all_fd, MAKING_DIR, &making_fd, e) < 0)
 		return -1;
-	/* whoever sweeps takes it exclusively: nothing is swept between its mkdir and its lock */
+	/* named_sweep_trash() takes it exclusively: no removal between mkdir and lock */
 	if (flock(making_fd, LOCK_SH) < 0)
 		return err_sys(e, errno, "lock '%s'", MAKING_DIR);
 	if (!n->id[0])
@@ -1026,7 +1028,7 @@ int named_trash(const struct ak *ak, const struct named *n, struct err *e)
 	if (all_fd < 0)
 		return 0;
 	if (open_subdir(all_fd, TRASH_DIR, &trash_fd, e) < 0) {
-		if (is_full(e->sys)) /* not even for a directory entry: it goes where it lies */
+		if (is_full(e->sys)) /* no space even for a directory entry: remove it in place */
 			return owner_sweep(all_fd, n->name, e);
 		return -1;
 	}
@@ -1037,7 +1039,7 @@ int named_trash(const struct ak *ak, const struct named *n, struct err *e)
 	return err_sys(e, errno, "remove sandbox '%s'", n->name);
 }
 
-/* Whoever works on it has its lock. */
+/* A process that works on a sandbox holds its lock. */
 static bool is_worked_on(int dir_fd, const char *name)
 {
 	struct named n;

@@ -1,4 +1,4 @@
-/* rootplan - what a named sandbox's root is mounted from; see rootplan.h. */
+/* rootplan - collects what a named sandbox's root is mounted from; see rootplan.h. */
 #include "named/rootplan.h"
 
 #include "base/buf.h"
@@ -49,7 +49,7 @@ static int describe(struct imageroot_dir *dir, const char *path, struct err *e)
 	return 0;
 }
 
-/* An id for the quota that follows from the sandbox's own; 0 is everybody's. */
+/* The quota's project id, derived from the sandbox's id; never 0, the default project. */
 static uint32_t project_of(const struct named *n)
 {
 	char digits[9];
@@ -117,7 +117,7 @@ int rootplan_change_disk(const struct ak *ak, const struct named *n, uint64_t li
 	if (!disk_has_file(dir_fd)) {
 		const char *why = NULL;
 
-		/* before its first start there is none yet */
+		/* the image file is created at the first start */
 		return disk_find_way(dir_fd, &why) == DISK_QUOTA
 			       ? disk_set_quota(dir_fd, project_of(n), limit_bytes, e)
 			       : ROOTPLAN_AT_NEXT_START;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * rootplan - what a named sandbox's root is mounted from: its image's layers, its checkpoints', and
- * its disk.
+ * rootplan - collects what a named sandbox's root is mounted from: the layers of its image and its
+ * checkpoints, and its disk.
  */
 #include "base/err.h"
 #include "sandbox/imageroot.h"
@@ -15,18 +15,18 @@ struct named;
 struct policy;
 
 struct rootplan {
-	struct imageroot root; /* borrows from the rest */
-	int disk_fd;           /* its disk, for looking at it from outside */
+	struct imageroot root; /* borrows from the other members */
+	int disk_fd;           /* its disk, for access from outside */
 	char *disk_path;
 	char *layers_path;
-	char *checkpoints; /* names, highest first, separated by ':' */
+	char *checkpoints; /* layer names, highest first, separated by ':' */
 };
 
 void rootplan_init(struct rootplan *p);
 void rootplan_done(struct rootplan *p); /* may run twice */
 /*
- * Another limit for a disk that has one: 0 when it holds at once, ROOTPLAN_AT_NEXT_START when
- * rootplan_open() will make it hold.
+ * Changes the limit of a limited disk: 0 if it applies at once, ROOTPLAN_AT_NEXT_START if
+ * rootplan_open() will apply it.
  */
 #define ROOTPLAN_AT_NEXT_START 1
 ERR_CHECKED int rootplan_change_disk(const struct ak *ak, const struct named *n,

@@ -1,16 +1,15 @@
 /*
  * supervisor - the supervisor of a named sandbox; see supervisor.h.
  *
- * Theory of operation. supervisor_start() forks; the child leaves the session, closes what it was
- * given, builds the sandbox and says so through a pipe. From then on it is one poll loop over
- * init's events, the control socket and its clients, the gate's sockets and the deadlines. A client
- * is a connection; what it started attached lives no longer than it does (keptrequest answers it).
- * Everything that can wait is init's to do: no request makes this process wait for another. A
- * command that comes while the sandbox is copied is kept until it goes on. The end, whatever its
- * reason, is take_back(): it thaws what is frozen and waits for nothing without a limit.
+ * Theory of operation. supervisor_start() forks; the child leaves the session, closes inherited
+ * descriptors, builds the sandbox and reports it through a pipe. From then on it is one poll loop
+ * over init's events, the control socket and its clients, the gate's sockets and the deadlines. A
+ * client is a connection; an attached command that it started ends with it (supervisorrequests
+ * answers requests). init does everything that can block: no request makes this process wait for
+ * another. A command that arrives while the sandbox is copied is held until the copy is done.
+ * take_back() handles every end: it thaws a frozen sandbox and has a limit for every wait.
  *
- * Hostile input: what init says, should it ever be taken over from inside: sizes and ids are
- * checked.
+ * Hostile input: messages of init, in case it is taken over from inside: sizes and ids are checked.
  */
 #include "named/supervisor.h"
 
@@ -50,14 +49,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define STOP_LOOK_MS 20 /* how often it is looked whether all processes have gone */
+#define STOP_LOOK_MS 20 /* interval for checking whether all processes have ended */
 #define CPU_INTERVAL_MS 200
 #define DIRECTORY_LOOK_MS 2000u
 #define EXIT_FAILED 125
 
 /* ---- clients ---- */
 
-/* What it held goes with it. */
+/* Closes a client: ends its freeze, detaches its terminal or ends its attached command. */
 static void drop_client(struct supervisorstate *k, unsigned index)
 {
 	struct supervisorstate_client gone = k->clients[index];
@@ -92,7 +91,7 @@ static void answer(struct supervisorstate *k, struct supervisorstate_client *cli
 	frame_done(f);
 }
 
-/* False: it is to be dropped. */
+/* False: drop the client. */
 static bool on_client(struct supervisorstate *k, struct supervisorstate_client *client)
 {
 	struct frame f;
@@ -120,7 +119,7 @@ static bool on_client(struct supervisorstate *k, struct supervisorstate_client *
 	return true;
 }
 
-/* Those that were kept while the sandbox was copied. */
+/* Answers the requests held while the sandbox was copied. */
 static void check_held(struct supervisorstate *k, uint64_t now_ms)
 {
 	for (unsigned i = 0; i < k->client_count; i++) {
@@ -150,7 +149,7 @@ static void on_connection(struct supervisorstate *k)
 	struct err e = { 0 };
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		/* it would knock for ever: take it in, and send it away */
+		/* EMFILE: accept with the spare descriptor and close, else poll() spins */
 		cleanup_closep(&k->spare_fd);
 		fd = control_accept(k->listen_fd);
 		cleanup_closep(&fd);
@@ -174,9 +173,9 @@ static void on_connection(struct supervisorstate *k)
 	};
 }
 
-/* ---- what init says ---- */
+/* ---- messages of init ---- */
 
-/* The kernel kills inside a group that is at its memory limit, and tells only by a count. */
+/* The kernel's out-of-memory killer in a cgroup is visible only in a counter. */
 static void check_memory(struct supervisorstate *k, int status)
 {
 	struct cgroup_usage usage;
@@ -189,7 +188,7 @@ static void check_memory(struct supervisorstate *k, int status)
 	k->oom_kill_count = usage.oom_kill_count;
 }
 
-/* Nobody waits for a detached command: its end is told here, as the act of who started it. */
+/* Logs the end of a detached command as an act of the process that started it. */
 static void audit_detached(const struct supervisorstate *k, const struct task *t,
 			   bool was_out_of_memory)
 {
@@ -275,7 +274,7 @@ static void on_events(struct supervisorstate *k)
 			on_frozen(k, &f);
 		frame_done(&f);
 	}
-	if (!frame_may_pass(r) && !k->is_over) /* the report says more */
+	if (!frame_may_pass(r) && !k->is_over) /* the report has the reason */
 		k->is_over = true;
 }
 
@@ -294,7 +293,7 @@ static const char *limit_words(enum report_limit limit)
 	return "init ended";
 }
 
-/* Once it runs, a report is init's last word. */
+/* After the start, a report is init's last message. */
 static void on_report(struct supervisorstate *k)
 {
 	struct report report;
@@ -357,7 +356,7 @@ static void check_cpu(struct supervisorstate *k)
 	supervisorstate_end(k, "cpu-time limit");
 }
 
-/* Processes that no command of ours is, such as daemons; 0 where nobody counts. */
+/* Counts processes besides init, such as daemons; 0 without a pids cgroup. */
 static uint64_t count_others(const struct supervisorstate *k)
 {
 	struct cgroup_usage usage;
@@ -386,7 +385,7 @@ static void tell_gate(struct supervisorstate *k)
 		    g->deaths == 1 ? "" : "s", g->trouble ? g->trouble : "it gave no reason");
 }
 
-/* Nobody could stop, find or start one whose directory was deleted: it would run for ever. */
+/* If its directory was deleted, nobody can stop, find or start the sandbox: end it. */
 static void check_directory(struct supervisorstate *k, uint64_t now_ms)
 {
 	if (now_ms < k->look_at_ms)
@@ -433,7 +432,7 @@ static void on_signal(struct supervisorstate *k)
 
 static void serve_clients(struct supervisorstate *k, const struct pollfd *polled, unsigned count)
 {
-	/* from the last: dropping one moves the last into its place */
+	/* backwards, because dropping a client moves the last one into its place */
 	for (unsigned i = count; i-- > 0;)
 		if (polled[i].revents && !on_client(k, &k->clients[i]))
 			drop_client(k, i);
@@ -500,7 +499,7 @@ static void serve(struct supervisorstate *k)
 	free(polled);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static int note_cgroup(void *context, const char *paths, struct err *e)
 {
@@ -571,11 +570,11 @@ static int build(struct supervisorstate *k, struct err *e)
 	named_note_build(n);
 	if (control_listen(n->dir_fd, &k->listen_fd, e) < 0)
 		return -1;
-	/* without a cgroup nothing was written yet, or only about an earlier start */
+	/* without a cgroup, nothing was saved yet for this start */
 	return k->is_noted ? named_add_processes(n, &k->run, e) : named_save_run(n, &k->run, e);
 }
 
-/* For whoever has stopped the sandbox: what no client was told yet. */
+/* Saves notices that no client has seen, for the command that stops the sandbox. */
 static void save_notices(const struct supervisorstate *k)
 {
 	cleanup_buf struct buf out;
@@ -600,11 +599,11 @@ static void audit_end(const struct supervisorstate *k)
 }
 
 /*
- * Processes, gate, cgroups; then the file says so, then nobody can connect any more.
+ * Ends the processes, the gate and the cgroups, then saves the state, then removes the socket.
  *
- * The last descriptor of the root is what keeps it mounted, and the kernel writes out the whole
- * file system below when that is closed. Where the disk is a directory nobody has to wait for it:
- * it stays open until we exit. A disk of its own has to be free before it can be mounted again.
+ * The last descriptor of the root keeps it mounted, and closing it makes the kernel flush the whole
+ * file system below. If the disk is a directory, nobody has to wait for that: root_fd stays open
+ * until we exit. A disk of its own must be unmounted before it can be mounted again.
  */
 static void take_back(struct supervisorstate *k)
 {
@@ -624,7 +623,7 @@ static void take_back(struct supervisorstate *k)
 	k->run.supervisor_pid = k->run.init_pid = 0;
 	if (is_stuck && !k->reason)
 		k->reason = mem_dup(SESSION_STUCK_WORDS);
-	if (!is_stuck) /* else whoever starts it next has to look whether they have ended */
+	if (!is_stuck) /* else the next start must check that they have ended */
 		keyrows_list_free(&k->run.cgroups);
 	free(k->run.reason);
 	k->run.reason = k->reason;
@@ -634,7 +633,7 @@ static void take_back(struct supervisorstate *k)
 	(void)unlinkat(k->options.named->dir_fd, CONTROL_SOCKET, 0);
 }
 
-/* Clients that wait for the end see it now; the lock is free by then. */
+/* Frees the lock, then closes the connections of clients that wait for the end. */
 static void let_go(struct supervisorstate *k)
 {
 	named_unlock(k->options.named);
@@ -642,7 +641,7 @@ static void let_go(struct supervisorstate *k)
 		(void)close(k->clients[--k->client_count].fd);
 }
 
-/* What our caller left open in us is not ours to hold for days. */
+/* Closes descriptors inherited from the caller, except those that we need. */
 static void close_others(const struct supervisorstate *k, int ready_fd)
 {
 	const struct named *n = k->options.named;
@@ -730,7 +729,8 @@ int supervisor_start(const struct supervisor_options *o, struct err *e)
 	if (r == 1 && report.kind == REPORT_STARTED)
 		return 0;
 	if (r < 0)
-		(void)kill(pid, SIGTERM); /* it may well run: what was not heard of has to end */
+		(void)kill(pid, SIGTERM); /* it may be running: end it, since its report could not
+					     be read */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	if (r < 0)

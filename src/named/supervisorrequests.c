@@ -1,4 +1,4 @@
-/* supervisorrequests - what clients ask of a supervisor; see supervisorrequests.h. */
+/* supervisorrequests - answers requests of a supervisor's clients; see supervisorrequests.h. */
 #include "named/supervisorrequests.h"
 
 #include "base/buf.h"
@@ -64,7 +64,7 @@ static unsigned judge_streams(const struct frame *f)
 	return 0;
 }
 
-/* Nobody's stdin, and the files that take the output. */
+/* Adds /dev/null as stdin and the log files for the output. */
 static int add_log(const struct supervisorstate *k, uint32_t id, struct frame *f, struct err *e)
 {
 	f->fds[f->fd_count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ static int add_log(const struct supervisorstate *k, uint32_t id, struct frame *f
 	return 0;
 }
 
-/* Its end comes when the client has long gone. */
+/* Remembers who started the command, because the client is gone when it ends. */
 static void note_asker(struct supervisorstate *k, const struct supervisorstate_client *client,
 		       uint32_t id)
 {
@@ -147,7 +147,7 @@ static int signal_command(struct supervisorstate *k, const struct supervisorstat
 	return 0;
 }
 
-/* Who had the terminal before loses it. */
+/* Disconnects other clients from the terminal. */
 static void take_terminal(struct supervisorstate *k,
 			  const struct supervisorstate_client *from_others, uint32_t id)
 {
@@ -195,7 +195,7 @@ static void answer_ps(struct supervisorstate *k, const struct supervisorstate_cl
 	control_answer(client->fd, out.bytes, out.len);
 }
 
-/* Also of one that has ended, as long as it is remembered. */
+/* Also works for an ended command that is still in the table. */
 static int answer_command(struct supervisorstate *k, const struct supervisorstate_client *client,
 			  const struct frame *f, struct err *e)
 {
@@ -253,7 +253,7 @@ static int freeze_for(struct supervisorstate *k, struct supervisorstate_client *
 	return 0;
 }
 
-/* Before a checkpoint: what git outside would run is taken out of the workspace. */
+/* Before a checkpoint, removes from the workspace what git outside would run. */
 static void say_still(struct supervisorstate *k, const struct supervisorstate_client *client,
 		      uint32_t request)
 {
@@ -262,7 +262,7 @@ static void say_still(struct supervisorstate *k, const struct supervisorstate_cl
 	say_ok(client);
 }
 
-/* Where there is no freezer it takes init a while, and the client waits for it. */
+/* Without a cgroup freezer, init needs a while to stop all processes: answer later. */
 static int answer_when_still(struct supervisorstate *k, struct supervisorstate_client *client,
 			     uint32_t request, int r)
 {
@@ -293,7 +293,7 @@ void supervisorrequests_answer_frozen(struct supervisorstate *k, const struct or
 	struct err e = { 0 };
 
 	if (k->freeze_count == 0 || frozen->number != k->freeze_number)
-		return; /* that one has been thawed meanwhile */
+		return; /* thawed meanwhile */
 	k->is_still = frozen->is_still;
 	(void)err_set(&e, ERR_TIMEOUT,
 		      "the sandbox did not freeze: a process inside does not stop");
@@ -311,7 +311,7 @@ void supervisorrequests_answer_frozen(struct supervisorstate *k, const struct or
 	}
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
 void supervisorrequests_answer_stats(struct supervisorstate *k,
 				     struct supervisorstate_client *client,
@@ -350,7 +350,7 @@ void supervisorrequests_answer_stats(struct supervisorstate *k,
 	control_answer(client->fd, &stats, sizeof(stats));
 }
 
-/* Where there is no cgroup to ask, init counts; a frozen one would not answer. */
+/* Without a cgroup, init counts; but a frozen init would not answer. */
 static void ask_stats(struct supervisorstate *k, struct supervisorstate_client *client)
 {
 	struct cgroup_usage u;
@@ -376,7 +376,7 @@ static void answer_info(struct supervisorstate *k, const struct supervisorstate_
 	control_answer(client->fd, &info, sizeof(info));
 }
 
-/* What was done a moment ago counts: events that are not read yet are read first. */
+/* Reads pending events first, so that the answer includes the latest changes. */
 static void answer_notices(struct supervisorstate *k, struct supervisorstate_client *client)
 {
 	cleanup_buf struct buf out;
@@ -389,7 +389,7 @@ static void answer_notices(struct supervisorstate *k, struct supervisorstate_cli
 	control_answer(client->fd, out.bytes, out.len);
 }
 
-/* ---- a policy that changes ---- */
+/* ---- reloading the policy ---- */
 
 static void reload_expiry(struct supervisorstate *k)
 {
@@ -401,7 +401,7 @@ static void reload_expiry(struct supervisorstate *k)
 		k->options.named->expires_s = fresh.expires_s;
 }
 
-/* More cpus than before are of no use to threads that may not run on them. */
+/* Widens the cpu affinity of running threads, else they could not use additional cpus. */
 static int move_to_cpus(const struct supervisorstate *k, const struct policy *p, struct err *e)
 {
 	cpu_set_t set;
@@ -439,7 +439,7 @@ static int reload(struct supervisorstate *k, struct err *e)
 		.shown = { p->memory_bytes, p->cpus_milli, p->pids_count },
 	};
 	supervisorstate_order(k, ORDER_LIMITS, &limits, sizeof(limits), NULL, 0);
-	/* the walls that were built stay those of the old one; what can change is taken over */
+	/* protections already built stay; only fields that can change take effect */
 	policy_done(k->options.policy);
 	*k->options.policy = *p;
 	free(p);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * supervisorrequests - what clients ask of the supervisor of a named sandbox.
+ * supervisorrequests - answers requests of a supervisor's clients.
  *
- * A request is a frame of named/control. Its answer, if it has one, is sent before this returns,
- * or with init's next word; nothing here waits. Clients are of this user, but may be of another
- * version, or broken: sizes, counts and ids are checked.
+ * A request is a frame of named/control. Its answer, if there is one, is sent before this returns,
+ * or when init's next message arrives; nothing here waits. Clients belong to this user, but may be
+ * of another version, or broken: sizes, counts and ids are checked.
  */
 #include "base/err.h"
 
@@ -17,10 +17,9 @@ struct supervisorstate_client;
 struct order_frozen;
 struct order_usage;
 
-/* On failure the client is told by the caller. */
 /*
- * True for a command while the sandbox is copied: the copy is soon made, and the supervisor keeps
- * the request until then. A pause is refused at once, it may last.
+ * True for a command while the sandbox is copied: that ends soon, so the supervisor holds the
+ * request. During a pause, which may last, commands are refused at once.
  */
 bool supervisorrequests_must_wait(const struct supervisorstate *k, uint32_t kind);
 
@@ -28,10 +27,10 @@ ERR_CHECKED int supervisorrequests_answer(struct supervisorstate *k,
 					  struct supervisorstate_client *client, struct frame *f,
 					  struct err *e);
 
-/* For one who waits for figures; usage: what init has counted, NULL if nobody asked it. */
+/* Answers a statistics request; usage: init's counts, NULL if it was not asked. */
 void supervisorrequests_answer_stats(struct supervisorstate *k,
 				     struct supervisorstate_client *client,
 				     const struct order_usage *usage);
 
-/* Init has stopped every process, or could not: whoever waits for it is told. */
+/* Answers clients that wait for a freeze: init has stopped every process, or could not. */
 void supervisorrequests_answer_frozen(struct supervisorstate *k, const struct order_frozen *frozen);

@@ -1,4 +1,4 @@
-/* supervisorstate - a named sandbox while it runs; see supervisorstate.h. */
+/* supervisorstate - the supervisor's state of a running sandbox; see supervisorstate.h. */
 #include "named/supervisorstate.h"
 
 #include "base/buf.h"
@@ -62,8 +62,8 @@ void supervisorstate_take_notices(const struct supervisorstate *k, unsigned firs
 /* ---- init ---- */
 
 /*
- * An init that does not take orders is as good as dead. The socket does not block: what runs inside
- * can keep init from reading, and must not keep us from stopping it.
+ * An init that accepts no orders for ORDER_WAIT_MS ends the sandbox. The socket is non-blocking,
+ * because processes inside can keep init from reading, and must not block us.
  */
 void supervisorstate_order(struct supervisorstate *k, uint32_t kind, const void *body, size_t len,
 			   const int *fds, unsigned fd_count)
@@ -91,7 +91,7 @@ void supervisorstate_signal(struct supervisorstate *k, uint32_t id, int number, 
 
 /* ---- freezing and stopping ---- */
 
-/* Should we be killed meanwhile, the janitor ends what would stay frozen for ever. */
+/* Starts the janitor first: if we are killed, it ends the frozen processes. */
 static int freeze_group(struct supervisorstate *k, struct err *e)
 {
 	struct session *s = &k->session;

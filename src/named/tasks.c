@@ -66,7 +66,7 @@ int tasks_describe(const struct ak *ak, const char *sandbox, uint32_t id, struct
 	memcpy(&head, answer.bytes, sizeof(head));
 	*ret = (struct tasks_command){ .pid = head.pid, .is_cut = head.is_cut };
 	ret->argv = mem_alloc(sizeof(*ret->argv));
-	/* the bytes are followed by a NUL of our own: no word runs out of them */
+	/* base/frame adds a NUL after the bytes, so strlen() stays inside */
 	for (size_t at = sizeof(head); at < answer.len; at += strlen(answer.bytes + at) + 1) {
 		ret->argv = mem_grow(ret->argv, count + 2, sizeof(*ret->argv));
 		ret->argv[count++] = mem_dup(answer.bytes + at);

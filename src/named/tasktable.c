@@ -1,4 +1,4 @@
-/* tasktable - the commands of a named sandbox; see tasktable.h. */
+/* tasktable - the supervisor's table of commands; see tasktable.h. */
 #include "named/tasktable.h"
 
 #include "base/cleanup.h"
@@ -85,7 +85,7 @@ int tasktable_open_log(const struct tasktable *t, uint32_t id, int ret_fds[2], s
 	return 0;
 }
 
-/* ---- coming and going ---- */
+/* ---- adding and removing ---- */
 
 static void drop(struct tasktable *t, unsigned index)
 {
@@ -125,7 +125,7 @@ static void describe(char *const *argv, char out[CONTROL_TEXT_MAX_BYTES])
 	}
 }
 
-/* Whole words only: half of one would look like another argument. */
+/* Stores only complete arguments: a truncated one would look like another argument. */
 static void keep_words(struct task *task, char *const *argv)
 {
 	buf_init(&task->words, CONTROL_WORDS_MAX_BYTES);
