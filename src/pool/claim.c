@@ -1,4 +1,4 @@
-/* claim - how the daemon is asked for a sandbox; see claim.h. */
+/* claim - requests a sandbox from the daemon; see claim.h. */
 #include "pool/claim.h"
 
 #include "base/buildid.h"
@@ -20,7 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A worktree's repository is one more place. */
+/* Leaves room for the repository of a worktree. */
 #define PLACES_MAX (PLACEMENT_TREES_MAX - 1u)
 
 static bool has_places(const struct policy *p)
@@ -28,8 +28,10 @@ static bool has_places(const struct policy *p)
 	return p->workspace || p->mount_count > 0;
 }
 
-/* The filter of one that waits for places refuses set-id modes, as it must for directories that can
- * be written. */
+/*
+ * The filter of a pooled sandbox that awaits places refuses set-id modes, as it must for writable
+ * directories of the host; for read-only ones it would be too strict.
+ */
 static bool has_writable_place(const struct policy *p)
 {
 	bool is_found = p->workspace != NULL;
@@ -49,7 +51,7 @@ const char *claim_find_obstacle(const struct policy *p)
 		return "it shows too many directories of the host";
 	if (has_places(p) && !has_writable_place(p))
 		return "all that it shows of the host is read-only";
-	if (p->places) /* of a named sandbox */
+	if (p->places) /* set only for named sandboxes */
 		return "it has a name";
 	return NULL;
 }
@@ -60,12 +62,12 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 
 	if (claim_find_obstacle(p))
 		return false;
-	/* comes when it is claimed, with all that is about it */
+	/* sent when the sandbox is claimed */
 	own.workspace = NULL;
 	own.protect = own.unprotect = own.mask = NULL;
 	own.protects_strictly = false;
 	own.mount_count = 0;
-	/* the command's own, not the sandbox's: they come with the command */
+	/* sent with the command */
 	own.env_count = 0;
 	own.passed = NULL;
 	own.passes_env = false;
@@ -73,13 +75,12 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	own.timeout_ms = 0;
 	own.workdir = (char *)(uintptr_t) "/";
 	own.is_workdir_asked = false;
-	if (own.egress.fallback == EGRESS_ALLOW) /* no denial ever names it */
+	if (own.egress.fallback == EGRESS_ALLOW) /* no denial ever names the origin */
 		own.egress.fallback_origin = (char *)(uintptr_t)POLICY_ORIGIN_DEFAULT;
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
-		own.origin[field].text =
-			POLICY_ORIGIN_DEFAULT; /* who said so makes no difference ... */
+		own.origin[field].text = POLICY_ORIGIN_DEFAULT; /* origins make no difference ... */
 	if (policy_is_asked(p, POLICY_USER) || p->origin[POLICY_USER].kind == POLICY_ORIGIN_IMAGE)
-		own.origin[POLICY_USER].text = "asked"; /* ... but here: engine/session's ids */
+		own.origin[POLICY_USER].text = "asked"; /* ... except here: engine/session's ids */
 	buf_add(out, buildid_get(), strlen(buildid_get()) + 1);
 	if (!surroundings_format(out))
 		return false;
@@ -92,7 +93,7 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	return !out->is_cut;
 }
 
-/* The text at *key, which it moves behind; NULL: it has no end. */
+/* Returns the text at *key and moves *key behind its NUL; NULL: not terminated. */
 static const char *take_text(const char **key, size_t *len)
 {
 	const char *text = *key;
@@ -129,7 +130,7 @@ int claim_parse_key(const char *key, size_t len, struct policy *ret, struct clai
 	return 0;
 }
 
-/* A state directory's path may be longer than a socket's: it is named through a descriptor. */
+/* A path too long for a socket address is reached through the descriptor of its directory. */
 int claim_connect(const struct ak *ak, int *ret_fd, struct err *e)
 {
 	const struct timeval patience = { .tv_usec = CLAIM_ANSWER_MS * 1000 };
@@ -151,7 +152,7 @@ int claim_connect(const struct ak *ak, int *ret_fd, struct err *e)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_sys(e, errno, "create a socket");
-	/* counts for connect(), too: the queue of a daemon that hangs fills up */
+	/* also limits connect(), which blocks when the backlog of a hanging daemon is full */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)

@@ -1,11 +1,11 @@
 /*
- * claimed - a command in a sandbox that waited ready; see claimed.h.
+ * claimed - runs a command in a sandbox from the pool; see claimed.h.
  *
- * Theory of operation. The daemon hands out two sockets (pool/claim): the command goes straight
- * to init, signals and the question how it ended to the sandbox's process (pool/warm). Where the
+ * Theory of operation. The daemon passes two sockets (pool/claim): the command goes directly to
+ * init, signals and the query for how it ended go to the sandbox's process (pool/warm). If the
  * sandbox will show directories of the host, this process checks them and sends them first
- * (sandbox/placement), watches the workspace while the command runs, and looks through it at the
- * end, all as `run` does.
+ * (sandbox/placement), watches the workspace while the command runs, and inspects it at the end,
+ * all as `run` does.
  */
 #include "pool/claimed.h"
 
@@ -36,7 +36,7 @@ struct claimed {
 	struct execution base;
 	const struct claim *claim;
 	struct hostfiles files;
-	int placed_fd; /* where init says that its walls stand; -1: it has nothing to be sent */
+	int placed_fd; /* init reports here that its setup is complete; -1: nothing to send */
 };
 
 static void claimed_done(struct claimed *x)
@@ -47,7 +47,7 @@ static void claimed_done(struct claimed *x)
 	hostfiles_done(&x->files);
 }
 
-/* What the supervisor of a named sandbox would choose. */
+/* Makes the choices that a named sandbox's supervisor would make. */
 static void choose_for_init(const struct claimed *x, struct order_command *c)
 {
 	const struct claim_answer *answer = &x->claim->answer;
@@ -96,8 +96,10 @@ static void take_denials(const char *at, const char *end, uint32_t count, struct
 	}
 }
 
-/* A directory that it could write to is looked through, which has to wait until nothing inside
- * runs. */
+/*
+ * Wait for the end if the command failed, if usage is wanted, or if the workspace must be inspected
+ * while other processes inside may still run.
+ */
 static bool has_to_await_end(const struct claimed *x, const struct supervise_outcome *outcome)
 {
 	bool is_well = outcome->has_status && WIFEXITED(outcome->wait_status) &&
@@ -107,7 +109,7 @@ static bool has_to_await_end(const struct claimed *x, const struct supervise_out
 	       (x->base.names.workspace && !outcome->was_alone);
 }
 
-/* What only its own process knows. Nobody waits for it where all went well and nobody asks. */
+/* Asks the sandbox's process for the results. Skipped if has_to_await_end() is false. */
 static void ask_end(struct claimed *x, struct supervise_outcome *outcome, struct run_result *ret)
 {
 	CLEANUP(frame_done) struct frame answer = { 0 };
@@ -131,16 +133,16 @@ static void ask_end(struct claimed *x, struct supervise_outcome *outcome, struct
 	take_denials(answer.bytes + sizeof(end), answer.bytes + answer.len, end.denial_count, ret);
 }
 
-/* What the workspace has gained, once nothing inside runs any more. */
+/* Inspects the workspace, once nothing inside runs any more. */
 static void take_notices(struct claimed *x, struct run_result *ret)
 {
 	newnames_conclude(&x->base.names);
 	ret->notices = take_ptr(x->base.names.notices);
 }
 
-/* ---- what it shows of the host ---- */
+/* ---- directories of the host ---- */
 
-/* The host's directories, checked as at any start. */
+/* Opens the host's directories, checked as at any start. */
 static int open_places(struct claimed *x, struct err *e)
 {
 	const struct ak *ak = x->base.options->ak;
@@ -159,14 +161,14 @@ static int open_places(struct claimed *x, struct err *e)
 	return hostfiles_open(&x->files, &x->base.policy, ak, &map, e);
 }
 
-/* Before anything runs inside. */
+/* Starts watching before anything runs inside. */
 static int watch_places(struct claimed *x, struct err *e)
 {
 	return newnames_open(&x->base.names, &x->base.policy, &x->files.workspace,
 			     x->base.options->ak, NULL, e);
 }
 
-/* Returns -errno. The command may follow at once: init takes it when its walls stand. */
+/* Returns -errno. The command may follow at once: init reads it when its setup is complete. */
 static int send_places(struct claimed *x)
 {
 	const struct rootfs_options shown = { .places = x->files.places,
@@ -190,7 +192,7 @@ static int send_places(struct claimed *x)
 	return r;
 }
 
-/* No end of the command came: did its sandbox's walls ever stand? If not, nothing was started. */
+/* No end of the command was reported: was the sandbox's setup completed? If not, nothing ran. */
 static bool was_placed(const struct claimed *x)
 {
 	struct report report;
@@ -199,15 +201,15 @@ static bool was_placed(const struct claimed *x)
 	return x->placed_fd < 0 || report_read(x->placed_fd, &report, &ignored) == 1;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole run ---- */
 
-/* 1: it is under way; 0: its sandbox could not be used, and nothing was started. */
+/* 1: the command was sent; 0: the sandbox could not be used, and nothing was started. */
 static int start_claimed(struct claimed *x, struct err *e)
 {
 	const struct execute_options *o = x->base.options;
 	struct err why = { 0 };
 
-	/* what it shows first: init mounts that while we do the rest */
+	/* directories first: init mounts them while we prepare the rest */
 	if (x->claim->awaits_places && open_places(x, e) < 0)
 		return -1;
 	if (x->claim->awaits_places && send_places(x) < 0)
@@ -235,7 +237,7 @@ static int start_claimed(struct claimed *x, struct err *e)
 	return 1;
 }
 
-/* 1: it ran; 0: its sandbox had ended before it could be handed the command. */
+/* 1: it ran; 0: the sandbox ended before it received the command. */
 static int run_claimed(struct claimed *x, struct run_result *ret, struct err *e)
 {
 	struct supervise_outcome outcome = { 0 };
@@ -262,7 +264,7 @@ static int run_claimed(struct claimed *x, struct run_result *ret, struct err *e)
 	return 1;
 }
 
-/* 1: it ran; 0: there is no such sandbox. */
+/* 1: it ran; 0: no sandbox was available. */
 static int try(const struct run_options *o, struct run_result *ret, struct err *e)
 {
 	const struct execute_options command = {

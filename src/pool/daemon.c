@@ -7,8 +7,8 @@
  * refused. Pools are filled when no command that was just handed out is starting or ending
  * (put_off_ms), so that building does not slow those down.
  *
- * The lock on the socket's neighbour says that a daemon lives; a socket that a killed one has left
- * is in nobody's way.
+ * The lock on daemon.lock shows that a daemon is running, so the socket that a killed one left does
+ * not matter.
  */
 #include "pool/daemon.h"
 
@@ -65,9 +65,9 @@
 
 struct waiting {
 	pid_t pid;
-	int channel_fd;  /* the client's, once there is one */
-	int init_fd;     /* the same; -1: it is not ready */
-	int owner_ns_fd; /* for the client as well; -1: none */
+	int channel_fd;  /* passed to the client */
+	int init_fd;     /* passed to the client; -1: not ready */
+	int owner_ns_fd; /* passed to the client; -1: none */
 	struct claim_answer answer;
 	uint64_t since_ms;
 };
@@ -82,10 +82,10 @@ struct pool {
 	struct waiting *waiting;
 	unsigned waiting_count;
 	uint64_t hits, misses, last_used_ms, not_before_ms;
-	char trouble[ERR_MESSAGE_MAX_BYTES]; /* why the last one could not be built; "" */
+	char trouble[ERR_MESSAGE_MAX_BYTES]; /* why the last build failed; "" */
 };
 
-/* A child whose sandbox serves a client. */
+/* A child whose sandbox a client has claimed. */
 struct claimed {
 	pid_t pid;
 	const struct pool *pool; /* NULL: it is gone */
@@ -107,8 +107,8 @@ struct pool_daemon {
 	unsigned processor_count, building_max;
 	unsigned in_use; /* children that were claimed */
 	struct claimed *claimed;
-	uint64_t strangers;     /* claims by processes with other surroundings */
-	bool is_over, is_short; /* of memory */
+	uint64_t strangers;     /* claims of processes with other surroundings */
+	bool is_over, is_short; /* is_short: of memory */
 	struct buf surroundings, cgroups;
 	struct logfile log;
 	int dir_fd; /* of the state directory, for the log */
@@ -118,7 +118,8 @@ struct pool_daemon {
 
 static void drop_waiting(struct pool *p, unsigned index)
 {
-	(void)close(p->waiting[index].channel_fd); /* it ends by that, unless it was given away */
+	(void)close(p->waiting[index]
+			    .channel_fd); /* its process ends, unless a client has the socket */
 	cleanup_closep(&p->waiting[index].init_fd);
 	cleanup_closep(&p->waiting[index].owner_ns_fd);
 	p->waiting[index] = p->waiting[--p->waiting_count];
@@ -134,7 +135,7 @@ static void pool_free(struct pool *p)
 	free(p);
 }
 
-/* What was claimed from it goes on. */
+/* Drops a pool; claimed sandboxes of it keep running. */
 static void drop_pool(struct pool_daemon *k, unsigned index)
 {
 	for (unsigned i = 0; i < k->in_use; i++)
@@ -152,7 +153,7 @@ static struct pool *find_pool(struct pool_daemon *k, const char *key, size_t len
 	return NULL;
 }
 
-/* The one that was not used for the longest time makes way. */
+/* Drops the least recently used pool if the table is full. */
 static bool make_room(struct pool_daemon *k)
 {
 	unsigned oldest = DAEMON_POOLS_MAX;
@@ -203,7 +204,7 @@ static unsigned count_waiting(const struct pool_daemon *k, bool is_building_only
 	return count;
 }
 
-/* Everything of the daemon's stays the daemon's. */
+/* Runs in the child: keeps only the channel open. */
 static _Noreturn void be_warm(struct pool_daemon *k, const struct pool *p, int channel_fd)
 {
 	const struct warm_options o = { .ak = k->options->ak,
@@ -215,7 +216,7 @@ static _Noreturn void be_warm(struct pool_daemon *k, const struct pool *p, int c
 
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* what others wait at must not stay open in us */
+	/* other processes wait for the end of these connections */
 	if ((channel_fd != 3 ? dup3(channel_fd, 3, O_CLOEXEC) : fcntl(3, F_SETFD, FD_CLOEXEC)) <
 		    0 ||
 	    syscall(SYS_close_range, 4, ~0u, 0) < 0)
@@ -246,7 +247,7 @@ static void start_one(struct pool_daemon *k, struct pool *p)
 							   .since_ms = clock_now_ms() };
 }
 
-/* "0.20 0.18 0.12 3/345 8765": three can run now, and we are one of them. */
+/* "0.20 0.18 0.12 3/345 8765": three are runnable, and we are one of them. */
 static bool has_idle_processor(const struct pool_daemon *k)
 {
 	char line[128];
@@ -370,7 +371,7 @@ static void reap(struct pool_daemon *k)
 			}
 }
 
-/* ---- what clients want ---- */
+/* ---- requests ---- */
 
 static void refuse(int fd, enum err_code code, const char *words)
 {
@@ -380,7 +381,7 @@ static void refuse(int fd, enum err_code code, const char *words)
 	control_fail(fd, &e);
 }
 
-/* The first that is ready. One that has died since shows it by its socket, in the loop. */
+/* Passes the first sandbox that is ready. The loop drops one that has died meanwhile. */
 static bool give(struct pool_daemon *k, struct pool *p, int client_fd)
 {
 	for (unsigned i = 0; i < p->waiting_count; i++) {
@@ -391,7 +392,7 @@ static bool give(struct pool_daemon *k, struct pool *p, int client_fd)
 			continue;
 		if (frame_send(client_fd, CONTROL_OK, &w.answer, sizeof(w.answer), fds,
 			       w.owner_ns_fd >= 0 ? 3 : 2) < 0)
-			return true; /* it has gone, or will be once its socket is closed */
+			return true; /* the client is gone, or notices when its socket is closed */
 		drop_waiting(p, i);
 		k->claimed = mem_grow(k->claimed, k->in_use + 1, sizeof(*k->claimed));
 		k->claimed[k->in_use++] = (struct claimed){ w.pid, p, clock_now_ms() };
@@ -401,7 +402,7 @@ static bool give(struct pool_daemon *k, struct pool *p, int client_fd)
 	return false;
 }
 
-/* What another build asks for is not what this one would build. */
+/* Refuses another build, whose sandboxes would differ from ours. */
 static int check_build(const char *build, struct err *e)
 {
 	return strcmp(build, buildid_get()) == 0
@@ -412,8 +413,7 @@ static int check_build(const char *build, struct err *e)
 				 buildid_get(), build);
 }
 
-/* Is what limits a process of these cgroups what limits us? The same cgroups have the same limits.
- */
+/* Do processes in these cgroups have the same limits as we do? True for the same cgroups. */
 static bool has_our_limits(const struct pool_daemon *k, const char *cgroups)
 {
 	cleanup_buf struct buf ours;
@@ -497,12 +497,12 @@ static void on_prewarm(struct pool_daemon *k, int fd, const struct frame *f)
 
 /* ---- status ---- */
 
-/* A pool as it is shown. */
+/* A pool's row in the status. */
 struct figures {
 	const char *agent, *image, *profile;
 	bool has_places;
 	unsigned warm, building, in_use;
-	const char *why; /* it has fewer than it should; NULL: it has not */
+	const char *why; /* why it has fewer than min_warm; NULL: it has enough */
 };
 
 static const char *find_reason(const struct pool_daemon *k, const struct pool *p, unsigned building)
@@ -586,7 +586,7 @@ static void add_row(struct table *t, const struct pool_daemon *k, const struct p
 						misses, f.why ? f.why : "-" });
 }
 
-/* A line about the daemon, and a table of its pools. */
+/* Formats a line about the daemon and a table of its pools. */
 static void format_table(const struct pool_daemon *k, struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(8);
@@ -622,7 +622,7 @@ static void on_status(struct pool_daemon *k, int fd, const struct frame *f)
 	control_answer(fd, out.bytes, out.len);
 }
 
-/* False: the connection is done with. */
+/* False: close the connection. */
 static bool on_client(struct pool_daemon *k, int fd)
 {
 	CLEANUP(frame_done) struct frame f = { 0 };
@@ -630,7 +630,7 @@ static bool on_client(struct pool_daemon *k, int fd)
 
 	if (frame_may_pass(r))
 		return true;
-	if (r == -EPROTONOSUPPORT) /* the version of this answer is all that will be understood */
+	if (r == -EPROTONOSUPPORT) /* the peer understands only the version in this answer */
 		refuse(fd, ERR_UNSUPPORTED, "another version");
 	if (r <= 0)
 		return false;
@@ -646,7 +646,7 @@ static bool on_client(struct pool_daemon *k, int fd)
 		return true;
 	case CLAIM_STOP:
 		k->is_over = true;
-		return true; /* it sees the end when we have gone */
+		return true; /* the client waits until we close its connection at exit */
 	}
 	refuse(fd, ERR_UNSUPPORTED, "the daemon knows no such request");
 	return false;
@@ -670,7 +670,7 @@ static void on_connection(struct pool_daemon *k)
 		(void)close(fd);
 }
 
-/* ---- what sandboxes say ---- */
+/* ---- messages of sandboxes ---- */
 
 static void on_channel(struct pool_daemon *k, struct pool *p, unsigned index)
 {
@@ -733,7 +733,7 @@ static void turn(struct pool_daemon *k, struct pollfd *polled, unsigned wait_ms)
 
 	if (poll(polled, count, (int)wait_ms) < 0)
 		return;
-	/* whoever waits comes first */
+	/* clients first, because they wait */
 	for (unsigned i = clients; i-- > 0;) {
 		if (!polled[SLOT_FIRST + i].revents || on_client(k, k->clients[i].fd))
 			continue;
@@ -757,8 +757,8 @@ static void turn(struct pool_daemon *k, struct pollfd *polled, unsigned wait_ms)
 }
 
 /*
- * What nobody else may come by for: named sandboxes whose time is over while they do not run, and
- * the empty cgroups of runs that were killed. In a process of its own, since removing takes time.
+ * Removes expired sandboxes that are not running, and empty cgroups of killed runs, which nobody
+ * else may clean up. In a child, because removing takes time.
  */
 static void sweep(struct pool_daemon *k)
 {
@@ -796,7 +796,7 @@ static void serve(struct pool_daemon *k)
 	free(polled);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static int take_lock(struct pool_daemon *k, struct err *e)
 {
@@ -824,7 +824,7 @@ static int open_socket(struct pool_daemon *k, struct err *e)
 	}
 	if (statedir_make_path(k->options->ak, CLAIM_SOCKET, &path, e) < 0)
 		return -1;
-	(void)unlink(path); /* of a daemon that was killed: we have the lock */
+	(void)unlink(path); /* left by a killed daemon: we hold the lock */
 	*strrchr(path, '/') = '\0';
 	dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" CLAIM_SOCKET,
@@ -904,7 +904,7 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 	buf_init(&k.surroundings, BUF_TEXT_MAX_BYTES);
 	buf_init(&k.cgroups, BUF_TEXT_MAX_BYTES);
 	surroundings_format_cgroups(&k.cgroups);
-	/* one that cannot be compared is nobody's */
+	/* surroundings that cannot be compared match no client */
 	if (!surroundings_format(&k.surroundings))
 		buf_add_text(&k.surroundings, "?");
 	if (take_lock(&k, e) < 0 || open_socket(&k, e) < 0 || open_signals(&k, e) < 0)
@@ -928,12 +928,12 @@ int daemon_serve(const struct daemon_options *o, struct err *e)
 	return 0;
 }
 
-/* ---- asking it ---- */
+/* ---- the client's side ---- */
 
-/* A daemon whose messages are of another version; its refusal of a build says as much itself. */
+/* Explains errors of a daemon with another protocol; a refused build explains itself. */
 static int explain(struct err *e)
 {
-	bool is_unheard = e->code == ERR_SYSTEM && e->sys == 0; /* an older one only hangs up */
+	bool is_unheard = e->code == ERR_SYSTEM && e->sys == 0; /* an older daemon only closes */
 
 	if (is_unheard || (e->code == ERR_UNSUPPORTED && !strstr(e->msg, "daemon restart")))
 		(void)err_set(e, ERR_UNSUPPORTED,
@@ -955,7 +955,7 @@ int daemon_ask_status(const struct ak *ak, bool is_json, char **ret_text, struct
 	return 0;
 }
 
-/* It has the lock until it has gone. */
+/* Waits until the daemon's lock is free. */
 static int await_end(const struct ak *ak, unsigned max_ms, struct err *e)
 {
 	const struct timespec pause = { .tv_nsec = END_LOOK_MS * 1000000l };
@@ -989,7 +989,7 @@ int daemon_ask_stop(const struct ak *ak, struct err *e)
 		frame_done(&ignored);
 	if (await_end(ak, END_SOON_MS, e) == 0)
 		return 0;
-	/* it has not understood: one of another build, which knows what SIGTERM means */
+	/* another build did not understand the request, but handles SIGTERM */
 	return control_terminate(fd, e) < 0 ? -1 : await_end(ak, END_MAX_MS, e);
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * daemon - keeps sandboxes ready: pools of them, by what they must be.
+ * daemon - keeps pools of sandboxes ready, one pool per key.
  *
- * Everything works without it. A pool is made by `daemon prewarm`, by [daemon] in the user's
- * configuration, or by a claim that found none: what was asked for once is likely asked for again.
- * Pools are filled in the background, bounded, emptied when nobody uses them or memory is short.
+ * It is optional. A pool is created by `daemon prewarm`, by [daemon] in the user's configuration,
+ * or by a claim without a match, which is likely to be repeated. The daemon fills pools in the
+ * background up to a maximum, and empties them when unused or when memory is short.
  *
- * A claimed sandbox is its client's: the daemon can end, and it goes on.
+ * A claimed sandbox belongs to its client and continues when the daemon ends.
  */
 #include "base/err.h"
 
@@ -20,9 +20,9 @@ struct ak;
 #define DAEMON_WARM_DEFAULT 3u /* in each pool */
 #define DAEMON_WARM_MAX 64u    /* in all pools */
 #define DAEMON_CLIENTS_MAX 256u
-#define DAEMON_IDLE_MS (10u * 60 * 1000)     /* a pool that was not asked for */
-#define DAEMON_WARM_AGE_MS (10u * 60 * 1000) /* a sandbox that waits longer is made anew */
-#define DAEMON_SWEEP_MS 10000u               /* between two looks for what has expired */
+#define DAEMON_IDLE_MS (10u * 60 * 1000)     /* then an unused pool is dropped */
+#define DAEMON_WARM_AGE_MS (10u * 60 * 1000) /* then a waiting sandbox is rebuilt */
+#define DAEMON_SWEEP_MS 10000u               /* interval for removing expired sandboxes */
 #define DAEMON_FREE_MIN_PERCENT 10u          /* of memory */
 
 struct daemon_pool {
@@ -33,22 +33,22 @@ struct daemon_pool {
 
 struct daemon_options {
 	const struct ak *ak;
-	const struct daemon_pool *pools; /* kept for ever */
+	const struct daemon_pool *pools; /* never dropped */
 	unsigned pool_count;
-	unsigned min_warm; /* of pools that claims make; 0: they make none */
+	unsigned min_warm; /* of pools that claims create; 0: claims create none */
 	unsigned max_warm; /* of one pool */
-	int listen_fd;     /* -1: its own */
-	int ready_fd;      /* closed when it listens; -1: nobody waits */
+	int listen_fd;     /* -1: the daemon opens its own */
+	int ready_fd;      /* closed when it listens; -1: none */
 };
 
-/* Serves until it is stopped. ERR_EXISTS when another one does. */
+/* Serves until it is stopped. ERR_EXISTS if another daemon is running. */
 ERR_CHECKED int daemon_serve(const struct daemon_options *o, struct err *e);
 
-/* ---- asking it ---- */
+/* ---- the client's side ---- */
 
 ERR_CHECKED int daemon_ask_status(const struct ak *ak, bool is_json, char **ret_text,
 				  struct err *e);
-/* Waits until it has gone. */
+/* Waits until the daemon has ended. */
 ERR_CHECKED int daemon_ask_stop(const struct ak *ak, struct err *e);
 
 struct images;

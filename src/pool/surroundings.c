@@ -1,8 +1,8 @@
 /*
- * surroundings - what a process hands on to what it starts; see surroundings.h.
+ * surroundings - describes what a process passes on to its children; see surroundings.h.
  *
- * Some thirty system calls, which a claim makes once. A file that cannot be read says so in the
- * text: then it has to be missing on the other side, too.
+ * A claim makes about thirty system calls for this. An unreadable file is marked in the text, so
+ * that it must be unreadable for the other side too.
  */
 #include "pool/surroundings.h"
 
@@ -68,7 +68,7 @@ static void add_identity(struct buf *out)
 	buf_addf(out, " %d", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
-/* ---- who gets the processor ---- */
+/* ---- scheduling ---- */
 
 static void add_file(struct buf *out, const char *path)
 {
@@ -86,7 +86,7 @@ static void add_priorities(struct buf *out)
 
 	for (long i = 0; i < mask_bytes / (long)sizeof(mask[0]); i++)
 		buf_addf(out, " %lx", mask[i]);
-	/* by number: musl's versions refuse, since the calls are not POSIX's */
+	/* by number: musl's wrappers return ENOSYS, because Linux's calls differ from POSIX */
 	(void)syscall(SYS_sched_getparam, 0, &param);
 	buf_addf(out, " nice %d", getpriority(PRIO_PROCESS, 0));
 	buf_addf(out, " scheduler %ld/%d", syscall(SYS_sched_getscheduler, 0),
@@ -98,10 +98,10 @@ static void add_priorities(struct buf *out)
 
 /* ---- cgroups ---- */
 
-/* Files that limit something, and what they say when they do not. */
+/* Files with a limit, and their content when there is no limit. */
 struct limiter {
 	const char *file;
-	const char *unlimited; /* a number: that, and whatever is larger */
+	const char *unlimited; /* a number: equal or larger values are unlimited */
 };
 
 static const struct limiter limiters[] = {
@@ -124,7 +124,7 @@ static bool is_unlimited(const struct limiter *l, const char *value)
 {
 	if (strcmp(value, l->unlimited) == 0)
 		return true;
-	/* "no limit" is rounded down to whole pages on cgroup v1 */
+	/* cgroup v1 rounds "no limit" down to whole pages */
 	return strlen(l->unlimited) > 10 && l->unlimited[0] != 'm' &&
 	       strtoull(value, NULL, 10) >= strtoull(l->unlimited, NULL, 10);
 }
@@ -142,8 +142,7 @@ static void add_group(struct buf *out, const char *path)
 	}
 }
 
-/* "5:memory:/a/b" or "0::/a/b": from the innermost group up; the root of a hierarchy limits
- * nothing. */
+/* "5:memory:/a/b" or "0::/a/b": from the innermost group up; the root has no limits. */
 static void add_hierarchy(struct buf *out, char *line)
 {
 	char *controllers = strchr(line, ':');

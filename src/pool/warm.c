@@ -1,10 +1,10 @@
 /*
- * warm - the process of one sandbox that waits ready; see warm.h.
+ * warm - the process of one pooled sandbox; see warm.h.
  *
- * Theory of operation. One socket leads outside. Its other end is the daemon's until the sandbox is
- * claimed, and the client's from then on: whoever has it, when it is closed all is over. The
- * command does not come this way: the client hands it to init itself. Besides that there are init's
- * events, init's last word and the gate.
+ * Theory of operation. One socket leads outside. The daemon holds its other end until the sandbox
+ * is claimed, then the client does: when it is closed, the sandbox ends. The command does not come
+ * this way: the client sends it to init directly. The loop also polls init's events, init's report
+ * and the gate.
  */
 #include "pool/warm.h"
 
@@ -27,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CPU_LOOK_MS 50 /* how often the time of a sandbox with such a limit is looked at */
+#define CPU_LOOK_MS 50 /* interval for checking a cpu-time limit */
 
 struct warm {
 	const struct warm_options *options;
@@ -37,7 +37,7 @@ struct warm {
 	int owner_ns_fd; /* for the directories that the client will show; -1: none */
 	bool has_ended, is_over;
 	enum report_limit limit;
-	uint64_t waited_cpu_us; /* used before it was ready: no command's */
+	uint64_t waited_cpu_us; /* used while building: not the command's */
 };
 
 /* ---- the client ---- */
@@ -67,7 +67,7 @@ static void add_denials(const struct gatekeeper *g, struct buf *out)
 	}
 }
 
-/* The gate says all it knows before it ends. */
+/* Stops the sandbox first and the gate last, whose final denials belong to the answer. */
 static void tell_end(struct warm *w)
 {
 	struct cgroup_usage usage;
@@ -131,14 +131,16 @@ static void on_events(struct warm *w)
 	}
 }
 
-/* Init's last word, or its first after a claim. */
+/* Handles init's last report, or its first after a claim. */
 static void on_report(struct warm *w)
 {
 	struct report report;
 	struct err ignored = { 0 };
 	int r = report_read(w->session.sandbox.report_fd, &report, &ignored);
 
-	if (r == 1 && report.kind == REPORT_STARTED) /* it has what it shows, and all its walls */
+	if (r == 1 &&
+	    report.kind ==
+		    REPORT_STARTED) /* its directories are mounted and its setup is complete */
 		return;
 	if (r == 1 && report.kind == REPORT_LIMIT)
 		w->limit = report.limit;
@@ -146,8 +148,7 @@ static void on_report(struct warm *w)
 	cleanup_closep(&w->session.sandbox.report_fd);
 }
 
-/* Init counts where there is no cgroup (sandbox/watch). What was used to build it does not count.
- */
+/* Without a cgroup, init counts (sandbox/watch). Cpu time used while building does not count. */
 static bool watches_cpu(const struct warm *w)
 {
 	return w->options->policy->cpu_time_ms && w->session.cgroup.kind != CGROUP_NONE &&
@@ -163,7 +164,7 @@ static void check_cpu(struct warm *w)
 		return;
 	w->limit = REPORT_LIMIT_CPU_TIME;
 	w->has_ended = true;
-	native_stop(&w->session.sandbox); /* its command's report ends without a word: the client
+	native_stop(&w->session.sandbox); /* the report socket closes without a report: the client
 					     asks why */
 }
 
@@ -223,7 +224,7 @@ static int open_image(struct warm *w, struct err *e)
 	return 0;
 }
 
-/* Most directories are the caller's own: the map for these is made while nobody waits. */
+/* Most directories belong to the caller: prepares the id map for these in advance. */
 static int prepare_owner_ns(struct warm *w, struct err *e)
 {
 	const struct idmap *map = &w->session.idmap;
@@ -256,7 +257,7 @@ static int build(struct warm *w, struct err *e)
 	return prepare_owner_ns(w, e);
 }
 
-/* From here on it can be claimed. */
+/* Reports that the sandbox can be claimed. */
 static bool say_ready(struct warm *w)
 {
 	struct session *s = &w->session;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * warm - the process of one sandbox that waits ready, for one command, and is then thrown away.
+ * warm - the process of one pooled sandbox, which runs one command and is then discarded.
  *
- * The daemon's child. It builds the sandbox, says so, and waits; when whoever has the other end of
- * its socket goes, first the daemon and then the client, all is over.
+ * The daemon's child. It builds the sandbox, reports that it is ready, and waits; it ends when the
+ * other end of its socket is closed, by the daemon or, after a claim, by the client.
  */
 #include "base/err.h"
 
@@ -16,10 +16,10 @@ struct policy;
 struct warm_options {
 	const struct ak *ak;
 	const struct policy *policy;
-	const char *layers; /* that the image must have; "": the host's programs */
+	const char *layers; /* required layers of the image; "": the host's programs */
 	bool awaits_places; /* of the host: sandbox/placement.h */
 	int channel_fd;     /* to the daemon, later to the client */
 };
 
-/* In the daemon's child. */
+/* Runs in the daemon's child. */
 _Noreturn void warm_main(const struct warm_options *o);
