@@ -1,4 +1,4 @@
-/* agenthome - settings that an agent needs in the home of its sandbox; see agenthome.h. */
+/* agenthome - writes an agent's settings into its sandbox's home; see agenthome.h. */
 #include "agents/agenthome.h"
 
 #include "base/cleanup.h"
@@ -12,8 +12,8 @@
 #define FILE_MODE 0600
 
 /*
- * Does the path lie on the sandbox's own disk? A mount may be the caller's own ~/.codex, and what
- * is right inside (no sandbox within the sandbox) would be wrong for the agent outside.
+ * Is the path on the sandbox's own disk? A mount may be the caller's own ~/.codex, where settings
+ * for inside (no nested sandbox) would be wrong for the agent outside.
  */
 static bool is_own(const struct policy *policy, const char *path)
 {

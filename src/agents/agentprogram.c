@@ -1,4 +1,4 @@
-/* agentprogram - where an agent is installed on this machine; see agentprogram.h. */
+/* agentprogram - finds an agent's program on this machine; see agentprogram.h. */
 #include "agents/agentprogram.h"
 
 #include "base/cleanup.h"
@@ -27,7 +27,7 @@ void agentprogram_done(struct agentprogram *p)
 	*p = (struct agentprogram){ 0 };
 }
 
-/* On the caller's PATH, where it really lies; the caller frees. */
+/* Finds the program on the caller's PATH; returns its real path, which the caller frees. */
 static char *find_on_path(const struct ak *ak, const char *program)
 {
 	const char *list = environment_get(ak->caller.environ_list, "PATH");
@@ -51,7 +51,7 @@ static bool is_in_host_image(const char *path)
 	       path_is_within(path, "/nix");
 }
 
-/* A package and those it needs lie in one node_modules; anything else stands alone. */
+/* The whole node_modules, because it has the package's dependencies; else just the file. */
 static char *find_package(const char *path)
 {
 	const char *modules = strstr(path, NODE_MODULES);
@@ -73,7 +73,7 @@ static void add_mount(struct agentprogram *p, const char *path)
 	p->mounts[p->mount_count++] = take_ptr(package);
 }
 
-/* "#!/usr/bin/env node": the interpreter is looked for on PATH, so it has to be there. */
+/* "#!/usr/bin/env node": env searches PATH, so the sandbox must have the interpreter there. */
 static int add_interpreter(const struct ak *ak, struct agentprogram *p, struct err *e)
 {
 	char line[FIRST_LINE_MAX_BYTES + 1] = "";

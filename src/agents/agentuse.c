@@ -1,8 +1,8 @@
 /*
- * agentuse - who uses an agent's sandbox; see agentuse.h.
+ * agentuse - counts the users of an agent's sandbox; see agentuse.h.
  *
- * Two bytes of the file are locked: the first for as long as somebody begins or ends, the second by
- * all who use it.
+ * Two bytes of the file are locked: the first, exclusively, by a process that begins or ends; the
+ * second, shared, by all users.
  */
 #include "agents/agentuse.h"
 
@@ -59,7 +59,7 @@ int agentuse_begin(struct agentuse *u, const struct ak *ak, const char *name, st
 
 void agentuse_began(struct agentuse *u)
 {
-	(void)lock(u, BYTE_USE, F_RDLCK); /* nobody ever writes there: there is no waiting */
+	(void)lock(u, BYTE_USE, F_RDLCK); /* only read locks there, so no waiting */
 	(void)lock(u, BYTE_CHANGE, F_UNLCK);
 }
 

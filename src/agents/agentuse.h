@@ -1,14 +1,15 @@
 #pragma once
 /*
- * agentuse - who uses an agent's sandbox, so that it is started once and stopped by the last.
+ * agentuse - counts the users of an agent's sandbox, so that the first starts it and the last stops
+ * it.
  *
- * One at a time begins or ends; in between any number use it. What holds this are locks on a file
- * in the state directory: whoever is killed lets go of them.
+ * One process at a time begins or ends; in between any number use the sandbox. The state is in
+ * locks on a file in the state directory, which the kernel releases when a process is killed.
  *
- *	agentuse_begin()  nobody else begins or ends: make sure that it runs
- *	agentuse_began()  others may, and it is in use
- *	agentuse_end()    nobody else begins or ends again; true: nobody else uses it either
- *	agentuse_done()
+ * agentuse_begin()  excludes others that begin or end: make sure that the sandbox is running
+ * agentuse_began()  lets others begin or end; marks the sandbox as used
+ * agentuse_end()    excludes others again; true: this was the last user
+ * agentuse_done()   unlocks
  */
 #include "base/err.h"
 
@@ -23,7 +24,7 @@ struct agentuse {
 void agentuse_init(struct agentuse *u);
 void agentuse_done(struct agentuse *u); /* may run twice */
 
-/* Waits for who is just beginning or ending. */
+/* Waits for other processes that begin or end. */
 ERR_CHECKED int agentuse_begin(struct agentuse *u, const struct ak *ak, const char *name,
 			       struct err *e);
 void agentuse_began(struct agentuse *u);

@@ -1,11 +1,11 @@
 /*
- * plugin - wires agentkernel into coding agents; see plugin.h.
+ * plugin - adds agentkernel to coding agents' settings; see plugin.h.
  *
- * A plan has an item for each file of the clients that are asked for, once if several share it,
- * with what is in it and what will be; apply() changes them all.
+ * A plan has one item for each file of the requested clients, also if several share it, with its
+ * old and new content; apply() changes them all.
  *
- * A file that several clients read goes only with the last of them: as long as one that stays has
- * something else of ours, the file is kept.
+ * A file that several clients read is removed with the last of them: it stays as long as one of the
+ * others has another file of ours.
  */
 #include "agents/plugin.h"
 
@@ -30,11 +30,11 @@
 #define FILE_MODE 0644
 #define NOTHING_CHANGED "nothing was changed"
 
-/* What is the same for all files of a request. */
+/* Common to all files of a request. */
 struct setting {
 	const struct ak *ak;
 	enum plugintable_scope scope;
-	char *command;  /* that starts us */
+	char *command;  /* that starts this program */
 	int project_fd; /* -1: global */
 };
 
@@ -69,7 +69,7 @@ static void plan_done(struct plan *p)
 	setting_done(&p->setting);
 }
 
-/* ---- how we are started ---- */
+/* ---- the command that starts us ---- */
 
 static bool is_same_file(const char *path, const struct stat *own)
 {
@@ -78,7 +78,7 @@ static bool is_same_file(const char *path, const struct stat *own)
 	return stat(path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
 }
 
-/* Would a search along PATH for this name find this program? */
+/* Would a search of PATH for this name find this program? */
 static bool is_on_path(const char *name, const struct stat *own, const struct ak *ak)
 {
 	const char *rest = ak ? environment_get(ak->caller.environ_list, "PATH") : NULL;
@@ -87,7 +87,7 @@ static bool is_on_path(const char *name, const struct stat *own, const struct ak
 		size_t len = strcspn(rest, ":");
 		cleanup_free char *path = mem_format("%.*s/%s", (int)len, rest, name);
 
-		/* a relative directory means another one for whoever starts us */
+		/* a relative directory depends on the caller's working directory */
 		if (rest[0] == '/' && access(path, X_OK) == 0)
 			return is_same_file(path, own);
 		rest += len + (rest[len] == ':');
@@ -95,7 +95,7 @@ static bool is_on_path(const char *name, const struct stat *own, const struct ak
 	return false;
 }
 
-/* The name when that finds this program, so that settings can be shared; else the whole path. */
+/* The plain name if PATH finds this program by it, so that settings can be shared; else a path. */
 static int find_command(const struct ak *ak, char **ret, struct err *e)
 {
 	char own[PATH_MAX];
@@ -131,7 +131,7 @@ static const char *const *paths_of(const struct plugintable_file *kind,
 	return scope == PLUGINTABLE_PROJECT ? kind->project : kind->global;
 }
 
-/* The whole path, and how much of it is not ours to remove. */
+/* Returns the full path, and the length of its part that must not be removed. */
 static int find_path(const struct setting *s, const struct plugintable_file *kind, const char *path,
 		     char **ret, size_t *ret_root_len, struct err *e)
 {
@@ -149,7 +149,7 @@ static int find_path(const struct setting *s, const struct plugintable_file *kin
 	return 0;
 }
 
-/* Do two rows of the table mean the same file? Its first path will do: none has alternatives. */
+/* Do two rows mean the same file? Compares the first path, as no shared file has alternatives. */
 static bool is_shared(const struct setting *s, const struct plugintable_file *a,
 		      const struct plugintable_file *b)
 {
@@ -173,7 +173,7 @@ static bool is_shared_with(const struct setting *s, const struct plugintable_fil
 	return false;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static struct pluginentry_file
 entry_of(const struct setting *s, const struct plugintable_file *kind, const struct pluginfile *f)
@@ -201,8 +201,8 @@ static int read_path(const struct setting *s, const struct plugintable_file *kin
 }
 
 /*
- * Reads the file that counts: of several that the client reads the last with our entry in it, else
- * the first that is there, else the first.
+ * Reads the file that matters: of several alternatives, the last with our entry, else the first
+ * that exists, else the first.
  */
 static int read_file(const struct setting *s, const struct plugintable_file *kind,
 		     struct pluginfile *ret, enum pluginentry_state *ret_state, struct err *e)
@@ -240,7 +240,7 @@ static bool is_planned(const struct plan *p, const struct plugintable_file *kind
 	return false;
 }
 
-/* Has the client something of ours besides the file that it shares? */
+/* Does the client have another file of ours besides the shared one? */
 static bool is_in_use(const struct setting *s, const struct plugintable_client_row *client,
 		      const struct plugintable_file *shared)
 {
@@ -257,7 +257,7 @@ static bool is_in_use(const struct setting *s, const struct plugintable_client_r
 	return false;
 }
 
-/* Does a client that stays need the file? */
+/* Does a client that is not removed need the file? */
 static bool is_kept(const struct setting *s, const struct plugintable_file *kind,
 		    unsigned removed_clients)
 {
@@ -319,13 +319,13 @@ static int plan_removal_of(struct plan *p, struct item *item, const struct plugi
 	if (pluginentry_remove(&f, entry_flags(r), &item->entry, e) < 0)
 		return -1;
 	item->change = PLUGIN_CHANGED;
-	/* settings behind a link stay, with nothing in them: only the link would go */
+	/* keep an empty settings file behind a link: only the link would be removed */
 	if (item->entry.is_empty && !(item->file.is_link && item->entry.text))
 		item->change = PLUGIN_REMOVED;
 	return 0;
 }
 
-/* Wherever it is: of several files that the client reads, each may have our entry. */
+/* Removes our entry from every alternative file, since each may have it. */
 static int plan_removal(struct plan *p, const struct plugintable_file *kind,
 			const struct plugin_request *r, struct err *e)
 {
@@ -366,7 +366,7 @@ static int make_plan(struct plan *p, const struct plugin_request *r, plan_fn *pl
 	return 0;
 }
 
-/* ---- doing ---- */
+/* ---- applying ---- */
 
 static bool is_change(const struct item *item)
 {
@@ -407,7 +407,7 @@ static int apply(struct plan *p, struct err *e)
 	sigset_t all, before;
 	int r;
 
-	/* Ctrl-C comes before or after, not between two files */
+	/* block signals, so that Ctrl-C cannot interrupt between two files */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
 	r = stage_all(p, e) < 0 ? err_wrap(e, NOTHING_CHANGED) : commit_all(p, e);
@@ -466,7 +466,7 @@ int plugin_format_snippet(const struct ak *ak, char **ret, struct err *e)
 	return 0;
 }
 
-/* ---- telling ---- */
+/* ---- status ---- */
 
 static void look_at_file(const struct setting *s, const struct plugintable_file *kind,
 			 struct plugin_file_status *ret)
@@ -501,7 +501,7 @@ static bool is_own(const struct setting *s, const struct plugintable_file *kind,
 	return true;
 }
 
-/* A file that another client put there does not make this one installed. */
+/* A shared file that another client needs does not make this one installed. */
 static void sum_up(const struct setting *s, enum plugintable_client client,
 		   struct plugin_status *status)
 {

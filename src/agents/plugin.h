@@ -1,10 +1,10 @@
 #pragma once
 /*
- * plugin - wires agentkernel into coding agents, takes it out again, and tells where it is.
+ * plugin - adds agentkernel to coding agents' settings, removes it, and shows where it is.
  *
- * Everything is read and decided first (what is in the way, what cannot be parsed, which links lead
- * out of the project), then all new files are written beside the old ones, and only then do they
- * take their places: a failure on the way leaves every file as it was.
+ * Everything is read and checked first (conflicting entries, syntax errors, links out of the
+ * project), then all new files are written beside the old ones, and then renamed: a failure before
+ * that leaves every file unchanged.
  */
 #include "agents/plugintable.h"
 
@@ -13,14 +13,14 @@ struct ak;
 #define PLUGIN_STEPS_MAX 32u /* files of all clients together */
 
 enum plugin_flags {
-	PLUGIN_FORCE = 1 << 0,   /* replace or remove what is not as we write it */
-	PLUGIN_DRY = 1 << 1,     /* only tell */
-	PLUGIN_APPROVE = 1 << 2, /* calls need no approval, in clients that can be told so */
+	PLUGIN_FORCE = 1 << 0,   /* replace or remove entries that differ from ours */
+	PLUGIN_DRY = 1 << 1,     /* only report */
+	PLUGIN_APPROVE = 1 << 2, /* calls need no approval, in clients with such a setting */
 };
 
 struct plugin_request {
 	const struct ak *ak;
-	unsigned clients; /* 1u << enum plugintable_client, several */
+	unsigned clients; /* bits: 1u << enum plugintable_client */
 	enum plugintable_scope scope;
 	unsigned flags;
 };
@@ -47,28 +47,28 @@ struct plugin_report {
 
 void plugin_report_done(struct plugin_report *r); /* may run twice */
 
-/* Every file of the clients is in the report. */
+/* The report has every file of the clients. */
 ERR_CHECKED int plugin_install(const struct plugin_request *r, struct plugin_report *ret,
 			       struct err *e);
 
-/* Only files that have something of ours are in the report. */
+/* The report has only files with something of ours. */
 ERR_CHECKED int plugin_remove(const struct plugin_request *r, struct plugin_report *ret,
 			      struct err *e);
 
-/* The settings of an MCP client that has a file we do not know, to be pasted. The caller frees. */
+/* Formats the settings for an MCP client whose file we do not know. The caller frees. */
 ERR_CHECKED int plugin_format_snippet(const struct ak *ak, char **ret, struct err *e);
 
 enum plugin_state {
 	PLUGIN_NOT_INSTALLED,
 	PLUGIN_INSTALLED,
-	PLUGIN_DIFFERENT, /* not all of it is there, or not as we write it */
+	PLUGIN_DIFFERENT, /* incomplete, or differs from ours */
 	PLUGIN_UNREADABLE,
 
 	PLUGIN_STATE_COUNT
 };
 
 struct plugin_file_status {
-	char *path; /* NULL when it cannot be told */
+	char *path; /* NULL if unknown */
 	enum plugin_state state;
 	char trouble[ERR_MESSAGE_MAX_BYTES]; /* why it is unreadable, else "" */
 };
@@ -79,7 +79,7 @@ struct plugin_status {
 	size_t count; /* 0: the client has no file of that scope */
 };
 
-/* What there is of a client; never fails, since what is wrong with a file is part of the answer. */
+/* Looks up the state of a client; cannot fail, as errors are part of the result. */
 void plugin_look(const struct ak *ak, enum plugintable_client client, enum plugintable_scope scope,
 		 struct plugin_status *ret);
 void plugin_status_done(struct plugin_status *s); /* may run twice */

@@ -1,4 +1,4 @@
-/* pluginentry - what is ours in a client's file; see pluginentry.h. */
+/* pluginentry - our entry in a client's file; see pluginentry.h. */
 #include "agents/pluginentry.h"
 
 #include "base/buf.h"
@@ -16,9 +16,9 @@ static const char *const toml_keys[] = { "mcp_servers", PLUGINENTRY_NAME, NULL }
 static const char *const arguments[] = { "mcp", "server" };
 
 /*
- * Codex starts a server with a handful of variables (HOME, PATH, the locale's) and those that are
- * named. Without these it would have other sandboxes, another configuration, and so another
- * ceiling, than the user's shell.
+ * Codex starts a server with a few variables (HOME, PATH, the locale's) and those named in its
+ * settings. Without these the server would use other sandboxes, another configuration, and so
+ * another ceiling, than the user's shell.
  */
 static const char *const passed_variables[] = {
 	"AGENTKERNEL_HOME", "AGENTKERNEL_IMAGE", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -152,7 +152,7 @@ static int change_toml(const struct pluginentry_file *f, const char *body, unsig
 	cleanup_buf struct buf out;
 	int r;
 
-	buf_init(&out, 0); /* until it is given */
+	buf_init(&out, 0); /* without memory until the result is assigned */
 	r = body ? tomledit_set_table(&table, body, flags, &out, e)
 		 : tomledit_remove_table(&table, &out, e);
 	if (r < 0)
@@ -176,7 +176,7 @@ static int set_toml(const struct pluginentry_file *f, unsigned flags, unsigned t
 	return change_toml(f, buf_text(&body), toml_flags, ret, e);
 }
 
-/* What setting it would do tells what is there. */
+/* A trial run of setting the entry shows its state. */
 static int look_toml(const struct pluginentry_file *f, unsigned flags, enum pluginentry_state *ret,
 		     struct err *e)
 {
@@ -209,7 +209,7 @@ static void look_text(const struct pluginentry_file *f, enum pluginentry_state *
 
 /* ---- all kinds ---- */
 
-/* Is it what these flags would write? */
+/* Compares the file with what these flags would write. */
 static int look_for(const struct pluginentry_file *f, unsigned flags, enum pluginentry_state *ret,
 		    struct err *e)
 {

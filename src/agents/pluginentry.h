@@ -1,9 +1,9 @@
 #pragma once
 /*
- * pluginentry - what is ours in a client's file: an entry in its settings, or the whole of a text.
+ * pluginentry - our entry in a client's file: an entry in its settings, or the whole of a text.
  *
- * Bytes in, bytes out, by the kind of file that plugintable.h says it is. Whatever else is in
- * somebody's settings stays as it was.
+ * Works on bytes, according to the file's kind in plugintable.h. Everything else in the user's
+ * settings stays unchanged.
  */
 #include "agents/plugintable.h"
 
@@ -17,11 +17,11 @@ enum pluginentry_state {
 };
 
 enum pluginentry_flags {
-	PLUGINENTRY_FORCE = 1 << 0,   /* also what is different */
-	PLUGINENTRY_APPROVE = 1 << 1, /* no call needs approval, where the entry can say so */
+	PLUGINENTRY_FORCE = 1 << 0,   /* also replace or remove a different entry */
+	PLUGINENTRY_APPROVE = 1 << 1, /* no call needs approval, if the format supports it */
 };
 
-/* A file as it is: its name for messages, and its bytes ("" when it is not there). */
+/* A file: its path for messages, and its bytes ("" if it does not exist). */
 struct pluginentry_file {
 	const struct plugintable_file *kind;
 	const char *command; /* that starts us */
@@ -31,20 +31,20 @@ struct pluginentry_file {
 	bool is_there;
 };
 
-/* ERR_INVALID and ERR_LIMIT: settings that their client could not read either. */
+/* ERR_INVALID and ERR_LIMIT: settings that the client could not read either. */
 ERR_CHECKED int pluginentry_look(const struct pluginentry_file *f, enum pluginentry_state *ret,
 				 struct err *e);
 
 struct pluginentry_change {
-	bool is_change; /* false: it is so already, and the rest is not set */
-	bool is_empty;  /* nothing is left in the file */
-	char *text;     /* the caller's to free */
+	bool is_change; /* false: nothing to do, and the rest is not set */
+	bool is_empty;  /* the file has no content left */
+	char *text;     /* the caller frees it */
 	size_t len;
 };
 
 /*
- * Both: ERR_EXISTS for a different one without PLUGINENTRY_FORCE. Setting an entry that is there
- * adds the approval, and takes it away only with PLUGINENTRY_FORCE.
+ * Both: ERR_EXISTS for a different entry without PLUGINENTRY_FORCE. Setting an existing entry can
+ * add the approval, but removes it only with PLUGINENTRY_FORCE.
  */
 ERR_CHECKED int pluginentry_set(const struct pluginentry_file *f, unsigned flags,
 				struct pluginentry_change *ret, struct err *e);

@@ -1,13 +1,11 @@
 /*
- * pluginfile - files of a project or of a home directory that are changed together; see
- * pluginfile.h.
+ * pluginfile - changes files of a project or a home directory together; see pluginfile.h.
  *
- * Directories are walked part by part, made where they are missing, each opened beneath the one
- * before. In a project the kernel refuses every link on the way (openat2), and the new file
- * takes its place by a rename in a directory that we hold, so nothing that is renamed meanwhile
- * leads us elsewhere.
+ * Directories are opened component by component, each below the one before, and created if missing.
+ * In a project the kernel refuses every link (openat2), and the new file is renamed within a
+ * directory that we hold open, so a concurrent rename cannot redirect us.
  *
- * What a crash leaves behind is at most a temporary file beside the old one.
+ * A crash leaves at most a temporary file beside the old one.
  */
 #include "agents/pluginfile.h"
 
@@ -26,11 +24,11 @@
 #include <sys/syscall.h>
 
 #define DIR_MODE 0755
-#define PERMISSIONS 0777 /* of a mode that is kept */
+#define PERMISSIONS 0777 /* bits of the mode that are preserved */
 
 enum place {
-	PLACE_OF_NAME,   /* where the path says */
-	PLACE_OF_TARGET, /* where a link leads */
+	PLACE_OF_NAME,   /* directory of the path */
+	PLACE_OF_TARGET, /* directory of the link's target */
 };
 
 static int open_at(const struct pluginfile *f, int dir_fd, const char *path, unsigned flags)
@@ -50,7 +48,7 @@ static int top_fd(const struct pluginfile *f)
 
 /* ---- reading ---- */
 
-/* Names the link on the way that the kernel did not follow. */
+/* Names the link in the path that the kernel refused to follow. */
 static int refuse_link(const struct pluginfile *f, struct err *e)
 {
 	cleanup_free char *part = mem_dup(f->path);
@@ -81,7 +79,7 @@ static int refuse(const struct pluginfile *f, int error, struct err *e)
 	return err_sys(e, error, "open '%s'", f->path);
 }
 
-/* Is it a file that may be opened? 1: yes, 0: nothing is there. */
+/* 1: a regular file that may be opened, 0: nothing is there. */
 static int look(struct pluginfile *f, struct err *e)
 {
 	cleanup_fd int fd = open_at(f, top_fd(f), f->path, O_PATH);
@@ -108,7 +106,7 @@ static int look(struct pluginfile *f, struct err *e)
 
 static int read_text(struct pluginfile *f, struct err *e)
 {
-	/* it may be another by now: neither wait for a pipe nor take a terminal */
+	/* it may have been replaced: neither wait for a pipe nor acquire a terminal */
 	cleanup_fd int fd = open_at(f, top_fd(f), f->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	int r;
 
@@ -147,7 +145,7 @@ int pluginfile_read(int project_fd, const char *path, size_t root_len, struct pl
 
 void pluginfile_done(struct pluginfile *f)
 {
-	if (f->name) /* and so a directory */
+	if (f->name) /* then dir_fd is open */
 		(void)close(f->dir_fd);
 	free(f->path);
 	free(f->text);
@@ -157,7 +155,7 @@ void pluginfile_done(struct pluginfile *f)
 
 /* ---- directories ---- */
 
-/* Opens the directory `name` in *dir_fd in place of it, making it when it is missing. */
+/* Replaces *dir_fd by its subdirectory `name`, creating that if missing. */
 static int enter(struct pluginfile *f, int *dir_fd, const char *name, struct err *e)
 {
 	int fd = open_at(f, *dir_fd, name, O_PATH | O_DIRECTORY);
@@ -176,7 +174,7 @@ static int enter(struct pluginfile *f, int *dir_fd, const char *name, struct err
 	return 0;
 }
 
-/* The directory that the file is in, and its name there. */
+/* Opens the directory of the file and sets its name. */
 static int open_place(struct pluginfile *f, enum place place, struct err *e)
 {
 	cleanup_free char *real = NULL;
@@ -206,7 +204,7 @@ static int open_place(struct pluginfile *f, enum place place, struct err *e)
 	return 0;
 }
 
-/* From the file upward, `count` of them at most and none above `root_len`, while they are empty. */
+/* Removes empty directories from the file upward, at most `count` and none above `root_len`. */
 static void remove_dirs(const struct pluginfile *f, unsigned count, size_t root_len)
 {
 	cleanup_free char *part = mem_dup(f->path);
@@ -214,7 +212,7 @@ static void remove_dirs(const struct pluginfile *f, unsigned count, size_t root_
 
 	while (count > 0 && (slash = strrchr(part, '/')) && slash > part + root_len) {
 		*slash = '\0';
-		/* fails where it was not made yet, or something else is in it and those above */
+		/* fails if it was not created yet, or if it is not empty */
 		if (unlinkat(top_fd(f), part, AT_REMOVEDIR) == 0)
 			count--;
 	}
@@ -293,8 +291,7 @@ int pluginfile_check(const struct pluginfile *f, struct err *e)
 	return 0;
 }
 
-/* A rename is on the disk when its directory is; without it, after a crash, the old file is there.
- */
+/* Makes the rename durable; without it, a crash may bring back the old file. */
 static void sync_dir(const struct pluginfile *f)
 {
 	cleanup_fd int fd = openat(f->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

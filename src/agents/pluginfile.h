@@ -1,15 +1,14 @@
 #pragma once
 /*
- * pluginfile - files of a project or of a home directory that are changed together.
+ * pluginfile - changes files of a project or a home directory together.
  *
- * A change has three steps, and each is taken for all files before the next: pluginfile_read()
- * only looks; pluginfile_stage() puts the new bytes beside the old ones, under a temporary name and
- * on the disk; pluginfile_commit() renames. So a file that cannot be read, a directory that
- * cannot be written or a full disk are found while every file is as it was, and
- * pluginfile_undo() takes back what was made.
+ * A change has three steps, each done for all files before the next: pluginfile_read() only reads;
+ * pluginfile_stage() writes and syncs the new content beside the old file, under a temporary name;
+ * pluginfile_commit() renames. So an unreadable file, a directory without write permission or a
+ * full disk is found while every file is unchanged, and pluginfile_undo() removes what was created.
  *
- * A project may be a stranger's: beneath it no symbolic link is followed. What lies in the user's
- * own directories is followed wherever they lead, and a link stays a link.
+ * A project may come from elsewhere: no symbolic link is followed below it. In the user's own
+ * directories links are followed, and stay links.
  */
 #include "base/err.h"
 
@@ -23,40 +22,40 @@
 struct pluginfile {
 	int project_fd; /* borrowed; -1: the path is absolute, and links are followed */
 	char *path;
-	size_t root_len; /* of the path: directories above are never removed */
+	size_t root_len; /* directories in this part of the path are never removed */
 
-	/* as it was read */
+	/* as read */
 	bool is_there;
 	bool is_link; /* a link that was followed */
-	char *text;   /* "" when it is not there */
+	char *text;   /* "" if it does not exist */
 	size_t len;
 	struct stat stat;
 
-	/* what is staged */
+	/* staged */
 	bool is_removal;
-	int dir_fd;                           /* -1: nothing is */
-	char *name;                           /* in it */
-	char temp[PLUGINFILE_TEMP_MAX_BYTES]; /* beside it; "" when there is none */
-	unsigned made;                        /* so many of the directories on the way are new */
+	int dir_fd;                           /* -1: nothing is staged */
+	char *name;                           /* in dir_fd */
+	char temp[PLUGINFILE_TEMP_MAX_BYTES]; /* in dir_fd; "": none */
+	unsigned made;                        /* number of created parent directories */
 };
 
-/* Reads the file, or finds that there is none. `path` is copied. */
+/* Reads the file, if it exists. Copies `path`. */
 ERR_CHECKED int pluginfile_read(int project_fd, const char *path, size_t root_len,
 				struct pluginfile *ret, struct err *e);
 void pluginfile_done(struct pluginfile *f); /* may run twice, and on a zeroed struct */
 
-/* Makes ready to have these bytes. A file that is there keeps its mode and its owner. */
+/* Prepares the new content. An existing file keeps its mode and owner. */
 ERR_CHECKED int pluginfile_stage(struct pluginfile *f, const char *text, size_t len, mode_t mode,
 				 struct err *e);
 
-/* Makes ready to be removed; of a link, the link is. */
+/* Prepares the removal; removes a link, not its target. */
 ERR_CHECKED int pluginfile_stage_removal(struct pluginfile *f, struct err *e);
 
-/* ERR_BUSY when somebody else has changed the file since it was read. */
+/* ERR_BUSY if someone else changed the file since it was read. */
 ERR_CHECKED int pluginfile_check(const struct pluginfile *f, struct err *e);
 
-/* The staged change. After a removal, directories that are empty now go too. */
+/* Applies the staged change. A removal also removes parent directories that become empty. */
 ERR_CHECKED int pluginfile_commit(struct pluginfile *f, struct err *e);
 
-/* Forgets what was staged and was not committed; of several, the last one first. */
+/* Discards staged changes that were not committed; call for the last file first. */
 void pluginfile_undo(struct pluginfile *f);

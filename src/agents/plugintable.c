@@ -1,9 +1,9 @@
 /*
- * plugintable - the coding agents that agentkernel can be wired into; see plugintable.h.
+ * plugintable - the coding agents that agentkernel can be added to; see plugintable.h.
  *
- * What each client reads was looked up in its documentation and tried with the client itself
- * (Claude Code 2.1, Codex 0.166, Gemini CLI 0.61, OpenCode 1.18). Codex and Gemini share one skill,
- * since Gemini reads both places and complains about a second one of the same name.
+ * The files come from each client's documentation and were tried with the client itself (Claude
+ * Code 2.1, Codex 0.166, Gemini CLI 0.61, OpenCode 1.18). Codex and Gemini share one skill, because
+ * Gemini reads both places and complains about two of the same name.
  */
 #include "agents/plugintable.h"
 
@@ -18,7 +18,7 @@
 
 enum home {
 	HOME_OWN,
-	HOME_CLAUDE_STATE, /* .claude.json lies beside .claude, but in it when that is elsewhere */
+	HOME_CLAUDE_STATE, /* .claude.json is beside .claude, but inside CLAUDE_CONFIG_DIR */
 	HOME_CLAUDE,
 	HOME_CODEX,
 	HOME_GEMINI,
@@ -27,7 +27,7 @@ enum home {
 
 static const struct {
 	const char *variable;
-	const char *beneath_home; /* when it is not set */
+	const char *beneath_home; /* if the variable is not set */
 } homes[] = {
 	[HOME_OWN] = { NULL, "" },
 	[HOME_CLAUDE_STATE] = { "CLAUDE_CONFIG_DIR", "" },
@@ -42,7 +42,7 @@ static const struct plugintable_file claude[] = {
 	  .global = { ".claude.json" },
 	  .home = HOME_CLAUDE_STATE,
 	  .content = PLUGINTABLE_SERVER,
-	  .mode = S_IRUSR | S_IWUSR }, /* the client keeps more in it than settings */
+	  .mode = S_IRUSR | S_IWUSR }, /* the client stores more than settings in it */
 	{ .project = { ".claude/skills/agentkernel/SKILL.md" },
 	  .global = { "skills/agentkernel/SKILL.md" },
 	  .home = HOME_CLAUDE,
@@ -106,12 +106,12 @@ static const struct plugintable_file opencode[] = {
 	  .text = &plugintext_command },
 };
 
-/* No file of the user's is read by all clients. */
+/* There is no global file that all clients read. */
 static const struct plugintable_file mcp[] = {
 	{ .project = { ".mcp.json" }, .content = PLUGINTABLE_SERVER },
 };
 
-/* What is left to do in the client after its files are written, by scope. */
+/* What the user must do in the client after the installation, by scope. */
 static const char claude_note[] =
 	"claude asks once whether to use this project's server (claude -p "
 	"uses it at once)";
@@ -123,7 +123,7 @@ static const char gemini_note[] =
 	"there once, and say so, or set GEMINI_CLI_TRUST_WORKSPACE=true "
 	"(--skip-trust is not enough)";
 
-/* What it does before a call. */
+/* How the client handles tool calls. */
 static const char claude_approval[] = "claude asks before each call, and claude -p refuses them: "
 				      "choose \"don't ask again\", or start it with "
 				      "--allowedTools mcp__agentkernel";

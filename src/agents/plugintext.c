@@ -1,4 +1,4 @@
-/* plugintext - what agents are told about agentkernel; see plugintext.h. */
+/* plugintext - the texts about agentkernel for agents; see plugintext.h. */
 #include "agents/plugintext.h"
 
 #include "plugin_texts.h"

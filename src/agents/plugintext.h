@@ -1,8 +1,8 @@
 #pragma once
 /*
- * plugintext - what agents are told about agentkernel.
+ * plugintext - the texts about agentkernel for agents.
  *
- * The texts are files in src/agents/plugin/; the Makefile makes arrays of them.
+ * The texts are files in src/agents/plugin/, which the Makefile turns into arrays.
  */
 
 extern const char *const plugintext_skill;        /* when to use a sandbox, and how */
