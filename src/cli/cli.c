@@ -1,4 +1,4 @@
-/* cli - finds the command, prints its errors, gives its exit status; see cli.h. */
+/* cli - finds the command, runs it, prints its error and returns its exit status; see cli.h. */
 #include "cli/cli.h"
 
 #include "base/buf.h"
@@ -117,7 +117,7 @@ int cli_print_failure(int *ret_status, struct err *e)
 	return cli_print(&out, e);
 }
 
-/* How many words of argv are the name of command `c`; 0: it is another. */
+/* The number of words in argv that form the name of command `c`; 0: another command. */
 static int match_name(const struct cli_command *c, char **argv)
 {
 	const char *name = c->name;
@@ -162,7 +162,7 @@ const struct cli_command *cli_find_command(char **argv, int *ret_words)
 	return find_short(argv[0]);
 }
 
-/* "policy shwo": the first word is one of ours, the second is not. */
+/* "policy shwo": the first word is a group of ours, the second is unknown. */
 static const char *rest_of_group(const char *word)
 {
 	size_t len = strlen(word);
@@ -192,7 +192,7 @@ bool cli_format_group(const char *group, struct buf *out)
 	return true;
 }
 
-/* A suggestion is often typed without thinking: what ends or deletes something is never one. */
+/* Never suggest a destructive command: suggestions are often typed without thinking. */
 static bool is_destructive(const char *name)
 {
 	static const char *const words[] = { "stop",  "remove",  "kill",    "gc",      "prune",

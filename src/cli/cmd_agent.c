@@ -1,8 +1,8 @@
 /*
  * cmd_agent - agentkernel agent list, run: coding agents, each in a sandbox of its project.
  *
- * `run` keeps one sandbox for each agent and project: the agent's home is on its disk, so what it
- * remembers is there the next time. Keys are given to the command alone and never stored.
+ * `run` keeps one sandbox for each agent and project: its disk has the agent's home, so the agent's
+ * memory persists. Keys are passed only to the command and never stored.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -77,7 +77,7 @@ static const struct opt list_rows[] = {
 };
 static const struct opts_table list_options = { list_rows, COUNT_OF(list_rows) };
 
-/* The first of its keys that is set, or NULL. */
+/* The first of its key variables that is set, or NULL. */
 static const char *find_key(const struct ak *ak, const struct agent *a)
 {
 	for (const char *const *key = a->keys; *key; key++) {
@@ -152,12 +152,12 @@ struct plan {
 	const struct agent *agent;
 	struct agentprogram program;
 	struct runoptions options;
-	char *dir;           /* the project, absolute */
-	char **env;          /* its keys and what it has to be told, for the command alone */
-	char *path_entry;    /* one of those, or NULL */
-	char *alias_entry;   /* the same */
-	char **environ_list; /* the caller's, less the keys: nothing stored has them */
-	struct ak ak;        /* with that environment, in the project's directory; borrows */
+	char *dir;           /* the project's absolute path */
+	char **env;          /* keys and other variables, only for the command */
+	char *path_entry;    /* an entry of env, or NULL */
+	char *alias_entry;   /* an entry of env, or NULL */
+	char **environ_list; /* the caller's without the keys, so that nothing stored has them */
+	struct ak ak;        /* with that environment and the project's directory; borrows */
 	char **argv;
 	char name[NAMED_NAME_MAX_BYTES + 1];
 };
@@ -227,8 +227,9 @@ static void split_environment(struct plan *p, const struct ak *ak)
 }
 
 /*
- * An agent outside would obey what one inside saves there. Where the directory does not exist,
- * making it is noticed and told (workspace/newnames); a write into one that does just fails.
+ * The agent outside would obey settings that the agent inside saves there. If the directory does
+ * not exist, its creation is noticed and reported (workspace/newnames); a write into an existing
+ * one just fails.
  */
 static void tell_settings(const struct plan *p)
 {
@@ -243,7 +244,7 @@ static void tell_settings(const struct plan *p)
 		    p->agent->settings, p->agent->name, p->agent->settings);
 }
 
-/* One for each agent and project: "claude-project-1a2b3c4d". */
+/* One name for each agent and project: "claude-project-1a2b3c4d". */
 static void choose_name(struct plan *p)
 {
 	char shown[24];
@@ -257,7 +258,7 @@ static void choose_name(struct plan *p)
 		       len ? "-" : "", hash_text(0, p->dir));
 }
 
-/* The agent's mode is below everything that anybody says: files and options count after it. */
+/* The agent's mode is the lowest layer: files and options override it. */
 static int add_settings(struct plan *p, struct err *e)
 {
 	struct settings *s = &p->options.request.settings;
@@ -352,7 +353,7 @@ static int find_program(struct plan *p, const struct ak *ak, struct err *e)
 	return 0;
 }
 
-/* A sandbox that was made with other options goes on as it was; that must not go unnoticed. */
+/* An existing sandbox keeps its policy: tell the user where the options differ. */
 static void compare_policies(const struct plan *p, const struct named *n)
 {
 	CLEANUP(policy_done) struct policy stored = { 0 };
@@ -398,7 +399,7 @@ static int create(struct plan *p, struct err *e)
 	return lifecycle_create(&q, &n, e);
 }
 
-/* After the project's own `init`, whose files stay. */
+/* After the project's own `init`, whose files are not replaced. */
 static void fill_home(const struct plan *p)
 {
 	CLEANUP(policy_done) struct policy stored = { 0 };
@@ -413,7 +414,7 @@ static void fill_home(const struct plan *p)
 		    p->agent->name, e.msg);
 }
 
-/* It runs when this returns, whoever has started it. */
+/* Makes sure that the sandbox is running, whoever started it. */
 static int prepare(struct plan *p, struct err *e)
 {
 	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
@@ -448,8 +449,8 @@ static bool is_in_use(const struct plan *p)
 }
 
 /*
- * With the last agent the sandbox stops; its disk stays. The supervisor may hear of the end that we
- * were told of a moment later than we.
+ * The last agent stops the sandbox; its disk stays. The supervisor may learn of the command's end a
+ * moment later than we do, so wait for it.
  */
 static void leave(const struct plan *p, struct agentuse *use)
 {

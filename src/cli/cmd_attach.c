@@ -1,4 +1,4 @@
-/* cmd_attach - agentkernel attach: a login shell that stays. */
+/* cmd_attach - agentkernel attach: a login shell that survives detaching. */
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* cmd_audit - agentkernel audit: who did what to which sandbox. */
+/* cmd_audit - agentkernel audit: prints the audit log. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define OPEN_TRIES 8
-#define NAMES_MAX 32u /* of users, kept */
+#define NAMES_MAX 32u /* cached user names */
 #define DURATION_MAX_MS (3650ull * 86400 * 1000)
 
 static const char *const examples[] = {
@@ -58,11 +58,11 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 struct user {
 	uint32_t uid;
-	char *name; /* NULL: it has none */
+	char *name; /* NULL: unknown */
 };
 
 struct reading {
-	const char *sandbox; /* NULL: every */
+	const char *sandbox; /* NULL: all */
 	bool has_type;
 	enum auditline_type type;
 	uint64_t since_ms;
@@ -89,7 +89,7 @@ static void add_user(struct reading *r, uint32_t uid, struct buf *out)
 	while (i < r->user_count && r->users[i].uid != uid)
 		i++;
 	if (i == r->user_count) {
-		if (i == NAMES_MAX) /* who comes last makes room */
+		if (i == NAMES_MAX) /* replace the last entry */
 			free(r->users[--i].name);
 		else
 			r->user_count++;
@@ -102,7 +102,7 @@ static void add_user(struct reading *r, uint32_t uid, struct buf *out)
 		buf_addf(out, "%u", uid);
 }
 
-/* As one would type it. */
+/* Quotes a word as for a shell. */
 static void add_word(const char *word, struct buf *out)
 {
 	if (word[0] && !strpbrk(word, " \t\n\"'\\$`&|;<>()*?[]#~!{}")) {
@@ -152,7 +152,7 @@ static bool is_wanted(const struct reading *r, const struct auditline *a)
 	       (!r->has_type || a->type == r->type) && a->time_ms >= r->since_ms;
 }
 
-/* What cannot be read may be of any sandbox and time: it is always counted. */
+/* An unreadable line may be of any sandbox and time: always counts it as damaged. */
 static void on_line(void *context, char *line, size_t len, struct buf *out)
 {
 	char *words[AUDITLINE_WORDS_MAX];
@@ -194,7 +194,7 @@ static int open_log(const char *path, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Both, of one moment: in between the newer may become the older one. */
+/* Opens both files consistently: in between, the current one may be renamed to the old one. */
 static int open_logs(const char *path, const char *old_path, int *fd, int *old_fd, struct err *e)
 {
 	for (int i = 0; i < OPEN_TRIES; i++) {

@@ -1,8 +1,8 @@
 /*
  * cmd_completion - agentkernel completion: completion scripts for bash, zsh and fish.
  *
- * The scripts ask this program what fits (`completion --words`, cli/complete), so a new command,
- * option or value completes at once, in all shells alike.
+ * The scripts ask this program for candidates (`completion --words`, cli/complete), so a new
+ * command, option or value completes at once, in all shells.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,7 +17,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* bash splits words at '=' and ':' too, and shows what follows the last of these. */
+/* bash also splits words at '=' and ':', and completes only the part after the last of these. */
 static const char bash_script[] =
 	"# bash completion for agentkernel\n"
 	"_agentkernel()\n{\n"

@@ -1,4 +1,4 @@
-/* cmd_config - agentkernel config check, trust, distrust: the files that say what is allowed. */
+/* cmd_config - agentkernel config check, trust, distrust: configuration files. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -33,7 +33,7 @@ static const struct opt check_rows[] = {
 static const struct opts_table check_options = { check_rows, COUNT_OF(check_rows) };
 static const struct opts_table no_options = { NULL, 0 };
 
-/* The file that was named, or the project's; the caller frees. */
+/* The given file, or the project's; the caller frees. */
 static int find_file(const char *named, char **ret, struct err *e)
 {
 	char cwd[PATH_MAX];
@@ -54,7 +54,7 @@ static int find_file(const char *named, char **ret, struct err *e)
 	return 0;
 }
 
-/* Not only the words: what they add up to. The rest of the command line could not save it. */
+/* Also resolves the policy, because errors may lie in the combination of settings. */
 static int check_policy(const struct ak *ak, const char *named, struct request *r, struct err *e)
 {
 	r->ak = ak;
@@ -62,7 +62,7 @@ static int check_policy(const struct ak *ak, const char *named, struct request *
 	return request_resolve(r, NULL, NULL, e);
 }
 
-/* A file that is named counts in full for who names it, which says nothing about trust. */
+/* A file given explicitly applies in full, so its trust is not shown. */
 static void format(const struct request *r, const struct flags *f, struct buf *out)
 {
 	const struct configfile *c = &r->config;

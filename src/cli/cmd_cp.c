@@ -1,4 +1,4 @@
-/* cmd_cp - agentkernel cp: files into and out of a sandbox. */
+/* cmd_cp - agentkernel cp: copies files into and out of a sandbox. */
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "cli/commands.h"
@@ -32,7 +32,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-/* "NAME:/path", as opposed to a path of this machine; the parts are the caller's to free. */
+/* Splits "NAME:/path"; false: a path of this machine. The caller frees the parts. */
 static bool split(const char *word, char **ret_name, char **ret_path)
 {
 	const char *colon = strchr(word, ':');

@@ -1,4 +1,4 @@
-/* cmd_daemon - agentkernel daemon start, stop, status, prewarm: sandboxes that wait ready. */
+/* cmd_daemon - agentkernel daemon start, stop, status, prewarm: the pool of ready sandboxes. */
 #include "base/buf.h"
 #include "base/buildid.h"
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ACTIVATION_FD 3 /* where a service manager puts a listening socket */
+#define ACTIVATION_FD 3 /* a service manager passes the listening socket here */
 
 static const char *const examples[] = {
 	"agentkernel daemon start",
@@ -74,9 +74,9 @@ static void plan_done(struct plan *p)
 }
 
 /*
- * What `run` would make of it, with that image and in that mode. The workspace is that of whoever
- * claims the sandbox: this process's own directory need not be fit for one, so it is not checked
- * (POLICY_BY_CALLER).
+ * Resolves the policy that `run` would have with that image and mode. The client of a sandbox has
+ * its own workspace: this process's directory may be unsuitable, so POLICY_BY_CALLER skips the
+ * check.
  */
 static int resolve_pool(struct runoptions *o, const struct configuration_pool *pool,
 			const struct ak *ak, struct err *e)
@@ -113,7 +113,7 @@ static int add_pool(struct plan *p, const struct configuration_pool *pool, unsig
 				pool->agent ? pool->agent : "");
 	if (!claim_format_key(&o.request.policy, image.lock_fd >= 0 ? &image : NULL,
 			      &p->keys[index]))
-		return 0; /* such sandboxes cannot wait */
+		return 0; /* such sandboxes cannot be pooled */
 	p->pools[index] = (struct daemon_pool){ .key = p->keys[index].bytes,
 						.key_len = p->keys[index].len,
 						.min_warm = min_warm };
@@ -121,7 +121,7 @@ static int add_pool(struct plan *p, const struct configuration_pool *pool, unsig
 	return 0;
 }
 
-/* Only the user's own file: what a project brings does not start processes that stay. */
+/* Reads only the user's own file: a project's file must not start processes that stay. */
 static int make_plan(struct plan *p, const struct ak *ak, struct err *e)
 {
 	CLEANUP(configfile_done) struct configfile files = { 0 };
@@ -153,7 +153,7 @@ static int make_plan(struct plan *p, const struct ak *ak, struct err *e)
 	return 0;
 }
 
-/* sd_listen_fds(3), the part that matters. */
+/* The relevant part of sd_listen_fds(3). */
 static int find_activation_fd(const struct ak *ak)
 {
 	const char *pid = environment_get(ak->caller.environ_list, "LISTEN_PID");
@@ -167,7 +167,7 @@ static int find_activation_fd(const struct ak *ak)
 	return ACTIVATION_FD;
 }
 
-/* The child says nothing when it listens: it closes the pipe. What goes wrong it writes there. */
+/* The child closes the pipe when it listens, and writes an error to it if it fails. */
 static _Noreturn void be_daemon(struct plan *p, int ready_fd)
 {
 	struct err e = { 0 };
@@ -231,7 +231,7 @@ static int run_start(const struct cli_context *context, char **argv, int *ret_st
 	return daemon_serve(&plan.options, e);
 }
 
-/* ---- the others ---- */
+/* ---- other commands ---- */
 
 static int read_nothing(char **argv, const char *usage, const struct opts_table *options,
 			void *flags, struct err *e)
@@ -252,7 +252,7 @@ static int run_stop(const struct cli_context *context, char **argv, int *ret_sta
 	return daemon_ask_stop(context->ak, e);
 }
 
-/* Pools are made anew: those of [daemon] at once, others by the runs that ask for them. */
+/* Pools are created again: those of [daemon] at once, others by the runs that need them. */
 static int run_restart(const struct cli_context *context, char **argv, int *ret_status,
 		       struct err *e)
 {

@@ -1,4 +1,4 @@
-/* cmd_exec - agentkernel exec: a command in a named sandbox that runs. */
+/* cmd_exec - agentkernel exec: runs a command in a running named sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"

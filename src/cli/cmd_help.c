@@ -15,7 +15,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-/* The commands that most people need, in the order in which they meet them. */
+/* The most used commands, in the order in which users need them. */
 static const struct cli_command *const first_commands[] = {
 	&cmd_run,          &cmd_sandbox_create, &cmd_sandbox_start,  &cmd_exec,
 	&cmd_sandbox_list, &cmd_sandbox_stop,   &cmd_sandbox_remove, &cmd_checkpoint_create,
@@ -35,7 +35,7 @@ static void add_line(struct buf *out, const struct cli_command *c)
 	buf_addf(out, "  %-18s %s\n", cli_short_name(c) ? cli_short_name(c) : c->name, c->summary);
 }
 
-/* By the first word of their names; those with one word of their own come together. */
+/* Lists a group by the first word of the names; "" is the group of one-word commands. */
 static void add_group(struct buf *out, const char *group, const char *title)
 {
 	size_t len = strlen(group);
@@ -156,7 +156,7 @@ static void format_man(struct buf *out)
 		format_man_command(*c, out);
 }
 
-/* "policy show" may come as one word or as two, "sandbox start" as "start". */
+/* Accepts "policy show" as one word or two, and "start" for "sandbox start". */
 static const struct cli_command *find(char **words)
 {
 	for (const struct cli_command *const *c = cli_commands; *c; c++) {

@@ -1,5 +1,4 @@
-/* cmd_image_import - agentkernel image import: a root directory or a tar of one becomes an image.
- */
+/* cmd_image_import - agentkernel image import: makes an image from a root directory or its tar. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"

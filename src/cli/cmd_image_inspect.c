@@ -1,4 +1,4 @@
-/* cmd_image_inspect - agentkernel image inspect: all that is known about an image. */
+/* cmd_image_inspect - agentkernel image inspect: shows an image's details. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"

@@ -1,4 +1,4 @@
-/* cmd_image_list - agentkernel image list: what is in the store. */
+/* cmd_image_list - agentkernel image list: lists the images in the store. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* cmd_image_load - agentkernel image load: images from a file. */
+/* cmd_image_load - agentkernel image load: loads images from a file. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"

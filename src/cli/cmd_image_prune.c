@@ -1,4 +1,4 @@
-/* cmd_image_prune - agentkernel image prune: takes back what no image needs. */
+/* cmd_image_prune - agentkernel image prune: removes unused data. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"

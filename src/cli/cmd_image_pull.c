@@ -1,4 +1,4 @@
-/* cmd_image_pull - agentkernel image pull: from a registry into the store. */
+/* cmd_image_pull - agentkernel image pull: pulls from a registry into the store. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"

@@ -1,4 +1,4 @@
-/* cmd_image_remove - agentkernel image remove: names, and what only they kept. */
+/* cmd_image_remove - agentkernel image remove: removes names, and data that only they used. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"

@@ -1,4 +1,4 @@
-/* cmd_image_save - agentkernel image save: images into a file. */
+/* cmd_image_save - agentkernel image save: saves images to a file. */
 #include "cli/commands.h"
 #include "cli/imagewords.h"
 

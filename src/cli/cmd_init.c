@@ -1,4 +1,4 @@
-/* cmd_init - agentkernel init: a commented agentkernel.toml for the project in this directory. */
+/* cmd_init - agentkernel init: writes a commented agentkernel.toml for this directory's project. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -33,7 +33,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-/* The directory's name, made into one that a sandbox can have. */
+/* Turns the directory's name into a valid sandbox name. */
 static void format_name(const char *cwd, struct buf *out)
 {
 	for (const char *c = path_base_name(cwd); *c && out->len < NAMED_NAME_MAX_BYTES; c++) {
@@ -53,7 +53,7 @@ static void format_file(const char *cwd, const struct flags *f, struct buf *out)
 	const char *image = project_detect(cwd, NULL, origin, sizeof(origin));
 	cleanup_buf struct buf name;
 
-	/* it names a file of the project's and goes into a comment, which a line's end would end */
+	/* it names a project file inside a comment, which a newline would end */
 	for (char *c = origin; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -126,13 +126,13 @@ static int write_file(const struct buf *text, const struct flags *f, struct err 
 		return err_sys(e, errno, "write " CONFIGFILE_NAME);
 	r = file_write_all(fd, text->bytes, text->len);
 	if (r < 0) {
-		(void)unlink(CONFIGFILE_NAME); /* half a file would be worse than none */
+		(void)unlink(CONFIGFILE_NAME); /* remove a partial file */
 		return err_sys(e, -r, "write " CONFIGFILE_NAME);
 	}
 	return 0;
 }
 
-/* These bytes are ours, not the project's: what was asked for with `init` is meant. */
+/* Trusts these bytes, which we wrote on the user's request. */
 static int trust(const struct ak *ak, const char *cwd, const struct buf *text, struct err *e)
 {
 	cleanup_free char *path = mem_format("%s/" CONFIGFILE_NAME, cwd);

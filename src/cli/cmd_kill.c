@@ -1,4 +1,4 @@
-/* cmd_kill - agentkernel kill: a signal for a command of a sandbox. */
+/* cmd_kill - agentkernel kill: sends a signal to a command of a sandbox. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/words.h"

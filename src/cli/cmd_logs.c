@@ -1,4 +1,4 @@
-/* cmd_logs - agentkernel logs: the output of a detached command. */
+/* cmd_logs - agentkernel logs: prints the output of a detached command. */
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/logfile.h"
@@ -40,7 +40,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-/* stdout's to stdout, stderr's to stderr, as if it had run here. */
+/* Writes stdout to stdout and stderr to stderr. */
 static void print_chunk(void *context, enum tasklog_stream stream, const char *bytes, size_t len)
 {
 	int *failure = context;
@@ -65,7 +65,7 @@ static int print(struct logs *l, struct err *e)
 	return failure < 0 ? err_sys(e, -failure, "write the output") : 0;
 }
 
-/* A command that died with its sandbox has left no end in its log. */
+/* A command that died with its sandbox has no end in its log, so ask the supervisor too. */
 static bool is_alive(const struct ak *ak, const char *sandbox, uint32_t id)
 {
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
@@ -88,7 +88,7 @@ static int follow(struct logs *l, const struct ak *ak, const char *sandbox, stru
 
 		if (poll(&reader, 1, FOLLOW_INTERVAL_MS) > 0 && (reader.revents & POLLERR))
 			return 0;
-		if (looks % LOOKS_BETWEEN_QUESTIONS == 0) /* before the last look at the log */
+		if (looks % LOOKS_BETWEEN_QUESTIONS == 0) /* before the last read of the log */
 			is_over = !is_alive(ak, sandbox, l->id);
 		if (print(l, e) < 0)
 			return -1;
@@ -96,7 +96,7 @@ static int follow(struct logs *l, const struct ak *ak, const char *sandbox, stru
 	return 0;
 }
 
-/* One of the two files of base/logfile; what is not there says nothing. */
+/* Prints one of the two files of base/logfile; a missing one is empty. */
 static int print_file(int dir_fd, const char *name, struct err *e)
 {
 	cleanup_free char *text = NULL;

@@ -1,4 +1,4 @@
-/* cmd_mcp_server - agentkernel mcp server: sandboxes as tools for coding agents. */
+/* cmd_mcp_server - agentkernel mcp server: offers sandboxes as tools for coding agents. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/face.h"

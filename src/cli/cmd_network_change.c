@@ -1,4 +1,4 @@
-/* cmd_network_change - agentkernel network allow, block, reset: rules of a sandbox, at once. */
+/* cmd_network_change - agentkernel network allow, block, reset: changes rules at once. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/words.h"

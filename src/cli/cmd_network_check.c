@@ -1,4 +1,4 @@
-/* cmd_network_check - agentkernel network check: may a sandbox with these options go there? */
+/* cmd_network_check - agentkernel network check: may a sandbox with these options connect there? */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* cmd_network_log - agentkernel network log: where sandboxes went and wanted to go. */
+/* cmd_network_log - agentkernel network log: connections and denials of sandboxes. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -54,7 +54,7 @@ static const char *format_time(uint64_t ms, char out[TIME_MAX_BYTES])
 	return out;
 }
 
-/* ---- added up ---- */
+/* ---- summed ---- */
 
 static void format_row(const struct netlog_row *r, struct table *t)
 {
@@ -105,7 +105,7 @@ static void format_sum_json(const struct netlog_sum *sum, struct buf *out)
 	}
 }
 
-/* ---- as it comes ---- */
+/* ---- following ---- */
 
 static void format_line(const struct netlog_line *l, const struct flags *f, struct buf *out)
 {
@@ -130,12 +130,12 @@ static void format_line(const struct netlog_line *l, const struct flags *f, stru
 		return;
 	}
 	if (l->count == 0)
-		return; /* bytes of a connection that was shown already */
+		return; /* bytes of a connection that was already shown */
 	if (l->port)
 		(void)snprintf(port, sizeof(port), ":%u", l->port);
 	buf_addf(out, "%s  %s  %s  %s%s  %s\n", format_time(l->time_ms, when), l->sandbox,
 		 l->decision, l->host, port, l->reason);
-	/* a gate that was taken over must not steer the reader's terminal */
+	/* a compromised gate must not send escape sequences to the terminal */
 	shown_replace_lines(out->bytes, out->len);
 }
 
@@ -155,7 +155,7 @@ static void on_line(void *context, char *line, size_t len, struct buf *out)
 		format_line(&parsed, f->flags, out);
 }
 
-/* From now on: what was before is what the command shows without -f. */
+/* Starts at the end of the log: older lines are shown without -f. */
 static int follow(const char *path, struct following *following, struct err *e)
 {
 	CLEANUP(follower_done) struct follower f;
@@ -169,7 +169,7 @@ static int follow(const char *path, struct following *following, struct err *e)
 
 /* ---- nothing to show ---- */
 
-/* A sandbox that was made after the log begins has all its lines in it. */
+/* Was the sandbox created after the log begins? Then the log has all its lines. */
 static bool is_newer(const struct cli_context *context, const char *sandbox, uint64_t begins_ms)
 {
 	CLEANUP(named_done) struct named n;
@@ -198,7 +198,7 @@ static void say_nothing_found(const struct cli_context *context, const char *san
 
 /* ---- the command ---- */
 
-/* Runs have names of their own in the log; any other is a sandbox that is there. */
+/* Runs have their own names in the log; any other name must be an existing sandbox. */
 static int check_exists(const struct cli_context *context, const char *sandbox, struct err *e)
 {
 	CLEANUP(named_done) struct named n;

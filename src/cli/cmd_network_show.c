@@ -1,4 +1,4 @@
-/* cmd_network_show - agentkernel network show: the rules in the order in which they count. */
+/* cmd_network_show - agentkernel network show: shows the rules in the order of their precedence. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* cmd_plugin - agentkernel plugin install, remove, list: in coding agents' settings. */
+/* cmd_plugin - agentkernel plugin install, remove, list: settings of coding agents. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -160,8 +160,7 @@ static void format_report(const struct plugin_report *report, const struct plugi
 	}
 }
 
-/* Any other client, for all projects: there is no file to write, but there is something to paste.
- */
+/* Other clients have no known global file: prints settings to paste. */
 static int add_snippet(const struct plugin_request *r, struct buf *out, struct err *e)
 {
 	cleanup_free char *snippet = NULL;
@@ -191,7 +190,7 @@ static bool can_approve(const struct plugintable_client_row *client)
 	return false;
 }
 
-/* Written settings are not used yet: what the user has still to do in each client. */
+/* Tells what the user must still do in each client. */
 static void tell_notes(const struct plugin_request *r)
 {
 	for (size_t i = 0; i < PLUGINTABLE_CLIENT_COUNT; i++) {
@@ -260,7 +259,7 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 
 /* ---- listing ---- */
 
-/* "~/x" for people. */
+/* Shortens a path in the home directory to "~/x". */
 static void add_path(struct buf *out, const char *path, const char *home)
 {
 	size_t len = home ? strlen(home) : 0;

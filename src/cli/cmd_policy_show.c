@@ -1,4 +1,4 @@
-/* cmd_policy_show - agentkernel policy show: what the given options would allow, and why. */
+/* cmd_policy_show - agentkernel policy show: shows the policy of given options, with origins. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -20,7 +20,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* An agent's domains would make every row of the table as long as theirs. */
+/* Cuts long values, such as an agent's domains, which would widen every row of the table. */
 static void add_value(struct table *t, const char *name, const char *value, const char *origin)
 {
 	char shown[VALUE_SHOWN_MAX_BYTES + sizeof(CUT_NOTE)];

@@ -1,4 +1,4 @@
-/* cmd_ps - agentkernel ps: the commands of a sandbox. */
+/* cmd_ps - agentkernel ps: lists the commands of a sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* Each has an argument list, of which each byte may become six. */
+/* Each command has an argument list, of which each byte may become six. */
 #define OUTPUT_MAX_BYTES (64u << 20)
 
 struct flags {
@@ -25,7 +25,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-/* Which commands of which sandbox. */
+/* The commands of a sandbox. */
 struct view {
 	const struct ak *ak;
 	const char *sandbox;
@@ -72,7 +72,7 @@ static void add_words(struct json *j, char *const *argv)
 	json_close_array(j);
 }
 
-/* A supervisor of an older build knows no argument lists. */
+/* A supervisor of an older build has no argument lists. */
 static void add_object(struct json *j, const struct view *v, const struct control_task *t)
 {
 	CLEANUP(tasks_command_done) struct tasks_command c = { 0 };
@@ -143,7 +143,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	buf_init(&out, OUTPUT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
-	if (count == 0) /* as docker has it: what runs */
+	if (count == 0) /* as in docker: list what is running */
 		return cmd_sandbox_list.run(context, argv, ret_status, e);
 	args.name = v.sandbox = words[0];
 	if (op_exec_list(context->ak, &args, &cli_events, &v.list, e) < 0)

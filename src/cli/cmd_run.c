@@ -1,4 +1,4 @@
-/* cmd_run - agentkernel run: one command in a fresh sandbox. */
+/* cmd_run - agentkernel run: runs one command in a new sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/errcode.h"
@@ -33,7 +33,7 @@ static const char *const examples[] = {
 
 #define DENIALS_SHOWN 3u
 
-/* What a program makes of "no such host" is anyone's guess; say what it was. */
+/* Programs report a denied connection in many ways: name the real cause. */
 static void explain_denials(const struct run_result *r)
 {
 	for (unsigned i = 0; i < r->denial_count && i < DENIALS_SHOWN; i++) {
@@ -121,7 +121,7 @@ static int report_end(const struct runoptions *o, const struct op_run_result *re
 	return 0;
 }
 
-/* Whoever typed `run debian:12 bash` has docker's order in mind. */
+/* Users of docker type `run debian:12 bash`: explain -i. */
 static int explain_not_found(const char *command, struct err *e)
 {
 	if (e->code != ERR_COMMAND_NOT_FOUND || !command || !strchr(command, ':') ||
@@ -157,7 +157,7 @@ static int run_options(const struct cli_context *context, struct runoptions *o, 
 	return report_end(o, &result, args.command, e);
 }
 
-/* --json before the command's own words, also where the options cannot be read. */
+/* Looks for --json before the command, also if the other options are invalid. */
 static bool asks_for_json(char **argv)
 {
 	for (; *argv && (*argv)[0] == '-' && strcmp(*argv, "--") != 0; argv++)

@@ -1,4 +1,4 @@
-/* cmd_sandbox_create - agentkernel sandbox create: a sandbox that stays, not started yet. */
+/* cmd_sandbox_create - agentkernel sandbox create: creates a named sandbox without starting it. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* cmd_sandbox_diff - agentkernel sandbox diff: what a sandbox has changed against its image. */
+/* cmd_sandbox_diff - agentkernel sandbox diff: lists changes of a sandbox against its image. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -45,7 +45,7 @@ static void format(const struct treediff *d, bool is_json, struct buf *out)
 			continue;
 		}
 		buf_addf(out, "%s ", letter);
-		/* names are the sandbox's choice: they must not steer a terminal or fake lines */
+		/* the sandbox chose these names: no escape sequences or newlines to the terminal */
 		shown_add(out, d->list[i].path);
 		buf_add_text(out, "\n");
 	}
@@ -70,7 +70,7 @@ static int load_policy(const struct ak *ak, const char *name, struct policy *ret
 	return 0;
 }
 
-/* git runs inside, where it can do no harm, and its patch comes out as it is. */
+/* Runs git inside, where it can do no harm, and prints its patch unchanged. */
 static int print_patch(const struct ak *ak, const char *name, int *ret_status, struct err *e)
 {
 	CLEANUP(policy_done) struct policy policy = { 0 };

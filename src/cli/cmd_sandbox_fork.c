@@ -1,4 +1,4 @@
-/* cmd_sandbox_fork - agentkernel sandbox fork: new sandboxes that start where one is. */
+/* cmd_sandbox_fork - agentkernel sandbox fork: creates copies of a sandbox. */
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* cmd_sandbox_gc - agentkernel sandbox gc: takes back what crashes and time have left. */
+/* cmd_sandbox_gc - agentkernel sandbox gc: removes leftovers of crashes and expired sandboxes. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"

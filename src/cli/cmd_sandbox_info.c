@@ -1,4 +1,4 @@
-/* cmd_sandbox_info - agentkernel sandbox info: all about one sandbox. */
+/* cmd_sandbox_info - agentkernel sandbox info: shows one sandbox's details. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -36,7 +36,7 @@ static void add_time(struct table *t, const char *key, uint64_t time_s)
 		add(t, key, timestamp_format(time_s * 1000, text));
 }
 
-/* A size that nobody asked for is what `run` would have: the disk of one that stays has none. */
+/* The policy's disk size is `run`'s default; without --disk a named sandbox has no disk limit. */
 static void format_field(const struct named *n, const struct policy *p, enum policy_field field,
 			 struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* cmd_sandbox_list - agentkernel sandbox list: which sandboxes there are. */
+/* cmd_sandbox_list - agentkernel sandbox list: lists sandboxes. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /*
- * cmd_sandbox_moves - agentkernel sandbox start, stop, restart, pause, resume, remove: the commands
- * that do one thing to each of the sandboxes named.
+ * cmd_sandbox_moves - agentkernel sandbox start, stop, restart, pause, resume, remove: change the
+ * state of each named sandbox.
  */
 #include "base/cleanup.h"
 #include "base/errcode.h"
@@ -31,7 +31,7 @@ static const struct opt remove_rows[] = {
 };
 static const struct opts_table remove_options = { remove_rows, COUNT_OF(remove_rows) };
 
-/* One that fails does not keep the others from being done. */
+/* Continues with the other sandboxes after a failure. */
 static int for_each(const struct words_rule *rule, op_move_fn *op,
 		    const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {

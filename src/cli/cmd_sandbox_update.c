@@ -1,4 +1,4 @@
-/* cmd_sandbox_update - agentkernel sandbox update: other limits, at once. */
+/* cmd_sandbox_update - agentkernel sandbox update: changes limits at once. */
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/words.h"

@@ -36,7 +36,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* The command line counts before the environment, and that before the user's file. */
+/* The command line overrides the environment, which overrides the user's file. */
 static int read_one_key(const struct runoptions *o, struct buf *out, struct err *e)
 {
 	const struct configuration *c = &o->request.config.user;

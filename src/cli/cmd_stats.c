@@ -1,4 +1,4 @@
-/* cmd_stats - agentkernel stats: what sandboxes use, live. */
+/* cmd_stats - agentkernel stats: shows resource usage of sandboxes, live. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define INTERVAL_MS 1000
-#define SHORT_INTERVAL_MS 200 /* for the cpu share when there is only one table */
+#define SHORT_INTERVAL_MS 200 /* to measure the cpu share for a single table */
 #define CELL_MAX_BYTES 80
 
 static const char *const examples[] = {
@@ -91,14 +91,14 @@ static int measure(const struct cli_context *context, struct view *v, bool is_as
 		r->before = r->stats;
 		r->was_there = r->is_there;
 		r->is_there = tasks_stats(context->ak, r->name, &r->stats, e) == 0;
-		/* one that was only listed may have ended meanwhile */
+		/* a listed sandbox may have ended meanwhile */
 		if (!r->is_there && is_asked)
 			return -1;
 	}
 	return 0;
 }
 
-/* In thousandths of a processor, since the last look. */
+/* In thousandths of a processor, since the last measurement. */
 static uint64_t cpu_share(const struct row *r)
 {
 	uint64_t time_us = r->stats.time_us - r->before.time_us;

@@ -1,10 +1,10 @@
 /*
- * complete - what could stand at the end of a command line; see complete.h.
+ * complete - completes a command line; see complete.h.
  *
- * Theory of operation. The command is found by its name; the words behind it are walked as the
- * parser would: an option that takes a value takes the next word, the others are counted. So it is
- * known whether an option's name, its value or the command's n-th argument is being typed, and two
- * tables say what kind of thing that is.
+ * Theory of operation. The command is found by its name; the words after it are walked like the
+ * parser does: an option with a value takes the next word, the others are counted. This tells
+ * whether an option's name, its value or the command's n-th argument is being typed, and two tables
+ * give its kind.
  */
 #include "cli/complete.h"
 
@@ -32,15 +32,15 @@ enum kind {
 	KIND_PLUGIN,
 	KIND_FILE,
 	KIND_DIR,
-	KIND_COMMAND, /* a program, with its own arguments behind it */
+	KIND_COMMAND, /* a program, followed by its own arguments */
 	KIND_OURS,    /* a command of agentkernel */
 	KIND_WORDS,   /* .words */
 };
 
 struct what {
-	const char *name;   /* of an option, or of a command */
+	const char *name;   /* of an option or a command */
 	enum kind kinds[2]; /* of a command: its first argument, and all others */
-	const char *words;  /* KIND_WORDS, with blanks between */
+	const char *words;  /* for KIND_WORDS, separated by blanks */
 };
 
 static const struct what values[] = {
@@ -121,7 +121,7 @@ static const struct what *find(const struct what *rows, size_t count, const char
 
 /* ---- candidates ---- */
 
-/* What has been typed of the word, and what stands before it in the same word ("--image="). */
+/* The typed part of the word, and the part of the word before it ("--image="). */
 struct typed {
 	const char *text, *before;
 	size_t before_len;
@@ -182,7 +182,7 @@ static void add_checkpoints(const struct typed *t, const struct ak *ak, struct b
 		add(t, list.entries[i].id, strlen(list.entries[i].id), out);
 }
 
-/* First words, and short forms: "start" for "sandbox start". */
+/* Adds first words, and short forms: "start" for "sandbox start". */
 static void add_commands(const struct typed *t, struct buf *out)
 {
 	const char *last = "";
@@ -248,7 +248,7 @@ static void add_kind(enum kind kind, const char *words, const struct typed *t, c
 	}
 }
 
-/* ---- where we are ---- */
+/* ---- position ---- */
 
 static const struct opt *find_option(const struct cli_command *c, const char *word, size_t len)
 {
@@ -283,12 +283,12 @@ static void add_value(const struct opt *o, const struct typed *t, const struct a
 		add_kind(w->kinds[0], w->words, t, ak, out);
 }
 
-/* The words behind a command's name; the last is being typed. */
+/* Completes the words after a command's name; the last is being typed. */
 static void complete_arguments(const struct cli_command *c, const struct ak *ak, char **words,
 			       struct buf *out)
 {
 	const struct what *w = find(arguments, COUNT_OF(arguments), c->name);
-	unsigned count = 0; /* arguments before the one that is typed */
+	unsigned count = 0; /* arguments before the typed one */
 	struct typed t = { .text = "", .before = "" };
 
 	for (; words[0] && words[1]; words++) {
@@ -297,7 +297,7 @@ static void complete_arguments(const struct cli_command *c, const struct ak *ak,
 		bool takes_next = o && o->value && o->kind != OPT_DIR_SETTING;
 
 		if (words[0][0] != '-') {
-			/* behind a program's name stand its own words */
+			/* the words after a program's name are its own */
 			if (w && w->kinds[count > 0] == KIND_COMMAND) {
 				buf_add_text(out, COMPLETE_FILES "\n");
 				return;
@@ -330,7 +330,7 @@ static void complete_arguments(const struct cli_command *c, const struct ak *ak,
 		add_kind(w->kinds[count > 0], w->words, &t, ak, out);
 }
 
-/* Commands of two words whose first one is there. */
+/* Completes the second word of a command. */
 static void complete_second(const char *first, const char *typed, struct buf *out)
 {
 	const struct typed t = { .text = typed, .before = "" };

@@ -1,12 +1,11 @@
 #pragma once
 /*
- * complete - what could stand at the end of a command line: for the completion scripts of all
- * shells.
+ * complete - completes a command line, for the completion scripts of all shells.
  *
- * The scripts that `agentkernel completion` prints hand the words over and show what comes back, so
- * what completes where is decided here once, from the tables of commands and options. Each line of
- * the answer is a candidate, or one of COMPLETE_FILES, COMPLETE_DIRS and COMPLETE_COMMANDS, which
- * shells complete by themselves.
+ * The scripts of `agentkernel completion` pass the words and show the answer, so completion is
+ * decided here once, from the tables of commands and options. Each line of the answer is a
+ * candidate, or one of COMPLETE_FILES, COMPLETE_DIRS and COMPLETE_COMMANDS, which the shells
+ * complete themselves.
  */
 #include "base/buf.h"
 
@@ -16,5 +15,5 @@ struct ak;
 #define COMPLETE_DIRS ":dirs"
 #define COMPLETE_COMMANDS ":commands"
 
-/* `words` are those after "agentkernel", the last one is being typed and may be "". */
+/* `words` are those after "agentkernel"; the last one is being typed and may be "". */
 void complete_words(const struct ak *ak, char **words, struct buf *out);

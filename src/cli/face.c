@@ -1,4 +1,4 @@
-/* face - becoming a program that serves others; see face.h. */
+/* face - executes a server program; see face.h. */
 #include "cli/face.h"
 
 #include "base/mem.h"

@@ -1,22 +1,22 @@
 #pragma once
-/* face - becoming a program that serves others: which it is, and what it is told. */
+/* face - executes a server program (agentkernel-mcp, agentkernel-serve) with its arguments. */
 #include "base/err.h"
 #include "cli/runoptions.h"
 
 struct face {
 	char *path;
-	char **words; /* ended by NULL */
+	char **words; /* NULL-terminated */
 	size_t count;
 };
 
-/* Finds the program; its first words are its name and ours. */
+/* Finds the program; its first arguments are its name and our path. */
 ERR_CHECKED int face_begin(struct face *f, const char *program, struct err *e);
 void face_done(struct face *f);
 
-void face_add(struct face *f, char *word); /* takes it */
+void face_add(struct face *f, char *word); /* takes ownership */
 void face_add_pair(struct face *f, const char *option, const char *value);
-/* What was typed is the ceiling of every call; and rates. */
+/* Passes the typed options, which are the ceiling of every call, and the rate limits. */
 void face_add_ceiling(struct face *f, const struct request *r);
 
-/* Returns only on failure. */
+/* Executes the program; returns only on failure. */
 ERR_CHECKED int face_become(const struct face *f, char *const *environ_list, struct err *e);

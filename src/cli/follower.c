@@ -1,4 +1,4 @@
-/* follower - logs of lines that others append to; see follower.h. */
+/* follower - prints and follows log files; see follower.h. */
 #include "cli/follower.h"
 
 #include "base/cleanup.h"
@@ -58,7 +58,7 @@ static void cut_lines(struct follower *f, struct buf *out)
 	f->len = 0;
 }
 
-/* Prints what there is to read. Returns 1, 0 at the end, -1. */
+/* Prints what can be read. Returns 1, 0 at the end, -1. */
 static int print_more(struct follower *f, struct err *e)
 {
 	cleanup_buf struct buf out;
@@ -75,7 +75,7 @@ static int print_more(struct follower *f, struct err *e)
 	return cli_print(&out, e) < 0 ? -1 : 1;
 }
 
-/* To the end of a log that nobody appends to any more. */
+/* Prints the rest of a log that nobody appends to any more. */
 static int print_rest(struct follower *f, struct err *e)
 {
 	cleanup_buf struct buf out;
@@ -99,7 +99,7 @@ int follower_print(struct follower *f, int fd, struct err *e)
 	return print_rest(f, e);
 }
 
-/* A log in the place of ours, or the first one; -1: none. */
+/* Opens the log that replaced ours, or the first one; -1: none. */
 static int open_next(const struct follower *f)
 {
 	cleanup_fd int fd = open(f->path, O_RDONLY | O_CLOEXEC);
@@ -113,7 +113,7 @@ static int open_next(const struct follower *f)
 	return take_fd(&fd);
 }
 
-/* What was written between our last look and the move is still in the old log. */
+/* Prints the rest of the old log first, which may have grown before it was replaced. */
 static int change_over(struct follower *f, struct err *e)
 {
 	cleanup_fd int next_fd = open_next(f);

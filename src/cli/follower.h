@@ -1,9 +1,9 @@
 #pragma once
 /*
- * follower - logs of lines that others append to and move away when they are full.
+ * follower - prints and follows log files that others append to, and rename when full.
  *
- * A line is shown to a function that adds to the output what people shall see of it. Lines of
- * FOLLOWER_LINE_MAX_BYTES or more are no lines of ours: they are shown as NULL.
+ * Each line is passed to a function that adds its formatted text to the output. Lines of
+ * FOLLOWER_LINE_MAX_BYTES or more are damaged: NULL is passed for them.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,24 +17,23 @@
 typedef void follower_fn(void *context, char *line, size_t len, struct buf *out);
 
 struct follower {
-	const char *path; /* where the log is, or will be */
+	const char *path; /* path of the log, which may not exist yet */
 	follower_fn *fn;
 	void *context;
-	int fd;           /* -1: not there yet */
-	bool is_skipping; /* the rest of a line that is too long */
+	int fd;           /* -1: does not exist yet */
+	bool is_skipping; /* inside a line that is too long */
 	size_t len;
-	char bytes[FOLLOWER_LINE_MAX_BYTES +
-		   1]; /* a line that is not whole yet, and what was read */
+	char bytes[FOLLOWER_LINE_MAX_BYTES + 1]; /* an incomplete line, and new bytes */
 };
 
 void follower_init(struct follower *f, const char *path, follower_fn *fn, void *context);
 void follower_done(struct follower *f);
 
-/* All there is in fd, which becomes the follower's; also a last line without its end. */
+/* Prints all of fd, which it takes, also a last line without a newline. */
 ERR_CHECKED int follower_print(struct follower *f, int fd, struct err *e);
 
 /*
- * Goes on with fd (-1: with what comes to be at `path`), through every log that takes its place,
- * until the reader of the output goes away or a signal comes.
+ * Follows fd (-1: the file that will appear at `path`) and every log that replaces it, until the
+ * reader of the output closes it or a signal arrives.
  */
 ERR_CHECKED int follower_follow(struct follower *f, int fd, struct err *e);

@@ -1,4 +1,4 @@
-/* habits - the words that people bring along from docker, podman and their shells; see habits.h. */
+/* habits - accepts words of docker, podman and shells; see habits.h. */
 #include "cli/habits.h"
 
 #include "base/cleanup.h"
@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A first word, or one after a word for a group of commands. */
+/* A first word, or the word after the name of a group. */
 static const struct {
 	const char *word;
-	const char *ours[2]; /* one word or two; NULL: there is none */
-	const char *instead; /* what to do then */
+	const char *ours[2]; /* one or two words; NULL: no equivalent */
+	const char *instead; /* what to do if there is no equivalent */
 } habits[] = {
 	{ "ls", { "list" }, NULL },
 	{ "rm", { "remove" }, NULL },
@@ -55,7 +55,7 @@ static size_t count_words(char **argv)
 	return count;
 }
 
-/* argv with its first word replaced by one or two of ours. */
+/* Copies argv with its first word replaced by one or two of ours. */
 static char **replace_first(char **argv, const char *first, const char *second)
 {
 	size_t count = count_words(argv), at = 0;

@@ -1,4 +1,4 @@
-/* imagewords - what the `image` commands have in common; see imagewords.h. */
+/* imagewords - common parts of the `image` commands; see imagewords.h. */
 #include "cli/imagewords.h"
 
 #include "base/cleanup.h"
@@ -46,9 +46,9 @@ static void free_words(char ***words)
 	free(*words);
 }
 
-/* What is asked for, besides the operation. */
+/* The arguments of the operation. */
 struct request {
-	const char *const *references; /* NULL-ended */
+	const char *const *references; /* NULL-terminated */
 	const char *file;              /* NULL: none */
 };
 
@@ -80,9 +80,9 @@ static size_t count_words(const char *const *words)
 }
 
 /*
- * `docker import FILE REF` has the other order. We take it for that if the first word is stdin or a
- * file and the second is no file: in our order it could only fail. Docker does not import
- * directories, so a first word that is one may well be the name of an image.
+ * Swaps the order of `docker import FILE REF`, if the first word is stdin or a file and the second
+ * is no file: in our order it could only fail. Docker does not import directories, so a first word
+ * that is one may well be the name of an image.
  */
 static int swap_dockers_order(const char **words, struct err *e)
 {
@@ -104,7 +104,7 @@ static int swap_dockers_order(const char **words, struct err *e)
 	return 0;
 }
 
-/* The words that are references stay in `words`. */
+/* Only references stay in `words`. */
 static void sort_out(enum imagewords_shape shape, const struct imagewords_flags *flags,
 		     const char **words, struct request *q)
 {

@@ -1,23 +1,21 @@
 #pragma once
-/*
- * imagewords - what the `image` commands have in common: options, and asking the image helper.
- */
+/* imagewords - common parts of the `image` commands: options, and requests to the image helper. */
 #include "cli/cli.h"
 #include "cli/opts.h"
 #include "image/tool.h"
 
-#define IMAGEWORDS_MAX (TOOL_REFERENCES_MAX + 2) /* and a file, and the end */
+#define IMAGEWORDS_MAX (TOOL_REFERENCES_MAX + 2) /* plus a file and NULL */
 
 struct imagewords_flags {
 	bool is_json, is_quiet, is_all, is_dry;
 	const char *name;
 };
 
-/* How a command's words are meant. */
+/* The arguments that a command takes. */
 enum imagewords_shape {
 	IMAGEWORDS_NOTHING,
 	IMAGEWORDS_REFERENCES,
-	IMAGEWORDS_REFERENCE_FILE, /* or docker's order, where the words leave no doubt */
+	IMAGEWORDS_REFERENCE_FILE, /* or docker's order, if unambiguous */
 	IMAGEWORDS_REFERENCES_FILE,
 	IMAGEWORDS_FILE, /* with --name */
 };
@@ -27,20 +25,20 @@ struct imagewords_command {
 	const char *usage;
 	const struct opts_table *options;
 	enum imagewords_shape shape;
-	unsigned min, max; /* words */
+	unsigned min, max; /* number of words */
 };
 
-/* Reads the options and words, in any order, and asks the helper. */
+/* Parses options and words, in any order, and runs the helper. */
 ERR_CHECKED int imagewords_run(const struct imagewords_command *c,
 			       const struct cli_context *context, char **argv, int *ret_status,
 			       struct err *e);
 
-/* For a command that answers by itself: options in any place, and at most `max` other words. */
+/* For a command that needs no helper: options anywhere, and at most `max` other words. */
 ERR_CHECKED int imagewords_read(const struct imagewords_command *c, char **argv,
 				struct imagewords_flags *ret_flags,
 				const char *ret_words[IMAGEWORDS_MAX], struct err *e);
 
-/* Rows that several of them have. */
+/* Rows that several commands share. */
 #define IMAGEWORDS_JSON                                                                            \
 	{                                                                                          \
 		"Options", "json", 0, NULL, "machine-readable output",                             \

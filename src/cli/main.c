@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * A caller may have closed a standard stream. What we open next would take its number and be
- * handed to the command as that stream, so the gaps are filled first.
+ * A caller may have closed a standard stream. The next open() would get its number and the command
+ * would use it as that stream, so the gaps are filled first.
  */
 static void fill_streams(void)
 {
@@ -30,11 +30,11 @@ int main(int argc, char **argv)
 	argv = title_init(argv);
 	mem_hold_group();
 	fill_streams();
-	/* a caller that ignores it would make the kernel reap our children before we look */
+	/* with an inherited SIG_IGN, the kernel would reap our children before waitpid() */
 	(void)signal(SIGCHLD, SIG_DFL);
 	ak_open(&ak, environ);
 	audit_identify_by(named_identify);
-	/* "errand": what servers of earlier builds, which still run, call it */
+	/* "errand": the name that running servers of earlier builds use */
 	if (argc == 2 && (strcmp(argv[1], "worker") == 0 || strcmp(argv[1], "errand") == 0))
 		return worker_main(&ak);
 	return cli_main(argv, &ak);

@@ -1,4 +1,4 @@
-/* opts - command lines as tables; see opts.h. */
+/* opts - parses command lines by tables; see opts.h. */
 #include "cli/opts.h"
 
 #include "base/buf.h"
@@ -36,7 +36,7 @@ static int add_setting(struct settings *s, const struct opt *o, const char *text
 	return add_setting_from(s, o, text, settings_keep(s, mem_format("--%s", o->name)), e);
 }
 
-/* Carriage returns at the end of lines, as some editors leave them, are not part of a value. */
+/* Removes the carriage return that some editors write at the end of lines. */
 static void cut_line_end(char *line)
 {
 	size_t len = strlen(line);
@@ -45,7 +45,7 @@ static void cut_line_end(char *line)
 		line[len - 1] = '\0';
 }
 
-/* Lines of NAME=value; blank lines and lines that start with '#' are skipped. */
+/* Adds lines of NAME=value; skips blank lines and lines that start with '#'. */
 static int add_settings_file(struct settings *s, const struct opt *o, const char *path,
 			     struct err *e)
 {
@@ -111,7 +111,7 @@ static int unknown_option(const struct opts_table *t, const char *word, struct e
 	return err_set(e, ERR_INVALID, "unknown option '%s' (see --help)", typed);
 }
 
-/* "./x", "/x", "x/", "..": a plain word may be the command, whatever lies there under that name. */
+/* "./x", "/x", "x/", "..": a plain word may be the command, even if such a directory exists. */
 static bool is_directory(const char *word)
 {
 	struct stat st;
@@ -191,8 +191,8 @@ static int parse_long(struct parser *p, const char *word, struct err *e)
 }
 
 /*
- * docker's -i is "interactive", which everything here is; ours is the image. "-it" in any order,
- * also with -d, and "-i" before another option or nothing can only be docker's.
+ * docker's -i means "interactive", which is always the case here; ours is the image. "-it" in any
+ * order, also with -d, and "-i" before another option or at the end can only be docker's.
  */
 static bool is_dockers_i(const struct parser *p, const char *word)
 {
@@ -246,7 +246,7 @@ int opts_parse(const struct opts_table *table, char **argv, void *out, struct se
 	return 0;
 }
 
-/* Does the word at argv[0] take the one after it as its value? */
+/* Does the option at argv[0] take the next word as its value? */
 static bool takes_next(const struct opts_table *t, char **argv)
 {
 	const char *word = argv[0];

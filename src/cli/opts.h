@@ -1,10 +1,10 @@
 #pragma once
 /*
- * opts - command lines as tables.
+ * opts - parses command lines by tables.
  *
  * A command declares its options once, as rows; the parser, --help, the man page and the shell
- * completions read the same rows. Options end at the first word that is not one, or at "--", so
- * the options of the command inside are never taken for ours.
+ * completions use the same rows. Options end at the first word that is not one, or at "--", so
+ * options of the command inside are never parsed as ours.
  */
 #include "base/err.h"
 #include "policy/settings.h"
@@ -27,7 +27,7 @@ struct opt {
 	const char *group; /* heading in --help; NULL: as the row before */
 	const char *name;  /* without the dashes */
 	char letter;       /* 0: none */
-	const char *value; /* what --help calls the value; NULL: takes none */
+	const char *value; /* name of the value in --help; NULL: takes none */
 	const char *help;
 	enum opt_kind kind;
 	size_t offset;
@@ -38,7 +38,7 @@ struct opt {
 
 #define OPTS_LIST_MAX 64u
 struct opts_list {
-	const char *texts[OPTS_LIST_MAX + 1]; /* ended by NULL; borrowed from argv */
+	const char *texts[OPTS_LIST_MAX + 1]; /* NULL-terminated; borrowed from argv */
 	unsigned count;
 };
 

@@ -1,4 +1,4 @@
-/* runoptions - the options that `run` and every command like it share; see runoptions.h. */
+/* runoptions - the options of `run` and similar commands; see runoptions.h. */
 #include "cli/runoptions.h"
 
 #include "base/cleanup.h"
@@ -7,7 +7,7 @@
 #include "cli/habits.h"
 #include "named/named.h"
 
-/* How an option of policy/fields.def becomes a setting. */
+/* Maps the options of policy/fields.def to settings. */
 #define TEXT .kind = OPT_SETTING
 #define SWITCH(text) .kind = OPT_SETTING, .fixed = (text)
 #define DIRECTORY .kind = OPT_DIR_SETTING
@@ -117,7 +117,7 @@ const struct opts_table runoptions_policy = { policy_rows, COUNT_OF(policy_rows)
 const struct opts_table runoptions_agent = { agent_rows, COUNT_OF(agent_rows) };
 const struct opts_table runoptions_create = { create_rows, COUNT_OF(create_rows) };
 
-/* `run -it debian:12 bash`: after docker's own words the image comes first. */
+/* `run -it debian:12 bash`: after docker's own options, the first word is the image. */
 static int take_dockers_image(struct runoptions *o, const char *word, struct err *e)
 {
 	const struct policy_setting image = { POLICY_IMAGE, word, "the first word" };

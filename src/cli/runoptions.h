@@ -1,13 +1,12 @@
 #pragma once
-/* runoptions - the options that `run` and every command like it share, as a request (ops/request).
- */
+/* runoptions - parses the options of `run` and similar commands into a request (ops/request). */
 #include "cli/opts.h"
 #include "ops/request.h"
 
 struct runoptions_flags {
 	const char *entrypoint; /* NULL: the image's own */
 	const char *pull;       /* NULL: missing */
-	const char *config;     /* NULL: what is found */
+	const char *config;     /* NULL: the discovered file */
 	bool has_no_config;
 	bool has_tty;
 	bool has_no_tty;
@@ -15,38 +14,38 @@ struct runoptions_flags {
 	bool is_verbose;
 
 	struct opts_list labels;
-	const char *ttl;   /* NULL: for ever */
-	const char *name;  /* NULL: none was asked for */
-	const char *from;  /* NULL: --image says */
-	const char *count; /* NULL: as usual */
+	const char *ttl;   /* NULL: no expiry */
+	const char *name;  /* NULL: not given */
+	const char *from;  /* NULL: use --image */
+	const char *count; /* NULL: default */
 
 	struct opts_list listen;
 	const char *api_key, *api_key_file, *tls_cert, *tls_key; /* NULL: none */
-	bool isolates_keys, has_no_isolation; /* neither: where there are several keys */
+	bool isolates_keys, has_no_isolation; /* neither: isolate if there are several keys */
 	bool is_kept, is_detached;
-	bool is_removed, is_interactive; /* docker's words for what is the case anyway */
+	bool is_removed, is_interactive; /* docker's options for what is always the case */
 };
 
 extern const struct opts_table runoptions_run;     /* run's */
-extern const struct opts_table runoptions_create;  /* for a sandbox that stays */
+extern const struct opts_table runoptions_create;  /* for a named sandbox */
 extern const struct opts_table runoptions_serve;   /* for a server's ceiling */
 extern const struct opts_table runoptions_mcp;     /* the same for MCP */
-extern const struct opts_table runoptions_agent;   /* of an agent, whose output is its own */
-extern const struct opts_table runoptions_prewarm; /* for sandboxes that wait ready */
-extern const struct opts_table runoptions_policy;  /* less what is about running something */
+extern const struct opts_table runoptions_agent;   /* for an agent; without output options */
+extern const struct opts_table runoptions_prewarm; /* for sandboxes in the pool */
+extern const struct opts_table runoptions_policy;  /* without options about running a command */
 
 struct runoptions {
 	struct runoptions_flags flags;
 	struct request request;
-	int used; /* how many words of argv were options */
+	int used; /* number of words in argv that were options */
 };
 
-/* Options up to the first word that is none; the request is not resolved yet. */
+/* Parses options up to the first other word; does not resolve the request. */
 ERR_CHECKED int runoptions_parse(const struct opts_table *table, char **argv, const struct ak *ak,
 				 struct runoptions *o, struct err *e);
 /*
  * The same for commands whose own words may stand before, between and after the options: at most
- * `max` of them, borrowed from argv.
+ * `max` words, borrowed from argv.
  */
 ERR_CHECKED int runoptions_collect(const struct opts_table *table, char **argv, const struct ak *ak,
 				   struct runoptions *o, const char **ret_words, unsigned max,
@@ -57,7 +56,7 @@ ERR_CHECKED int runoptions_read_words(const struct opts_table *table, char **arg
 				      const char **ret_words, unsigned max, unsigned *ret_count,
 				      struct err *e);
 
-/* What the options say about the request as a whole; the functions above have done so. */
+/* Copies flags about the whole request into it; the functions above do this too. */
 void runoptions_fill(struct runoptions *o, const struct ak *ak);
 
 /* --ttl in milliseconds, 0 for none. */

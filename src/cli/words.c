@@ -1,4 +1,4 @@
-/* words - command lines with words of their own; see words.h. */
+/* words - parses commands with arguments and options; see words.h. */
 #include "cli/words.h"
 
 static int missing(const struct words_rule *rule, struct err *e)

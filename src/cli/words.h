@@ -1,5 +1,5 @@
 #pragma once
-/* words - command lines whose own words stand before, between and after the options. */
+/* words - parses commands whose arguments stand before, between and after the options. */
 #include "cli/opts.h"
 
 #define WORDS_MAX 16384u
@@ -8,8 +8,7 @@ struct words_rule {
 	const char *usage; /* "sandbox start NAME...", for errors */
 	const struct opts_table *options;
 	unsigned min, max;
-	bool ends_options; /* what follows the `min`th word is the command's own: `exec NAME ls -l`
-			    */
+	bool ends_options; /* options end after the `min`th word: `exec NAME ls -l` */
 };
 
 /* Words are borrowed from argv; `ret` has room for max + 1 and ends in NULL. */
