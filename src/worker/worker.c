@@ -1,4 +1,4 @@
-/* worker - carries out one operation for a face that speaks JSON; see worker.h. */
+/* worker - carries out one operation for a server that speaks JSON; see worker.h. */
 #include "worker/worker.h"
 
 #include "base/cleanup.h"
@@ -80,8 +80,9 @@ static int add_ceiling(struct worker *w, char *text, enum policy_layer layer, st
 }
 
 /*
- * Callers of a server with the same options, for the same owner, are one creator: what they made
- * was judged by these options. The parameters of a call play no part.
+ * Callers of a server with the same options, for the same owner, count as one creator, because
+ * these options were checked for everything they created. The parameters of a call are not
+ * included.
  */
 static void add_to_creator(struct worker *w, const char *key, const char *value)
 {
@@ -240,7 +241,7 @@ int worker_fill_request(struct worker *w, struct err *e)
 	return 0;
 }
 
-/* ---- may it be called at all? ---- */
+/* ---- permission ---- */
 
 static int check_tools(const struct worker *w, char *const *argv, const struct toolpolicy *t,
 		       struct err *e)
@@ -250,7 +251,7 @@ static int check_tools(const struct worker *w, char *const *argv, const struct t
 	return argv ? toolpolicy_check_command(t, (const char *const *)argv, e) : 0;
 }
 
-/* Both the user's file and the project's have a say: each can only take away. */
+/* Checks the tool lists of the user's and the project's file: each can only restrict. */
 static int check_call(struct worker *w, struct err *e)
 {
 	cleanup_free char **argv = worker_command(w);
@@ -265,7 +266,7 @@ static int check_call(struct worker *w, struct err *e)
 	return check_tools(w, argv, &w->server.config.project.tools, e);
 }
 
-/* ---- streams: what we say goes to the notes, but while a command runs stderr is its own ---- */
+/* ---- streams: stderr is fd 7, our notes, except while a command runs, which has its own ---- */
 
 static void remark(void *context, const char *text)
 {
@@ -286,7 +287,7 @@ static void take_stderr(void *context)
 	(void)dup2(WIRE_NOTES_FD, STDERR_FILENO);
 }
 
-/* Nothing that we start inherits what is ours. */
+/* Sets close-on-exec on our own descriptors, so that no child inherits them. */
 static int prepare_fds(struct worker *w, struct err *e)
 {
 	for (int fd = WIRE_REQUEST_FD; fd < WIRE_FD_COUNT; fd++)
@@ -304,12 +305,12 @@ static int prepare_fds(struct worker *w, struct err *e)
 static void on_lifeline(int number)
 {
 	(void)number;
-	(void)alarm(WIRE_GRACE_S); /* SIGALRM ends us, and what we have started for it */
+	(void)alarm(WIRE_GRACE_S); /* SIGALRM ends us and the processes that we started */
 }
 
 /*
- * A worker ends WIRE_GRACE_S after its lifeline has closed, wherever it waits then: for a pull, a
- * lock, a sandbox. The kernel tells of the closing by a signal, so nothing that waits has to know.
+ * A worker ends WIRE_GRACE_S after its lifeline has closed, wherever it waits: for a pull, a lock,
+ * a sandbox. The kernel reports the closing with SIGIO, so no wait has to check for it.
  */
 static int tie_to_lifeline(struct err *e)
 {
@@ -331,7 +332,7 @@ static void untie_from_lifeline(void *context)
 	(void)alarm(0);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole operation ---- */
 
 static void worker_done(struct worker *w)
 {
@@ -358,7 +359,7 @@ static int carry_out(struct worker *w, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* In place of what `out` holds. */
+/* Replaces the content of `out`. */
 static void format_error(const struct err *e, struct buf *out)
 {
 	struct err shown = *e;

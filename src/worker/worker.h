@@ -1,15 +1,15 @@
 #pragma once
 /*
- * worker - carries out one operation for a face that speaks JSON: decodes the request, calls the
+ * worker - carries out one operation for a server that speaks JSON: decodes the request, calls the
  * operation (ops/), encodes its result.
  *
- * The faces (agentkernel-mcp, agentkernel-serve, libagentkernel) are programs of their own, with
- * large libraries and many callers. For each call they start `agentkernel worker` (rpc/wire.h), a
- * small process that does one thing and ends: so calls cannot disturb each other, a cancelled one
- * is a killed process, and the supervisor of a sandbox holds nothing of other callers'.
+ * The servers (agentkernel-mcp, agentkernel-serve, libagentkernel) are separate programs with large
+ * libraries and many callers. For each call they start `agentkernel worker` (rpc/wire.h), a small
+ * process that does one thing and ends: so calls cannot disturb each other, cancelling a call means
+ * killing a process, and the supervisor of a sandbox holds no descriptors of other callers.
  *
- * Policy. The ceiling is what the server's options and the configuration add up to
- * (policy/ceiling); ops/request and ops/access hold every call to it.
+ * Policy. The ceiling results from the server's options and the configuration (policy/ceiling);
+ * ops/request and ops/access check every call against it.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,16 +29,16 @@ struct worker {
 	const struct operation *operation;
 	struct worker_param *params; /* borrowed from .bytes */
 	size_t param_count;
-	struct request server; /* its options; its policy is what nobody may exceed */
-	struct request call;   /* what this call asks for */
+	struct request server; /* the server's options; its policy is the ceiling */
+	struct request call;   /* the options of this call */
 	struct op_events events;
 	const char *owner; /* NULL: the administrator; borrowed from .bytes */
 	uint32_t creator_hash[2];
 	char *bytes;
-	int command_stderr_fd; /* kept aside while we speak ourselves */
+	int command_stderr_fd; /* saved while fd 2 is the notes */
 };
 
-/* All of the program when its first word is WIRE_COMMAND. */
+/* The whole program if its first argument is WIRE_COMMAND. */
 int worker_main(struct ak *ak);
 
 /* ---- parameters ---- */
@@ -46,10 +46,11 @@ int worker_main(struct ak *ak);
 const char *worker_text(const struct worker *w, const char *name); /* NULL: not given */
 bool worker_flag(const struct worker *w, const char *name);        /* false by default */
 uint64_t worker_number(const struct worker *w, const char *name, uint64_t otherwise);
-char **worker_list(const struct worker *w, const char *name); /* array is the caller's; or NULL */
-/* The words to execute: those given, or a shell for one text. The array is the caller's. */
+char **worker_list(const struct worker *w,
+		   const char *name); /* the caller frees the array; or NULL */
+/* The arguments to execute: those given, or a shell with one text. The caller frees the array. */
 char **worker_command(const struct worker *w);
-/* w->call, from the parameters that are fields of a policy. */
+/* Fills w->call from the parameters that are fields of a policy. */
 ERR_CHECKED int worker_fill_request(struct worker *w, struct err *e);
 
 /* ---- operations: decode, call, encode the members of the result ---- */

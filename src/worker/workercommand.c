@@ -1,4 +1,4 @@
-/* workercommand - commands for programs: in fresh sandboxes, in named ones, waited for or not. */
+/* workercommand - runs commands in new and named sandboxes, and watches detached ones. */
 #include "worker/worker.h"
 
 #include "base/cleanup.h"
@@ -18,7 +18,7 @@
 
 /* ---- results ---- */
 
-/* `p` NULL: of a named sandbox. The words are those that people are told. */
+/* `p` NULL: of a named sandbox. The same text as on the command line. */
 static void add_reason(struct json *j, const struct run_result *r, const struct policy *p,
 		       uint64_t timeout_ms)
 {
@@ -50,7 +50,7 @@ static void add_result(struct json *j, const struct run_result *r)
 		ending_add_denials(j, r);
 }
 
-/* A command that is not there is its result, as with `run`. */
+/* A missing command is a result, not an error, as with `run`. */
 static int add_not_started(const struct worker *w, struct json *j, struct err *e)
 {
 	if (e->code != ERR_COMMAND_NOT_FOUND && e->code != ERR_COMMAND_NOT_EXECUTABLE)
@@ -62,7 +62,7 @@ static int add_not_started(const struct worker *w, struct json *j, struct err *e
 	return 0;
 }
 
-/* ---- a fresh sandbox ---- */
+/* ---- a new sandbox ---- */
 
 int worker_run(struct worker *w, struct json *j, struct err *e)
 {
@@ -101,7 +101,7 @@ int worker_run(struct worker *w, struct json *j, struct err *e)
 
 /* ---- a named sandbox ---- */
 
-/* The arrays are the caller's to free. */
+/* The caller frees the arrays. */
 static struct op_exec_args exec_args(const struct worker *w, char **argv, char **env)
 {
 	return (struct op_exec_args){
@@ -124,7 +124,7 @@ int worker_exec(struct worker *w, struct json *j, struct err *e)
 	struct pollfd lifeline = { .fd = WIRE_LIFELINE_FD, .events = POLLIN };
 	int r;
 
-	/* a face that dies takes us along, and we the command */
+	/* if the server dies, we die, and the command with us */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (poll(&lifeline, 1, 0) > 0)
 		return err_set(e, ERR_SYSTEM, "the caller is gone");
@@ -216,7 +216,7 @@ int worker_exec_kill(struct worker *w, struct json *j, struct err *e)
 	return 0;
 }
 
-/* A supervisor of an older build knows only a line of text. */
+/* A supervisor of an older build knows only the text, not the arguments. */
 static void add_command(const struct worker *w, const char *name, const struct control_task *t,
 			struct json *j)
 {

@@ -1,9 +1,9 @@
 /*
- * workerfile - files and directories of named sandboxes for programs.
+ * workerfile - accesses files and directories of named sandboxes.
  *
- * An archive goes in from our standard input, and out to our standard output ("raw": a face that
- * hands bytes on) or into the result in base64: at most OPERATION_TAR_MAX_BYTES, collected in a
- * memory file that cannot grow beyond. Hostile: the archive, and everything in the sandbox.
+ * An archive comes from our standard input, and goes to our standard output ("raw": for a server
+ * that forwards bytes) or into the result in base64: at most OPERATION_TAR_MAX_BYTES, collected in
+ * a memfd sealed to that size. Hostile input: the archive, and everything in the sandbox.
  */
 #include "worker/worker.h"
 
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLOCK_MAX_BYTES (1u << 20) /* a write that did not fit leaves at most so much unused */
+#define BLOCK_MAX_BYTES (1u << 20) /* unused rest after a write that did not fit */
 
 static struct op_file_args file_args(const struct worker *w)
 {
@@ -28,7 +28,7 @@ static struct op_file_args file_args(const struct worker *w)
 				      .path = worker_text(w, "path") };
 }
 
-/* Its bytes are our standard input, to the end. */
+/* Writes our standard input to the file. */
 int worker_file_write(struct worker *w, struct json *j, struct err *e)
 {
 	CLEANUP(op_file_result_done) struct op_file_result result;
@@ -58,7 +58,7 @@ static bool is_text(const struct buf *b)
 	return true;
 }
 
-/* A range may end inside a character: then it ends before it. */
+/* If a range ends inside a character, ends before that character. */
 static void end_at_character(struct buf *b, bool is_last)
 {
 	for (size_t back = 1; !is_last && back <= 3 && back <= b->len; back++) {
@@ -73,8 +73,8 @@ static void end_at_character(struct buf *b, bool is_last)
 }
 
 /*
- * Without a range all of the file is wanted: a part of it would look like the whole. What a face
- * hands on to a program ("whole") may be longer than what a model reads.
+ * Without a range, fails for a file larger than the maximum, because a part would look like the
+ * whole. The maximum for programs ("whole") is larger than for models.
  */
 static int check_whole(const struct worker *w, const char *path, uint64_t size, uint64_t most,
 		       struct err *e)
@@ -181,7 +181,7 @@ int worker_file_list(struct worker *w, struct json *j, struct err *e)
 {
 	CLEANUP(op_file_result_done) struct op_file_result result;
 	const struct op_file_args args = file_args(w);
-	const char *after = worker_text(w, "after"); /* they are sorted by name */
+	const char *after = worker_text(w, "after"); /* entries are sorted by name */
 
 	op_file_result_init(&result);
 	if (op_file_list(w->ak, &args, &w->events, &result, e) < 0)
@@ -226,7 +226,7 @@ int worker_upload(struct worker *w, struct json *j, struct err *e)
 	return 0;
 }
 
-/* A memory file of that size which refuses to grow. */
+/* Creates a memfd of that size, sealed against growing. */
 static int open_bounded(uint64_t max_bytes, int *ret_fd, struct err *e)
 {
 	cleanup_fd int fd = memfd_create("agentkernel-tar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -250,7 +250,7 @@ static int download_into_result(struct worker *w, struct op_file_args *args,
 		return -1;
 	args->fd = fd;
 	r = op_download(w->ak, args, &w->events, result, e);
-	len = lseek(fd, 0, SEEK_CUR); /* of the file that the helper has written to */
+	len = lseek(fd, 0, SEEK_CUR); /* the helper shares our file offset */
 	if (r < 0 && len > (off_t)(OPERATION_TAR_MAX_BYTES - BLOCK_MAX_BYTES))
 		return err_set(e, ERR_LIMIT,
 			       "the archive of '%s' has more than %u bytes: download parts of it, "

@@ -1,4 +1,4 @@
-/* workernetwork - the network of sandboxes and the audit log, for programs. */
+/* workernetwork - the network of sandboxes, and the audit log. */
 #include "worker/worker.h"
 
 #include "base/cleanup.h"

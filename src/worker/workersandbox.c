@@ -1,4 +1,4 @@
-/* workersandbox - named sandboxes and their checkpoints for programs. */
+/* workersandbox - operations on named sandboxes and their checkpoints. */
 #include "worker/worker.h"
 
 #include "base/cleanup.h"
@@ -7,7 +7,7 @@
 #include "ops/op_sandbox.h"
 #include "ops/sandboxview.h"
 
-/* What a sandbox is now, and what was done. */
+/* Adds the sandbox's current state, and a note about what was done. */
 static int add_state(const struct worker *w, const char *name, const char *note, struct json *j,
 		     struct err *e)
 {
@@ -25,7 +25,7 @@ static int add_state(const struct worker *w, const char *name, const char *note,
 	return 0;
 }
 
-/* ---- making and finding ---- */
+/* ---- creating and listing ---- */
 
 int worker_create(struct worker *w, struct json *j, struct err *e)
 {
@@ -94,7 +94,7 @@ int worker_stats(struct worker *w, struct json *j, struct err *e)
 	return 0;
 }
 
-/* ---- moves ---- */
+/* ---- state changes ---- */
 
 static int move(const struct worker *w, op_move_fn *op, const char *done, const char *already,
 		struct json *j, struct err *e)
