@@ -36,7 +36,7 @@ static void put(struct arguments *a, const char *name, const char *text)
 	keyrows_put(&a->rows, key, text);
 }
 
-/* A text without NULs, which no path, command or variable can have. */
+/* Expects a string without NULs, which no path, command or variable can have. */
 static int expect_text(const char *name, const json_t *v, const char **ret, struct err *e)
 {
 	if (!json_is_string(v))
@@ -109,7 +109,7 @@ static int read_integer(const struct operation_field *f, const json_t *v, struct
 	cleanup_free char *text = NULL;
 	json_int_t number;
 
-	/* 30000.0 is what some programs make of 30000 */
+	/* some programs send 30000 as 30000.0 */
 	if (json_is_real(v) && json_real_value(v) >= -9007199254740992.0 &&
 	    json_real_value(v) <= 9007199254740992.0 &&
 	    json_real_value(v) == (double)(json_int_t)json_real_value(v))
@@ -312,7 +312,7 @@ static int read_list(const struct operation_field *f, const json_t *v, struct ar
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all types ---- */
 
 static int read_one(const struct operation_field *f, const json_t *v, const json_t *all,
 		    struct arguments *a, struct err *e)

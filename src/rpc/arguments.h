@@ -1,10 +1,10 @@
 #pragma once
 /*
- * arguments - the arguments of a call, as JSON: checked against the table of operations and turned
- * into what a worker process reads.
+ * arguments - checks the JSON arguments of a call against the table of operations, and encodes them
+ * for a worker process.
  *
- * Strict: what is missing, of the wrong kind or unknown is an error that names the parameter and
- * what it should be, in words that a program's author or a model can act on.
+ * Strict: a missing, mistyped or unknown argument is an error that names the parameter and the
+ * expected value, in words that a program's author or a model can act on.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,8 +14,8 @@
 
 struct arguments {
 	struct buf rows;     /* for the worker process's request */
-	struct buf input;    /* its standard input: a command's, or a file's content */
-	struct buf contents; /* of files to place first */
+	struct buf input;    /* its standard input: for a command, or a file's content */
+	struct buf contents; /* of files to write first */
 	bool has_input;
 	uint64_t timeout_ms; /* 0: none */
 };
@@ -27,7 +27,7 @@ void arguments_done(struct arguments *a);
 ERR_CHECKED int arguments_read(const struct operation *o, const json_t *json, struct arguments *ret,
 			       struct err *e);
 
-/* The JSON Schema of an operation's parameters, or of its results in short. New references. */
-/* Of its parameters; with those that models are not shown, or without. */
+/* The JSON Schemas of an operation's parameters and results. New references. */
+/* has_unlisted: include parameters that are hidden from models. */
 json_t *arguments_schema(const struct operation *o, bool has_unlisted);
 json_t *arguments_result_schema(const struct operation *o);

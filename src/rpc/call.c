@@ -1,4 +1,4 @@
-/* call - one operation being carried out by a worker process; see call.h. */
+/* call - one operation that a worker process carries out; see call.h. */
 #include "rpc/call.h"
 
 #include "base/cleanup.h"
@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define READ_BYTES 65536
-#define LAST_PIECES 17 /* a pipe of 1 MiB, which is the largest, and one more */
-#define FREE_FD 64     /* above all that a worker process has */
+#define LAST_PIECES 17 /* the largest pipe has 1 MiB, plus one */
+#define FREE_FD 64     /* above all descriptors of a worker process */
 
 void call_init(struct call *c)
 {
@@ -72,7 +72,7 @@ void call_done(struct call *c)
 
 /* ---- starting ---- */
 
-/* The worker process's descriptors, ours to close; [n] becomes its n. */
+/* The worker process's descriptors, which we close; fds[n] becomes its descriptor n. */
 struct ends {
 	int fds[WIRE_FD_COUNT];
 };
@@ -83,7 +83,7 @@ static void ends_done(struct ends *ends)
 		cleanup_closep(&ends->fds[i]);
 }
 
-/* Where it cannot be in the way of the numbers that the worker process's get. */
+/* Moves a descriptor above the numbers that dup2() assigns in the worker process. */
 static int move_up(int fd)
 {
 	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FREE_FD);
@@ -153,7 +153,7 @@ static int open_ends(struct call *c, const struct call_options *o, struct ends *
 static int spawn(const struct call_options *o, const char *operation, const struct ends *ends,
 		 pid_t *ret)
 {
-	/* room for its title (base/title.h) */
+	/* leaves room for its title (base/title.h) */
 	cleanup_free char *name = mem_format("agentkernel: worker (%s)", operation);
 	char *argv[] = { name, (char *)(uintptr_t)WIRE_COMMAND, NULL };
 	posix_spawn_file_actions_t actions;
@@ -167,7 +167,7 @@ static int spawn(const struct call_options *o, const char *operation, const stru
 	posix_spawnattr_init(&attributes);
 	for (int fd = 0; fd < WIRE_FD_COUNT; fd++)
 		posix_spawn_file_actions_adddup2(&actions, ends->fds[fd], fd);
-	/* a terminal's signals are for the server, which tells its workers what to do */
+	/* a new process group: only the server gets a terminal's signals, and cancels workers */
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
 						      POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
@@ -202,7 +202,7 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 	if (r < 0)
 		return err_sys(e, -r, "start a worker process");
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* ESRCH: it has ended already, which its pipes will tell */
+	/* ESRCH: it has ended already, which its pipes will show */
 	return c->pid_fd < 0 && errno != ESRCH ? err_sys(e, errno, "watch a worker process") : 0;
 }
 
@@ -252,7 +252,7 @@ void call_add_input(struct call *c, const char *bytes, size_t len)
 
 	if (c->fds[CALL_INPUT] < 0)
 		return;
-	/* what has been taken makes room */
+	/* discard what the worker has read */
 	if (call_unsent_input(c) > 0)
 		memmove(input->bytes, input->bytes + c->input_done, call_unsent_input(c));
 	input->len -= c->input_done;
@@ -292,7 +292,7 @@ static void take_bytes(struct call *c, enum call_stream stream, const char *byte
 	}
 }
 
-/* One piece at a time, so that nobody else has to wait for a flood; false: nothing more now. */
+/* Reads one piece at a time, so that a flood does not delay others; false: nothing to read now. */
 static bool take_output(struct call *c, enum call_stream stream)
 {
 	char bytes[READ_BYTES];
@@ -310,7 +310,7 @@ static bool take_output(struct call *c, enum call_stream stream)
 static void end(struct call *c)
 {
 	let_go(c);
-	/* no more than a pipe holds: a process that was left behind may go on writing for ever */
+	/* at most one pipe's content: a process left behind may write forever */
 	for (unsigned stream = CALL_STDOUT; stream <= CALL_NOTES; stream++)
 		for (unsigned i = 0; i < LAST_PIECES && c->fds[stream] >= 0; i++)
 			if (!take_output(c, stream))
@@ -338,7 +338,7 @@ void call_on_ready(struct call *c, const struct pollfd *polled, unsigned count)
 				(void)take_output(c, stream);
 			break;
 		}
-		/* the result is the last it has to say: nobody waits until it has gone, too */
+		/* the result is the worker's last output: do not wait for its exit */
 		if (c->fds[CALL_RESULT] < 0) {
 			end(c);
 			return;
@@ -376,7 +376,7 @@ void call_cancel(struct call *c)
 
 /* ---- the result ---- */
 
-/* How much is shown of a stream: half of what there is for both, or what the other leaves. */
+/* The share of a stream in the shown output: half, or what the other stream leaves. */
 static uint64_t share_of(const struct call *c, unsigned stream)
 {
 	uint64_t own = c->output[stream].total_bytes, other = c->output[1 - stream].total_bytes;

@@ -1,10 +1,10 @@
 /*
- * hints - what a message tells people to type, in the words of a program's call; see hints.h.
+ * hints - rewords suggestions in messages for callers of operations; see hints.h.
  *
  * Theory of operation. A text is searched for the commands and options of two tables. A command
  * ends with the quote it began with, or at the end of its bracket or sentence; its arguments are
- * dropped, since the caller knows which sandbox it asked about. An option is one word. What stands
- * in quotes as a value of the caller's own ('--memory') is left alone.
+ * dropped, because the caller knows which sandbox it asked about. An option is one word. A quoted
+ * value of the caller ('--memory') is left unchanged.
  */
 #include "rpc/hints.h"
 
@@ -17,10 +17,10 @@
 
 struct hint {
 	const char *said, *instead;
-	bool has_value; /* of an option: the word after it comes first */
+	bool has_value; /* of an option: the value is moved before it */
 };
 
-/* The longer first where one begins with the other. */
+/* A longer text comes before one that it starts with. */
 static const struct hint commands[] = {
 	{ "agentkernel start", "sandbox_start" },
 	{ "agentkernel stop -f", "sandbox_stop with force" },
@@ -40,7 +40,7 @@ static const struct hint commands[] = {
 	{ "agentkernel network check", "sandbox_network_check" },
 };
 
-/* What callers cannot do: it stays as it is, with whose it is before it. */
+/* Commands that callers cannot use: kept, and marked as the user's. */
 static const struct hint users_commands[] = {
 	{ "agentkernel doctor", "" }, { "agentkernel daemon", "" }, { "agentkernel image", "" },
 	{ "agentkernel config", "" }, { "agentkernel init", "" },
@@ -95,7 +95,7 @@ static const struct hint *find(const struct hint *list, size_t count, const char
 	return NULL;
 }
 
-/* From `text`, where a command begins: how long it is with its arguments. */
+/* Length of the command that begins at `text`, with its arguments. */
 static size_t length_of(const char *text, bool is_quoted)
 {
 	size_t len = strcspn(text, is_quoted ? "'" : ");,\n");
@@ -103,7 +103,7 @@ static size_t length_of(const char *text, bool is_quoted)
 	return text[len] == '\'' ? len + 1 : len;
 }
 
-/* How many bytes of `text` were translated; 0: nothing begins here. */
+/* Translates a command at `text`; returns its length, 0 if none begins here. */
 static size_t take_command(const char *text, struct buf *out)
 {
 	bool is_quoted = *text == '\'';

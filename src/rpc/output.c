@@ -1,4 +1,4 @@
-/* output - what a command has printed; see output.h. */
+/* output - stores a command's output; see output.h. */
 #include "rpc/output.h"
 
 #include "base/cleanup.h"
@@ -30,7 +30,7 @@ void output_done(struct output *o)
 	o->tail = NULL;
 }
 
-/* On a disk where there is room for a temporary file, in memory otherwise. */
+/* A temporary file on disk if possible, else in memory. */
 static int open_file(void)
 {
 	int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -96,7 +96,7 @@ void output_add_utf8(struct buf *out, const char *bytes, size_t len)
 	buf_add(out, bytes + plain, len - plain);
 }
 
-/* Where the last character that is whole ends. */
+/* The end of the last complete character. */
 static size_t end_of_characters(const char *bytes, size_t len)
 {
 	for (size_t back = 1; back <= 3 && back <= len; back++) {
@@ -120,7 +120,7 @@ static size_t begin_of_characters(const char *bytes, size_t len)
 	return at;
 }
 
-/* The bytes of the ring, in order. */
+/* Adds the bytes of the ring in order. */
 static void add_ring(const struct output *o, struct buf *out)
 {
 	size_t at = o->tail_count % HALF;
@@ -136,7 +136,7 @@ void output_format(const struct output *o, uint64_t max_bytes, struct buf *out)
 {
 	size_t half = max_bytes < OUTPUT_SHOWN_MAX_BYTES ? (size_t)max_bytes / 2 : HALF;
 	size_t begin, end, first, last;
-	cleanup_buf struct buf known; /* all of it, or its first and its last half */
+	cleanup_buf struct buf known; /* all of the output, or its first and last part */
 
 	buf_init(&known, OUTPUT_SHOWN_MAX_BYTES);
 	buf_add(&known, o->head.bytes, o->head.len);

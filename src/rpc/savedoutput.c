@@ -1,4 +1,4 @@
-/* savedoutput - outputs that were too long for an answer; see savedoutput.h. */
+/* savedoutput - stores outputs that were too long for an answer; see savedoutput.h. */
 #include "rpc/savedoutput.h"
 
 #include "base/cleanup.h"
@@ -29,7 +29,7 @@ void savedoutput_done(struct savedoutput_table *t)
 		forget(&t->rows[i]);
 }
 
-/* An empty row, or the one that makes way. */
+/* Returns an empty row, or the row to replace. */
 static struct savedoutput *choose_row(struct savedoutput_table *t, const char *owner)
 {
 	struct savedoutput *oldest = NULL, *own = NULL;

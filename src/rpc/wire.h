@@ -1,13 +1,14 @@
 #pragma once
 /*
- * wire - how a face and a worker process speak: `agentkernel worker` with these descriptors.
+ * wire - the protocol between a server and a worker process: `agentkernel worker` with these
+ * descriptors.
  *
  *   0, 1, 2  the command's streams, or 0 the content of a file
  *   3        the request: rows (base/keyrows), see below
  *   4        the result: one JSON object
- *   5        a pipe that closes when the call is cancelled or the face dies: the lifeline
- *   6        contents of files to place first, one after the other
- *   7        what agentkernel itself has to say, for people
+ *   5        a pipe that closes when the call is cancelled or the server dies: the lifeline
+ *   6        contents of files to write first, one after the other
+ *   7        agentkernel's own messages for people
  *
  * docs/design/worker.md describes requests and results.
  */
@@ -26,14 +27,14 @@ enum wire_fd {
 
 /* Keys of the request's rows. */
 #define WIRE_OPERATION "operation"
-#define WIRE_CEILING "ceiling"     /* FIELD=TEXT: an option of the server's */
-#define WIRE_MAXIMUM "maximum"     /* FIELD=TEXT: what its callers may ask for at most */
-#define WIRE_CONFIG "config"       /* a file instead of the agentkernel.toml that is found */
+#define WIRE_CEILING "ceiling"     /* FIELD=TEXT: an option of the server */
+#define WIRE_MAXIMUM "maximum"     /* FIELD=TEXT: the maximum for its callers */
+#define WIRE_CONFIG "config"       /* a file that replaces the discovered agentkernel.toml */
 #define WIRE_NO_CONFIG "no-config" /* "yes" */
-#define WIRE_OWNER "owner"         /* for whom (named/named); absent: the administrator */
-#define WIRE_PARAM "param."        /* a parameter of the operation; again for each of a list */
+#define WIRE_OWNER "owner"         /* owner of sandboxes (named/named); absent: the administrator */
+#define WIRE_PARAM "param."        /* a parameter of the operation; repeated for lists */
 
 #define WIRE_REQUEST_MAX_BYTES (32u << 20)
 #define WIRE_PARAMS_MAX 16384u
 #define WIRE_RESULT_MAX_BYTES (64u << 20)
-#define WIRE_GRACE_S 3u /* what was begun may finish when nobody waits for it any more */
+#define WIRE_GRACE_S 3u /* from the end of the lifeline to the end of the worker */
