@@ -1,4 +1,4 @@
-/* access - what whoever asks may do with a sandbox or a checkpoint that exists; see access.h. */
+/* access - what a caller may do with an existing sandbox or checkpoint; see access.h. */
 #include "ops/access.h"
 
 #include "base/cleanup.h"
@@ -76,7 +76,7 @@ int access_check_sandbox(struct ak *ak, const char *name, enum access_use use, s
 		if (ceiling_check(&policy, ak->ceiling, ACCESS_CEILING_HINT, NULL, e) < 0)
 			return err_wrap(e, "sandbox '%s' may do more than you", name);
 	}
-	named_pin(ak, &n); /* what was checked is what is used */
+	named_pin(ak, &n); /* later lookups of the name find only the checked sandbox */
 	return 0;
 }
 
@@ -118,7 +118,7 @@ int access_need_running(struct ak *ak, const char *name, struct err *e)
 		return 0;
 	if (lifecycle_start(ak, name, e) == 0)
 		return 0;
-	/* another call may have been faster */
+	/* another call may have started it meanwhile */
 	lifecycle_entry_done(&entry);
 	entry = (struct lifecycle_entry){ 0 };
 	if (e->code == ERR_BUSY && lifecycle_info(ak, name, &entry, e) == 0 &&

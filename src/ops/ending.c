@@ -1,4 +1,4 @@
-/* ending - what is said about how a command ended; see ending.h. */
+/* ending - describes how a command ended; see ending.h. */
 #include "ops/ending.h"
 
 #include "base/buf.h"
@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The command's status tells the rest; these would look like crashes of its own. */
+/* `bytes` 0: a named sandbox, whose limit is not known here. */
 static const char *limit_of(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES])
 {
 	return bytes ? parse_format_bytes(bytes, out) : "the sandbox's own";
 }
 
-/* The command ended by itself, perhaps because of one of these. */
+/* The command ended by itself, perhaps because of one of these limits. */
 static void format_reached(const struct run_result *r, uint64_t memory_bytes, struct buf *out)
 {
 	char amount[PARSE_FORMAT_MAX_BYTES];

@@ -1,4 +1,4 @@
-/* events - what an operation tells its face while it works; see events.h. */
+/* events - callbacks of a running operation; see events.h. */
 #include "ops/events.h"
 
 #include "base/err.h"

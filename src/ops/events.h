@@ -1,20 +1,20 @@
 #pragma once
 /*
- * events - what an operation tells its face while it works.
+ * events - callbacks of a running operation to the command line or worker that called it.
  *
  * Operations never write to stderr themselves: the command line prints remarks, a worker process
- * sends them to its caller as notes. A face that has no use for one of them leaves it NULL.
+ * sends them to its caller as notes. Callbacks may be NULL.
  */
 
 struct op_events {
-	/* A sentence for whoever asked: something was left out, replaced or noticed. */
+	/* A sentence for the caller: something was left out, replaced or noticed. */
 	void (*remark)(void *context, const char *text);
-	/* From the first call to the second, standard error belongs to the command. */
+	/* Between these calls, standard error belongs to the command. */
 	void (*command_begins)(void *context);
 	void (*command_ended)(void *context);
 	/*
-	 * From here on the operation watches its caller itself and removes what it made when that
-	 * is gone; before, a caller that is gone may end this process.
+	 * From here on the operation itself checks whether its caller is gone, and then removes
+	 * what it created; before, the end of the caller may end this process.
 	 */
 	void (*guards_lifeline)(void *context);
 	void *context;

@@ -1,4 +1,4 @@
-/* networkview - what commands and workers say about the network; see networkview.h. */
+/* networkview - the network log and decisions, for commands and workers; see networkview.h. */
 #include "ops/networkview.h"
 
 #include "base/cleanup.h"
@@ -11,11 +11,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define FILE_MAX_BYTES (16u * NETLOG_MAX_BYTES) /* many gates that run long */
+#define FILE_MAX_BYTES (16u * NETLOG_MAX_BYTES) /* many long-running gates */
 
 /* ---- the log ---- */
 
-/* A log that is not there is an empty one. */
+/* A missing log counts as empty. */
 static int add_file(const char *path, bool is_old, const char *sandbox, struct netlog_sum *sum,
 		    struct err *e)
 {
@@ -57,7 +57,7 @@ int networkview_sum(const struct ak *ak, const char *sandbox, struct netlog_sum 
 	return 0;
 }
 
-/* ---- an answer ---- */
+/* ---- decisions ---- */
 
 void networkview_answer_init(struct networkview_answer *a)
 {
@@ -96,7 +96,7 @@ static const char *find_note(const struct policy *p, const struct egress_target 
 	return NULL;
 }
 
-/* As the gate asks before it connects. */
+/* Asks like the gate does before it connects. */
 static enum egress_owner find_owner(const struct egress_target *t)
 {
 	cleanup_fd int fd = -1;

@@ -1,5 +1,5 @@
 #pragma once
-/* networkview - what commands and workers say about the network: the log added up, an answer. */
+/* networkview - the summed network log, and decisions about a target, for commands and workers. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "net/netlog.h"
@@ -11,11 +11,11 @@ struct ak;
 
 #define NETWORKVIEW_DEFAULT_PORT 443
 
-/* Both files of the log, of one sandbox or (NULL) of all; the latest last. */
+/* Sums both files of the log, for one sandbox or (NULL) all; the latest last. */
 ERR_CHECKED int networkview_sum(const struct ak *ak, const char *sandbox, struct netlog_sum *ret,
 				struct err *e);
 
-/* May it connect there, and why? */
+/* The decision about a connection, and its reason. */
 struct networkview_answer {
 	bool is_allowed;
 	struct buf target, reason, fix;

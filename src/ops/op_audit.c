@@ -1,4 +1,4 @@
-/* op_audit - what the audit log tells whoever asks; see op_audit.h. */
+/* op_audit - reads the audit log for a caller; see op_audit.h. */
 #include "ops/op_audit.h"
 
 #include "base/cleanup.h"
@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EVENTS_READ_BYTES 65536u /* of the log, in one call */
+#define EVENTS_READ_BYTES 65536u /* of the log in one call */
 
-/* What was found out about the last sandbox: lines come in runs. */
+/* Result for the last sandbox, cached because consecutive lines are often about the same one. */
 struct verdict {
 	char id[NAMED_ID_BYTES + 1];
 	bool is_gone, is_usable;
@@ -54,7 +54,7 @@ static bool is_for_caller(const struct ak *ak, const struct auditline *a, struct
 		return false;
 	if (!a->sandbox)
 		return true;
-	if (!a->id) /* there was none: a failure of the caller's own */
+	if (!a->id) /* no such sandbox: a failed call of this owner */
 		return named_owner(ak) != NULL;
 	judge(ak, a->sandbox, a->id, v);
 	if (v->is_gone)
@@ -79,7 +79,7 @@ static int read_part(const char *path, uint64_t offset, char **ret, size_t *ret_
 	return 0;
 }
 
-/* The lines that end in `bytes`, which begins at that offset; returns how many bytes they have. */
+/* Reports the complete lines in `bytes`, which begins at `offset`; returns their total length. */
 static size_t tell_lines(const struct ak *ak, const struct op_audit_args *args, char *bytes,
 			 size_t len, uint64_t offset)
 {
@@ -102,7 +102,7 @@ static size_t tell_lines(const struct ak *ak, const struct op_audit_args *args, 
 	return (size_t)(line - bytes);
 }
 
-/* The file that is written now. */
+/* Reads only the current file. */
 static int tell_of_sandbox(struct ak *ak, const struct op_audit_args *args, const char *path,
 			   struct err *e)
 {

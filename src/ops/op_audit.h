@@ -1,11 +1,11 @@
 #pragma once
 /*
- * op_audit - what the audit log tells whoever asks.
+ * op_audit - reads the audit log for a caller.
  *
- * A line is told to whoever may use the sandbox that it is about: of the caller's owner
- * (named/named), within the ceiling, and that very sandbox, by its id, not another of the same
- * name. Of one that is gone nobody can tell what it was allowed to do: an owner is told of what it
- * did itself, anyone else only that it was removed. The user is told everything.
+ * A caller sees lines about sandboxes that it may use: of its owner (named/named), within the
+ * ceiling, and identified by id, not by a name that another sandbox may have now. The policy of a
+ * removed sandbox is unknown: then an owner sees its own sandbox's lines, and others only the
+ * removal. The user sees everything.
  */
 #include "state/auditline.h"
 
@@ -14,13 +14,13 @@
 struct ak;
 struct op_events;
 
-/* `line` is the whole of it, `next_offset` where the next one begins. */
+/* `line` is the original line, `next_offset` the offset of the next one. */
 typedef void op_audit_line_fn(void *context, const struct auditline *a, const char *line,
 			      uint64_t next_offset);
 
 struct op_audit_args {
-	const char *name; /* only about this sandbox; what happened lately. NULL: about all */
-	uint64_t offset;  /* of the log, where all begins; at most 64 KiB are read in one call */
+	const char *name; /* only this sandbox, from the current file; NULL: all */
+	uint64_t offset;  /* where to start reading all; one call reads at most 64 KiB */
 	op_audit_line_fn *on_line;
 	void *context;
 };

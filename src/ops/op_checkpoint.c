@@ -1,9 +1,9 @@
 /*
  * op_checkpoint - checkpoints of named sandboxes; see op_checkpoint.h.
  *
- * The user names a checkpoint by its id, and may put any of them into a sandbox. Callers of a
- * server go back to checkpoints of the same sandbox only, by its id: what another of the same name
- * had on its disk is not for this one to see.
+ * The user names a checkpoint by its id, and may restore any of them into a sandbox. Callers of a
+ * server can only restore checkpoints of the same sandbox, identified by its id: the disk content
+ * of another sandbox of the same name is not for them.
  */
 #include "ops/op_checkpoint.h"
 
@@ -31,9 +31,9 @@ int op_checkpoint(struct ak *ak, const struct op_checkpoint_args *args, const st
 }
 
 /*
- * By its id, or by a comment that no other has; a text in the form of an id is never a comment: who
- * may comment could choose it. `sandbox` NULL: of any; else of the very one, by its id: what
- * another of the same name had on its disk is not for this one to see. NULL: none, and `e`.
+ * Finds a checkpoint by its id, or by a unique comment; a text in the form of an id is never
+ * matched with comments, which callers can choose. `sandbox` NULL: of any sandbox; else only of
+ * this one, compared by id. Returns NULL and sets `e` if there is none.
  */
 static const struct checkpoint *pick_checkpoint(const struct ak *ak,
 						const struct checkpoint_list *list,
@@ -74,7 +74,7 @@ static int find(const struct ak *ak, const char *text, const char *name,
 	if (checkpoint_list(ak, NULL, &list, e) < 0 || (name && named_open(ak, name, &n, e) < 0))
 		return -1;
 	c = pick_checkpoint(ak, &list, text, name ? &n : NULL, e);
-	/* going back to one of its own raises nothing: the sandbox keeps its policy */
+	/* restoring a sandbox's own checkpoint grants nothing: the sandbox keeps its policy */
 	if (!c || (!name && access_check_checkpoint(ak, c, e) < 0))
 		return -1;
 	(void)snprintf(ret, CHECKPOINT_ID_BYTES + 1, "%s", c->id);
@@ -108,7 +108,7 @@ int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args
 	return 0;
 }
 
-/* The policy of a sandbox does not come from its checkpoints: it stays as it is. */
+/* The sandbox keeps its current policy. */
 int op_restore(struct ak *ak, const struct op_restore_args *args, const struct op_events *ev,
 	       struct err *e)
 {

@@ -1,5 +1,5 @@
 #pragma once
-/* op_checkpoint - checkpoints of named sandboxes: taking, finding, going back to, removing them. */
+/* op_checkpoint - checkpoints of named sandboxes: create, list, restore, remove. */
 #include "named/checkpoint.h"
 
 struct ak;
@@ -22,14 +22,14 @@ struct op_checkpoint_list_args {
 	const char *name; /* of one sandbox; NULL: of all */
 	const char *id;   /* only this one, by its id or comment; NULL: all */
 };
-/* Those that are there for whoever asks. */
+/* Lists those that are visible to the caller. */
 ERR_CHECKED int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args,
 				   const struct op_events *ev, struct checkpoint_list *ret,
 				   struct err *e);
 
 struct op_restore_args {
 	const char *name;
-	const char *id; /* of one of its checkpoints; callers of a server may use its comment */
+	const char *id; /* a checkpoint; callers of a server may use its comment */
 };
 ERR_CHECKED int op_restore(struct ak *ak, const struct op_restore_args *args,
 			   const struct op_events *ev, struct err *e);

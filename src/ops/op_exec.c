@@ -1,13 +1,12 @@
 /*
  * op_exec - commands in named sandboxes; see op_exec.h.
  *
- * Theory of operation. The supervisor of a sandbox knows its commands (named/tasks) and remembers
- * those that have ended; what detached ones print is in files (named/logs) that outlive the
+ * Theory of operation. The supervisor of a sandbox has a table of its commands (named/tasks), also
+ * of the last ended ones; the output of detached ones is in files (named/logs) that outlive the
  * supervisor. So the output and the end of a command can be read when its sandbox has stopped; the
- * list of commands is known only while it runs.
+ * list of commands exists only while it runs.
  *
- * Waiting asks the supervisor again and again, with pauses: a connection that stayed open would be
- * one of the few that it has.
+ * Waiting polls the supervisor with pauses, because its number of connections is limited.
  */
 #include "ops/op_exec.h"
 
@@ -35,7 +34,10 @@
 
 /* ---- starting ---- */
 
-/* May it, and where? *ret_workdir is the caller's to free, and NULL where nobody chose one. */
+/*
+ * Checks permissions and resolves the directory. *ret_workdir is NULL if none was given; the caller
+ * frees it.
+ */
 static int prepare(struct ak *ak, const struct op_exec_args *args, char **ret_workdir,
 		   struct err *e)
 {
@@ -117,7 +119,7 @@ static int find_task(const struct ak *ak, const char *name, uint32_t id, struct 
 	return err_set(e, ERR_NOT_FOUND, "no command %08" PRIx32 " in sandbox '%s'", id, name);
 }
 
-/* How it ended, from its log: also where its sandbox has stopped meanwhile. */
+/* Reads the command's end from its log, which also works if the sandbox has stopped. */
 static bool has_ended(const struct ak *ak, const char *name, const char *id_text, int *ret_code)
 {
 	CLEANUP(logs_done) struct logs l;
@@ -132,7 +134,7 @@ static bool has_ended(const struct ak *ak, const char *name, const char *id_text
 	return true;
 }
 
-/* 1: it runs; 0: it has ended, with *ret_code. */
+/* 1: it is running; 0: it has ended with *ret_code. */
 static int look(const struct ak *ak, const char *name, uint32_t id, const char *id_text,
 		int *ret_code, struct err *e)
 {
@@ -190,7 +192,7 @@ static void reading_done(struct reading *r)
 	buf_done(&r->bytes);
 }
 
-/* The part of it that the range asks for. */
+/* Copies the requested range. */
 static void cut_to_range(const struct tail_range *range, const struct buf *all,
 			 struct op_exec_output_result *ret)
 {
@@ -242,7 +244,7 @@ int op_exec_output(struct ak *ak, const struct op_exec_output_args *args,
 	return 0;
 }
 
-/* ---- signals, and which there are ---- */
+/* ---- signals and the list ---- */
 
 static const struct {
 	const char *name;

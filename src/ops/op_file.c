@@ -32,7 +32,7 @@ void op_file_result_done(struct op_file_result *r)
 	files_list_done(&r->list);
 }
 
-/* The sandbox runs afterwards; its files are open, and the path is resolved in it. */
+/* Starts the sandbox if needed, opens its files and resolves the path. */
 static int open_files(struct ak *ak, const struct op_file_args *args, struct files *f,
 		      struct op_file_result *ret, struct err *e)
 {
@@ -67,7 +67,7 @@ int op_file_write(struct ak *ak, const struct op_file_args *args, const struct o
 	return n < 0 ? err_sys(e, errno, "read the content") : 0;
 }
 
-/* All of it, for a face that hands it on as it is. */
+/* Copies the whole file to args->fd, for a server that forwards the bytes. */
 static int send_all(struct files *f, const struct op_file_args *args, struct op_file_result *ret,
 		    struct err *e)
 {
@@ -104,7 +104,7 @@ int op_file_read(struct ak *ak, const struct op_file_args *args, const struct op
 
 /* ---- editing ---- */
 
-/* A copy of `text` with each `old` replaced by `new`; how many there were. */
+/* Copies `text` with each `old` replaced by `new`; returns the number of replacements. */
 static uint64_t replace(const struct buf *text, const char *old, const char *new, struct buf *out)
 {
 	size_t old_len = strlen(old), new_len = strlen(new), from = 0;
@@ -138,7 +138,7 @@ static int check_count(const char *path, uint64_t count, bool replaces_all, stru
 	return 0;
 }
 
-/* Room is made first: a disk that is full leaves the file as it was. */
+/* Allocates the space first, so that a full disk leaves the file unchanged. */
 static int write_in_place(int fd, const struct buf *text, struct err *e)
 {
 	size_t done = 0;
@@ -287,7 +287,7 @@ int op_copy(struct ak *ak, const struct op_copy_args *args, const struct op_even
 	int r;
 
 	(void)ev;
-	/* the files of one that is stopped are put together as for a start, for so long */
+	/* a stopped sandbox is started for the copy, because only then its files are mounted */
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
 	    lifecycle_is_running(ak, args->name, &is_running, e) < 0 ||
 	    (!is_running && lifecycle_start(ak, args->name, e) < 0))

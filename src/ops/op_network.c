@@ -1,4 +1,4 @@
-/* op_network - where sandboxes may connect to; see op_network.h. */
+/* op_network - network log, decisions and rules of sandboxes; see op_network.h. */
 #include "ops/op_network.h"
 
 #include "base/cleanup.h"
@@ -38,7 +38,7 @@ int op_network_check(struct ak *ak, const struct op_network_check_args *args,
 	return networkview_decide(args->name ? &own : args->policy, args->target, ret, e);
 }
 
-/* Would the sandbox stay within the ceiling? */
+/* Would the sandbox still be within the ceiling? */
 static int check_allowed(const struct ak *ak, const char *name, char *const *patterns,
 			 struct err *e)
 {

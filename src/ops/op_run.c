@@ -1,11 +1,11 @@
 /*
- * op_run - one command in a fresh sandbox; see op_run.h.
+ * op_run - one command in a new sandbox; see op_run.h.
  *
- * Theory of operation. A plain run goes to the pool first (pool/claimed), which builds a sandbox
- * where none waits ready. A run that is kept, or that needs files first, is a named sandbox:
- * created, started, given its files, told to execute the command. One that is only named because of
- * its files belongs to this call alone, carries an expiry in case this process dies, and is removed
- * however the command ends.
+ * Theory of operation. A plain run asks the pool first (pool/claimed), which builds a sandbox if
+ * none is ready. A run that is kept, or that needs files first, uses a named sandbox: it is created
+ * and started, gets its files and executes the command. A sandbox that is named only because of its
+ * files belongs to this call alone, has an expiry in case this process dies, and is removed however
+ * the command ends.
  */
 #include "ops/op_run.h"
 
@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #define FILES_MODE 0644
-#define SPARE_TTL_MS 60000u /* of a sandbox that is only made for one call, beyond its deadline */
+#define SPARE_TTL_MS 60000u /* expiry after the deadline, for a sandbox of one call */
 
 void op_run_result_done(struct op_run_result *r)
 {
@@ -43,7 +43,7 @@ void op_run_result_done(struct op_run_result *r)
 
 /* ---- remarks ---- */
 
-/* Harmless, but whoever typed it thinks that it shuts something. */
+/* Warns of a rule without effect: its author may believe that it blocks something. */
 static void remark_idle_rule(const struct policy *p, const struct op_events *ev)
 {
 	const struct egress_rule *idle = p->has_network ? egress_find_idle(&p->egress) : NULL;
@@ -72,7 +72,7 @@ static void format_masked(const struct policy *p, struct buf *out)
 		buf_addf(out, "%s%s", count++ ? ", " : "", *name);
 }
 
-/* What of the caller's is kept back although the policy shows its surroundings. */
+/* Remarks what is hidden from the command although the policy shows its surroundings. */
 static void remark_kept_back(const struct request *r, const struct op_events *ev)
 {
 	cleanup_buf struct buf masked, dropped;
@@ -87,7 +87,7 @@ static void remark_kept_back(const struct request *r, const struct op_events *ev
 		op_remark(ev, "variables kept out: %s (-e NAME passes one)", buf_text(&dropped));
 }
 
-/* Is the caller's directory, or one that holds it, visible inside? */
+/* Is the caller's directory, or one of its parents, visible inside? */
 static bool is_cwd_shown(const struct request *r)
 {
 	const struct policy *p = &r->policy;
@@ -116,7 +116,7 @@ static const char *find_file_word(const char *cwd, char *const *argv)
 	return NULL;
 }
 
-/* The command may have failed for want of files that are here and that it cannot see. */
+/* The command may have failed because files of this directory are not visible inside. */
 static void remark_hidden_project(const struct request *r, char *const *argv,
 				  const struct op_events *ev)
 {
@@ -144,7 +144,7 @@ void op_run_explain(const struct request *r, char *const *command, const struct 
 		remark_hidden_project(r, command, ev);
 }
 
-/* ---- files to place first ---- */
+/* ---- files to write first ---- */
 
 static int copy_content(int from, int to, uint64_t left, const char *path, struct err *e)
 {
@@ -205,13 +205,13 @@ static bool is_abandoned(const struct op_run_args *args)
 	return args->lifeline_fd && poll(&polled, 1, 0) > 0;
 }
 
-/* Only this call sees the sandbox, the owner of its key does not. */
+/* Makes the sandbox visible only to this call, not to the owner of its key. */
 static void work_for_this_call(struct ak *ak)
 {
 	char id[NAMED_ID_BYTES + 1], owner[sizeof(NAMED_CALL_OWNER) + NAMED_ID_BYTES];
 	char creator[NAMED_CREATOR_BYTES + 1];
 
-	named_random_id(id); /* another than the name's, which tells nothing about the owner */
+	named_random_id(id); /* not the name's id, from which the owner must not be guessed */
 	(void)snprintf(owner, sizeof(owner), NAMED_CALL_OWNER "%s", id);
 	(void)snprintf(creator, sizeof(creator), "%s", ak->view.creator);
 	named_work_for(ak, owner, creator);
@@ -290,7 +290,7 @@ static int run_named(struct ak *ak, const struct op_run_args *args, char **argv,
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 	if (args->is_detached)
 		return 0;
-	/* it may have expired, or have been stopped by another */
+	/* ignore errors: it may have expired, or another command stopped it */
 	(void)!lifecycle_stop(ak, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
 	named_take_notices(&n, &ret->end.notices);
 	op_remark(ev, "kept as %s ('agentkernel start %s' goes on with it)", name, name);
@@ -322,8 +322,8 @@ static int run_fresh(const struct ak *ak, const struct op_run_args *args, char *
 }
 
 /*
- * What is executed. An image that was detected serves the command that was typed: its entrypoint
- * would often be that very program.
+ * Composes the command line. The entrypoint of a detected image is not used, because it would often
+ * be the same program as the typed command.
  */
 static int compose(const struct op_run_args *args, const struct images *image, char ***ret,
 		   struct err *e)
@@ -373,7 +373,7 @@ int op_run(struct ak *ak, const struct op_run_args *args, const struct op_events
 	    pickimage_open(request, args->command[0], ev, &image, e) < 0 ||
 	    compose(args, &image, &argv, e) < 0)
 		return -1;
-	if (!is_named) /* a named one runs it when it is started for the first time */
+	if (!is_named) /* a named sandbox runs init at its first start */
 		request_put_init_first(request, &argv, &init_text);
 	r = is_named ? run_named(ak, args, argv, &image, ev, ret, e)
 		     : run_fresh(ak, args, argv, &image, ev, &ret->end, e);

@@ -1,9 +1,9 @@
 /*
  * op_sandbox - named sandboxes; see op_sandbox.h.
  *
- * Theory of operation. named/lifecycle knows which moves are legal and makes them; here is what
- * depends on who asks: whether that sandbox is theirs (ops/access), what a new one is made from,
- * and whether a sandbox that is already in the wanted state is fine.
+ * Theory of operation. named/lifecycle checks and performs state changes; this file adds what
+ * depends on the caller: whether the sandbox is accessible (ops/access), what a new one is created
+ * from, and whether it is an error that a sandbox is already in the requested state.
  */
 #include "ops/op_sandbox.h"
 
@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static int create_from_image(struct ak *ak, const struct op_create_args *args,
 			     const struct op_events *ev, const char *name, struct named *ret,
@@ -46,7 +46,7 @@ static int create_from_image(struct ak *ak, const struct op_create_args *args,
 	return lifecycle_create(&q, ret, e);
 }
 
-/* An imported checkpoint brings no policy: the settings make one, on its image. */
+/* An imported checkpoint has no policy: resolves one from the settings, with its image. */
 static int resolve_on(struct request *r, const struct checkpoint *c, const struct op_events *ev,
 		      struct err *e)
 {
@@ -68,7 +68,7 @@ static int resolve_on(struct request *r, const struct checkpoint *c, const struc
 	return policyimage_apply(&r->policy, &config, e);
 }
 
-/* The checkpoint's own policy; only limits can be other ones. */
+/* Uses the checkpoint's policy; only limits can be changed. */
 static int create_from_checkpoint(struct ak *ak, const struct op_create_args *args,
 				  const struct checkpoint *c, const struct op_events *ev,
 				  struct err *e)
@@ -93,7 +93,7 @@ static int create_from_checkpoint(struct ak *ak, const struct op_create_args *ar
 	return checkpoint_make(ak, c->id, &r->policy, &use, e);
 }
 
-/* A text that is no checkpoint's names an image. */
+/* If `from` names no checkpoint, it names an image. */
 static int find_from(struct ak *ak, const struct op_create_args *args, struct checkpoint *ret,
 		     struct err *e)
 {
@@ -155,9 +155,9 @@ int op_fork(struct ak *ak, const struct op_fork_args *args, const struct op_even
 	return checkpoint_fork(ak, args->name, args->new_name, args->count, e);
 }
 
-/* ---- finding ---- */
+/* ---- listing ---- */
 
-/* One whose record cannot be read belongs to nobody's key. */
+/* A sandbox with an unreadable record belongs to no key. */
 static bool is_there(const struct ak *ak, const struct lifecycle_entry *entry)
 {
 	return named_is_visible(ak, entry->trouble[0] ? NULL : entry->named.owner);
@@ -199,7 +199,7 @@ static int find_listed(struct ak *ak, const struct op_info_args *args, struct li
 		    (args->id && strcmp(entry->named.id, args->id) != 0))
 			continue;
 		*ret = *entry;
-		*entry = list.entries[--list.count]; /* ours now */
+		*entry = list.entries[--list.count]; /* *ret owns the entry now */
 		return 0;
 	}
 	return err_set(e, ERR_NOT_FOUND, "no sandbox '%s'", args->name ? args->name : args->id);
@@ -211,7 +211,7 @@ int op_info(struct ak *ak, const struct op_info_args *args, const struct op_even
 	(void)ev;
 	if (args->name && lifecycle_info(ak, args->name, ret, e) == 0)
 		return 0;
-	/* programs are told of one whose record cannot be read as the list tells of it */
+	/* programs see an unreadable sandbox as in the list */
 	if (args->name && (!ak->ceiling || e->code == ERR_NOT_FOUND))
 		return -1;
 	return find_listed(ak, args, ret, e);
@@ -226,9 +226,9 @@ int op_stats(struct ak *ak, const struct op_stats_args *args, const struct op_ev
 	return tasks_stats(ak, args->name, ret, e);
 }
 
-/* ---- moves ---- */
+/* ---- state changes ---- */
 
-/* What became of the workspace meanwhile. */
+/* Remarks notices about the workspace. */
 static void remark_notices(const struct ak *ak, const char *name, const struct op_events *ev)
 {
 	char **notices = lifecycle_take_notices(ak, name);
@@ -315,7 +315,7 @@ int op_resume(struct ak *ak, const struct op_move_args *args, const struct op_ev
 	return freeze_or_thaw(ak, args, NAMED_RUNNING, ret, e);
 }
 
-/* With may_be_done, one that is not there is fine, and so is one that is not for this caller. */
+/* With may_be_done, a missing or invisible sandbox is no error. */
 int op_remove(struct ak *ak, const struct op_move_args *args, const struct op_events *ev,
 	      struct op_move_result *ret, struct err *e)
 {

@@ -1,20 +1,20 @@
 #pragma once
-/* op_sandbox - named sandboxes: making, finding, starting, stopping, changing and removing them. */
+/* op_sandbox - named sandboxes: create, list, start, stop, change, remove. */
 #include "named/control.h"
 #include "named/lifecycle.h"
 #include "ops/request.h"
 
 struct op_events;
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 struct op_create_args {
 	struct request *request; /* not resolved yet */
-	const char *name;        /* NULL: the project's file may have one */
+	const char *name;        /* NULL: the name in the project's file, if any */
 	const char *from;        /* a checkpoint, else an image; NULL: the request's image */
 	char *const *labels;
-	uint64_t ttl_ms; /* 0: for ever */
-	bool starts_it;  /* and it is removed again if it cannot start */
+	uint64_t ttl_ms; /* 0: no expiry */
+	bool starts_it;  /* and remove it if the start fails */
 };
 struct op_create_result {
 	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];
@@ -24,22 +24,22 @@ ERR_CHECKED int op_create(struct ak *ak, const struct op_create_args *args,
 
 struct op_fork_args {
 	const char *name, *new_name;
-	unsigned count; /* 0: one, of that very name; else NEW-1, NEW-2, ... */
+	unsigned count; /* 0: one sandbox NEW; else NEW-1, NEW-2, ... */
 };
 ERR_CHECKED int op_fork(struct ak *ak, const struct op_fork_args *args, const struct op_events *ev,
 			struct err *e);
 
-/* ---- finding ---- */
+/* ---- listing ---- */
 
 struct op_list_args {
-	bool is_running; /* only these */
+	bool is_running; /* only running ones */
 };
-/* Those that are there for whoever asks; ones that have expired are removed afterwards. */
+/* Lists those that are visible to the caller, then removes expired ones. */
 ERR_CHECKED int op_list(struct ak *ak, const struct op_list_args *args, const struct op_events *ev,
 			struct lifecycle_list *ret, struct err *e);
 
 struct op_info_args {
-	const char *name, *id; /* one of them; the other NULL */
+	const char *name, *id; /* one of them; the other is NULL */
 };
 ERR_CHECKED int op_info(struct ak *ak, const struct op_info_args *args, const struct op_events *ev,
 			struct lifecycle_entry *ret, struct err *e);
@@ -50,16 +50,16 @@ struct op_stats_args {
 ERR_CHECKED int op_stats(struct ak *ak, const struct op_stats_args *args,
 			 const struct op_events *ev, struct control_stats *ret, struct err *e);
 
-/* ---- moves from one state to another ---- */
+/* ---- state changes ---- */
 
 struct op_move_args {
 	const char *name;
-	bool may_be_done;    /* one that is in that state already is fine */
-	bool is_forced;      /* stop, restart: at once; remove: also one that runs */
+	bool may_be_done;    /* already being in that state is no error */
+	bool is_forced;      /* stop, restart: at once; remove: also a running one */
 	uint64_t timeout_ms; /* stop, restart: between SIGTERM and SIGKILL */
 };
 struct op_move_result {
-	bool was_done; /* it was in that state before */
+	bool was_done; /* it was already in that state */
 };
 typedef int op_move_fn(struct ak *ak, const struct op_move_args *args, const struct op_events *ev,
 		       struct op_move_result *ret, struct err *e);

@@ -1,4 +1,4 @@
-/* pickimage - from a request to its image; see pickimage.h. */
+/* pickimage - opens the image of a request; see pickimage.h. */
 #include "ops/pickimage.h"
 
 #include "base/cleanup.h"
@@ -38,7 +38,7 @@ bool pickimage_is_on_host(const char *command)
 	char path[PATH_MAX];
 
 	if (strchr(command, '/'))
-		return true; /* of a mount, perhaps: the sandbox will tell */
+		return true; /* perhaps in a mount: the sandbox will find out */
 	for (; *dirs; dirs += strspn(dirs, ":")) {
 		size_t len = strcspn(dirs, ":");
 
@@ -50,14 +50,14 @@ bool pickimage_is_on_host(const char *command)
 	return false;
 }
 
-/* It came, and something is wrong with it: that is worth stopping for. */
+/* The image was received but is invalid: no fallback. */
 static bool is_refused(const struct err *why)
 {
 	return why->code == ERR_INVALID || why->code == ERR_LIMIT || why->code == ERR_UNSUPPORTED ||
 	       why->code == ERR_CORRUPT;
 }
 
-/* Nobody asked for this image: this machine's own program serves as well. */
+/* Falls back to the host's programs, for an image that was only detected. */
 static int fall_back(struct request *r, const char *command, const struct op_events *ev,
 		     const struct err *why, struct err *e)
 {

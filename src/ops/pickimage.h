@@ -1,7 +1,7 @@
 #pragma once
 /*
- * pickimage - from a request to its image: pulled if need be; one that was only detected gives way
- * to this machine's own programs when it cannot be had.
+ * pickimage - opens the image of a request, pulling it if necessary; a detected image that is not
+ * available is replaced by this machine's programs.
  */
 #include "base/err.h"
 
@@ -12,11 +12,11 @@ struct op_events;
 struct request;
 
 /*
- * Opens the image that the policy names, and lays what it says into the policy; none is open for
- * the host's. `command` may be NULL.
+ * Opens the policy's image and applies its configuration to the policy; opens nothing for the
+ * host's programs. `command` may be NULL.
  */
 ERR_CHECKED int pickimage_open(struct request *r, const char *command, const struct op_events *ev,
 			       struct images *ret, struct err *e);
 
-/* Is there a program of that name on this machine? Anything with a '/' is taken for one. */
+/* Does this machine have a program of that name? True for anything with a '/'. */
 bool pickimage_is_on_host(const char *command);

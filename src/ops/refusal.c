@@ -1,4 +1,4 @@
-/* refusal - programs that need what every sandbox refuses; see refusal.h. */
+/* refusal - explains failures of programs that no sandbox can run; see refusal.h. */
 #include "ops/refusal.h"
 
 #include "base/cleanup.h"
@@ -22,7 +22,7 @@
 static const struct row {
 	const char *program;
 	const char *words;  /* after the program's name */
-	const char *unless; /* an option with which it does not need it; NULL: there is none */
+	const char *unless; /* an option that avoids the problem; NULL: none */
 } rows[] = {
 	{ "ping", ICMP, NULL },
 	{ "ping6", ICMP, NULL },

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * refusal - programs that need what every sandbox refuses, and what to do instead.
+ * refusal - explains failures of programs that need something every sandbox refuses.
  *
- * Their own messages ("Operation not permitted") do not say that the sandbox is the reason, so the
- * end of a command that failed tells it. A program is known by its name alone, as the first word of
- * the command: one that a shell or another program starts is not noticed. One table, in refusal.c;
+ * Their own messages ("Operation not permitted") do not name the sandbox as the reason, so we add a
+ * remark after such a command fails. Only the name of the command's first word is compared:
+ * programs started by a shell or another program are not recognized. One table, in refusal.c;
  * docs/COMPATIBILITY.md has the same rows for people.
  */
 #include "engine/run.h"
@@ -13,5 +13,5 @@
 
 struct op_events;
 
-/* A remark if the command is such a program and failed. Returns whether it was told. */
+/* Adds a remark if the command is such a program and failed; returns whether it did. */
 bool refusal_explain(const struct op_events *ev, char *const *argv, const struct run_result *r);

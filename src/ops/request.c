@@ -1,4 +1,4 @@
-/* request - what a sandbox is asked to be, and the policy that makes; see request.h. */
+/* request - resolves settings and configuration files to a policy; see request.h. */
 #include "ops/request.h"
 
 #include "base/buf.h"
@@ -27,8 +27,8 @@ static bool has_configured(const struct configuration *c, enum policy_field fiel
 }
 
 /*
- * --image, else $AGENTKERNEL_IMAGE, else the configuration's, else what the command or the
- * project's files ask for.
+ * --image, else $AGENTKERNEL_IMAGE, else the configuration's, else detected from the command or the
+ * project's files.
  */
 static int choose_image(struct request *r, const char *command, struct err *e)
 {
@@ -73,15 +73,17 @@ static int resolve(struct request *r, struct policy *ret, struct err *e)
 	return policy_resolve(r->settings.list, r->settings.count, &r->ak->caller, ret, e);
 }
 
-/* ---- a project's file that asks for more than the user allows ---- */
+/* ---- untrusted project files that exceed the ceiling ---- */
 
-/* What of a project's file counts: its settings, less those that were left out, and what lowers
- * presets. */
+/*
+ * The applied part of a project's file: its settings without the dropped ones, and settings that
+ * lower its presets.
+ */
 struct clamp {
 	struct request *request;
 	const struct policy *ceiling;
 	size_t base_count;                           /* settings before the project's */
-	bool is_dropped[CONFIGURATION_SETTINGS_MAX]; /* of the project's */
+	bool is_dropped[CONFIGURATION_SETTINGS_MAX]; /* project settings */
 	struct policy_setting lowered[POLICY_FIELD_COUNT];
 	size_t lowered_count;
 };
@@ -102,7 +104,7 @@ static int apply_clamp(struct clamp *c, struct err *e)
 	return resolve(r, &r->policy, e);
 }
 
-/* Leaves out the project's settings of that field; false: it has none. */
+/* Drops the project's settings of that field; false: it has none. */
 static bool drop_field(struct clamp *c, enum policy_field field, const char *why)
 {
 	const struct configuration *project = &c->request->config.project;
@@ -114,7 +116,7 @@ static bool drop_field(struct clamp *c, enum policy_field field, const char *why
 
 		if (c->is_dropped[i] || s->field != field)
 			continue;
-		/* of several rules, only the one that goes too far */
+		/* of several rules, only the one that exceeds the ceiling */
 		if (why && (strncmp(why, s->origin, len) != 0 || why[len] != ':'))
 			continue;
 		c->is_dropped[i] = is_found = true;
@@ -122,12 +124,12 @@ static bool drop_field(struct clamp *c, enum policy_field field, const char *why
 	return is_found;
 }
 
-/* A preset of the project's brings it: the same preset with the user's own value in this place. */
+/* The value comes from a preset of the project: overrides it with the most restrictive value. */
 static bool lower_field(struct clamp *c, enum policy_field field)
 {
 	static const struct {
 		enum policy_field field;
-		const char *text; /* NULL: none of it */
+		const char *text; /* NULL: turns it off */
 	} least[] = {
 		{ POLICY_WORKSPACE, NULL },        { POLICY_HOME, "false" },
 		{ POLICY_NETWORK, "false" },       { POLICY_READ_ONLY, "true" },
@@ -148,7 +150,9 @@ static bool lower_field(struct clamp *c, enum policy_field field)
 	return false;
 }
 
-/* Where an option has set the same field, the words name that: the project's line goes before them.
+/*
+ * Records what was left out, with the project's line in front if the message does not name it (it
+ * names an option that set the same field).
  */
 static void note_left_out(struct request *r, enum policy_field field, const char *why)
 {
@@ -160,7 +164,7 @@ static void note_left_out(struct request *r, enum policy_field field, const char
 		size_t len = strlen(project->settings[i].origin);
 
 		if (strncmp(why, project->settings[i].origin, len) == 0 && why[len] == ':')
-			len = 0; /* it is named already */
+			len = 0; /* the message names it already */
 		if (len == 0 || project->settings[i].field == field)
 			line = len ? project->settings[i].origin : NULL;
 		if (len == 0)
@@ -170,7 +174,7 @@ static void note_left_out(struct request *r, enum policy_field field, const char
 	(void)keyrows_list_add(&r->left_out, text);
 }
 
-/* Makes the next attempt ask for less; false: nothing of the project's explains it. */
+/* Reduces what the project requests for the next attempt; false: no project setting explains it. */
 static bool ask_for_less(struct clamp *c, enum policy_field field, const char *why)
 {
 	static const enum policy_field causes[] = { POLICY_PROFILE, POLICY_MODE, POLICY_IMAGE };
@@ -183,7 +187,7 @@ static bool ask_for_less(struct clamp *c, enum policy_field field, const char *w
 	return false;
 }
 
-/* What the user's own words allow is the ceiling for a project's file that is not trusted. */
+/* Resolves an untrusted project file below the ceiling of the user's own settings. */
 static int resolve_below_ceiling(struct request *r, struct err *e)
 {
 	CLEANUP(policy_done) struct policy ceiling = { 0 };
@@ -246,7 +250,7 @@ static int add_all(struct settings *to, const struct settings *from, struct err 
 	return 0;
 }
 
-/* Presets that the caller asks for are lowered to the ceiling, single values beyond it refused. */
+/* Lowers presets of the caller to the ceiling; refuses single values beyond it. */
 static int resolve_for_caller(struct request *r, const struct op_events *ev, struct err *e)
 {
 	const struct request *server = r->server;
@@ -281,7 +285,7 @@ int request_raise_ceiling(struct request *r, struct err *e)
 	if (sysinfo(&machine) < 0)
 		return err_sys(e, errno, "find out how much memory this machine has");
 	ceiling_raise(&r->policy, (uint64_t)machine.totalram * machine.mem_unit);
-	/* the files' come after what was typed, and count before it */
+	/* maxima of the files first, then the typed ones, which override them */
 	for (size_t i = 0; i < r->settings.count; i++) {
 		size_t at = (r->typed_count + i) % r->settings.count;
 

@@ -1,13 +1,11 @@
 #pragma once
 /*
- * request - what a sandbox is asked to be: settings of a command line or of a call, and the policy
- * that they make together with the configuration files.
+ * request - resolves settings of a command line or a call, and configuration files, to a policy.
  *
- * Two kinds. The user's own (.server is NULL): options, then the user's file, then the project's,
- * whose wishes beyond the user's own words are left out with one remark unless the file is
- * trusted; the image is detected where nobody names one. A caller's (.server is the request that
- * the server's own options make, with its ceiling raised): the same settings with the caller's on
- * top, within that ceiling.
+ * Two kinds. Of the user (.server is NULL): options, then the user's file, then the project's,
+ * whose settings beyond the user's own are left out with one remark unless the file is trusted; the
+ * image is detected if none is named. Of a caller (.server is the request of the server's options,
+ * with its ceiling raised): the same settings plus the caller's, within that ceiling.
  */
 #include "base/err.h"
 #include "policy/settings.h"
@@ -24,44 +22,45 @@ struct op_events;
 struct request {
 	const struct ak *ak;
 	struct settings settings;
-	const char *config_path; /* NULL: what is found */
+	const char *config_path; /* NULL: the discovered file */
 	const char *pull;        /* missing, always or never; NULL: missing */
 	bool has_no_config;
 	bool is_quiet;                /* no progress bars while an image is pulled */
-	const struct request *server; /* NULL: the user asks */
+	const struct request *server; /* NULL: request of the user */
 	uint64_t timeout_ms;          /* of a caller; 0: none */
 
-	/* what request_resolve() finds */
+	/* set by request_resolve() */
 	struct policy policy;
 	struct configfile config;
-	size_t typed_count; /* of .settings, the first: what is not from files or detected */
+	size_t typed_count; /* number of first .settings that are neither from files nor detected */
 	bool is_image_detected;
-	bool forbids_root; /* by a ceiling: also if the image calls somebody else so */
-	bool forbids_host; /* the same: no fallback to this machine's programs */
-	char **left_out; /* of a project's file: a sentence for each thing beyond the user's own */
+	bool forbids_root; /* by a ceiling: also for an image's user with uid 0 */
+	bool forbids_host; /* by a ceiling: no fallback to this machine's programs */
+	char **left_out;   /* settings of the project's file that exceed the user's, a sentence each
+			    */
 	char origin[REQUEST_ORIGIN_MAX_BYTES]; /* of a detected image */
 };
 
 /*
- * Settings and configuration files -> policy. Nothing has touched the system when this fails.
+ * Resolves settings and configuration files to a policy, without changing anything on the system.
  * `command`, for detecting an image, may be NULL.
  */
 ERR_CHECKED int request_resolve(struct request *r, const char *command, const struct op_events *ev,
 				struct err *e);
 
 /*
- * For a server: its policy becomes the ceiling of every call, with the maximum of limits that the
- * user has not set.
+ * For a server: turns its policy into the ceiling of every call; limits that the user has not set
+ * get their maximum.
  */
 ERR_CHECKED int request_raise_ceiling(struct request *r, struct err *e);
 
-/* What a configuration wants run first in a new sandbox, or NULL. */
+/* The configured [sandbox] init, or NULL. */
 const char *request_init(const struct request *r);
 
 /*
- * What runs before the command in a sandbox of its own: the private clone is made, then [sandbox]
- * init, in the same sandbox; stdout stays the command's alone. *argv is replaced where there is
- * something to run; *ret_text, which it then borrows, is the caller's to free.
+ * Makes *argv run the private clone and [sandbox] init before the command, in the same sandbox;
+ * their output goes to stderr. *argv is replaced if there is something to run; it then borrows
+ * *ret_text, which the caller frees.
  */
 void request_put_init_first(const struct request *r, char ***argv, char **ret_text);
 

@@ -1,4 +1,4 @@
-/* sandboxview - how a named sandbox is shown; see sandboxview.h. */
+/* sandboxview - formats named sandboxes for output; see sandboxview.h. */
 #include "ops/sandboxview.h"
 
 #include "base/cleanup.h"

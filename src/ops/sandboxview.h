@@ -1,5 +1,5 @@
 #pragma once
-/* sandboxview - how a named sandbox is shown to people and programs. */
+/* sandboxview - formats named sandboxes for people and programs. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "named/control.h"
@@ -13,16 +13,16 @@ struct ak;
 /* "running", "stopped (supervisor died)", "damaged: ..." */
 void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *out);
 
-/* "5 min", "3 h", "12 d" since then. */
+/* Age as "5 min", "3 h", "12 d". */
 void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]);
 
 void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry);
-/* What it uses; what cannot be measured here is null. */
+/* Resource usage; unknown values are null. */
 void sandboxview_add_figures(struct json *j, const struct control_stats *s);
 void sandboxview_add_checkpoint(struct json *j, const struct checkpoint *c);
 void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry);
 
-/* The policy of a named sandbox, for a command that takes that or run's options, not both. */
+/* Loads a named sandbox's policy, for a command that takes a name or run's options, not both. */
 struct request;
 ERR_CHECKED int sandboxview_load_policy(const struct ak *ak, const char *name,
 					const struct request *r, struct policy *ret, struct err *e);
