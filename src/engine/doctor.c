@@ -1,4 +1,4 @@
-/* doctor - which walls this host can build; see doctor.h. */
+/* doctor - checks which protections this host supports; see doctor.h. */
 #include "engine/doctor.h"
 
 #include "base/cleanup.h"
@@ -45,7 +45,7 @@ static void set(struct doctor_finding *f, enum doctor_state state, const char *d
 	(void)snprintf(f->fix, sizeof(f->fix), "%s", fix);
 }
 
-/* Runs `act` in a child with new namespaces; 0, or the errno of what failed. */
+/* Runs `act` in a child with new namespaces; 0, or the errno of the failure. */
 static int try_in_namespaces(int flags, int (*act)(struct err *e))
 {
 	long pid = syscall(SYS_clone, (unsigned long)flags | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -89,7 +89,7 @@ static bool setting_is(const char *path, const char *value)
 	return file_read_line(AT_FDCWD, path, text, sizeof(text)) == 0 && strcmp(text, value) == 0;
 }
 
-/* `make install` puts it there, where AppArmor can read it. */
+/* `make install` writes the profile there, for the installed path of this program. */
 static bool has_profile(void)
 {
 	cleanup_free char *text = NULL, *quoted = NULL;
@@ -105,8 +105,8 @@ static bool has_profile(void)
 }
 
 /*
- * AppArmor keeps user namespaces from programs without a profile. Ours allows them to this program
- * alone; the switch would allow them to every program of the machine.
+ * AppArmor denies user namespaces to programs without a profile. Our profile allows them only to
+ * this program; the sysctl would allow them to every program on the machine.
  */
 static const char *apparmor_fix(void)
 {
@@ -116,7 +116,7 @@ static const char *apparmor_fix(void)
 	       "profile, " PROFILE;
 }
 
-/* The known switches that take user namespaces away, and how to turn each back on. */
+/* The known settings that disable user namespaces, and how to enable them again. */
 static const char *userns_fix(void)
 {
 	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", "0"))
@@ -180,7 +180,7 @@ static int act_gate(struct err *e)
 	return netns_build(sockets, &count, e);
 }
 
-/* Not a wall: without it there are sandboxes, but none with a network. */
+/* Not a protection: without it sandboxes work, but have no network. */
 static void check_gate(struct doctor_finding *f)
 {
 	int error = try_in_namespaces(CLONE_NEWUSER | CLONE_NEWNET, act_gate);
@@ -197,7 +197,7 @@ static void check_gate(struct doctor_finding *f)
 		set(f, DOCTOR_OK, "every connection goes through the gate", "");
 }
 
-/* 0, or the errno of what failed. The namespace is that of the store: its root can own files. */
+/* 0, or the errno of the failure. Uses the store's user namespace, whose root can own files. */
 static int try_overlay(void)
 {
 	cleanup_fd int userns_fd = -1;
@@ -218,7 +218,7 @@ static int try_overlay(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
-/* Not a wall: without it there are sandboxes, but only of this machine's own programs. */
+/* Not a protection: without it sandboxes work, but only with this machine's programs. */
 static void check_images(struct doctor_finding *f)
 {
 	cleanup_free char *program = NULL;
@@ -288,7 +288,7 @@ static void check_seccomp(struct doctor_finding *f)
 		set(f, DOCTOR_MISSING, strerror(errno), "use a kernel with CONFIG_SECCOMP_FILTER");
 }
 
-/* Enough for this machine's programs; in an image everything then belongs to one user. */
+/* Enough for this machine's programs; in an image, one user then owns everything. */
 static void explain_one_id(struct doctor_finding *f)
 {
 	const char *why = "";
@@ -318,7 +318,7 @@ static void check_ids(struct doctor_finding *f)
 		explain_one_id(f);
 }
 
-/* Not a wall either: --disk of sandboxes that stay. */
+/* Not a protection either: --disk of named sandboxes. */
 static void check_disk(const struct ak *ak, struct doctor_finding *f)
 {
 	cleanup_free char *path = NULL;
@@ -328,7 +328,7 @@ static void check_disk(const struct ak *ak, struct doctor_finding *f)
 
 	if (statedir_path(ak, ".", &path, &e) == 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0) /* nothing is kept yet */
+	if (fd < 0) /* the state directory does not exist yet */
 		fd = open("/var/lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	switch (disk_find_way(fd, &why)) {
 	case DISK_QUOTA:

@@ -1,9 +1,9 @@
 /*
  * gatekeeper - the supervisor's side of the gate; see gatekeeper.h.
  *
- * Hostile input: what a gate says. It is no more trusted than the packets it reads: lines are
- * parsed with bounds, denials are counted up to a maximum, and texts are printed by the face,
- * which makes them harmless.
+ * Hostile input: messages of a gate, which is no more trusted than the packets it reads: lines are
+ * parsed with bounds, denials are counted up to a maximum, and the code that prints texts replaces
+ * control characters.
  */
 #include "engine/gatekeeper.h"
 
@@ -33,7 +33,7 @@
 #define BACKOFF_FIRST_MS 50u
 #define LINE_MAX_BYTES 2048
 #define TRAFFIC_MAX_BYTES (1ull << 62)
-#define MESSAGES_A_TURN 64u /* a gate gone mad must not keep us from everything else */
+#define MESSAGES_A_TURN 64u /* per iteration, so that a faulty gate cannot block the rest */
 
 void gatekeeper_init(struct gatekeeper *k)
 {
@@ -62,7 +62,7 @@ void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
 
 /* ---- starting ---- */
 
-/* A log that cannot be had is no reason to have no network. */
+/* Returns -1 without a log: the gate runs nevertheless. */
 static int open_log(const struct gatekeeper *k)
 {
 	cleanup_free char *path = NULL;
@@ -140,7 +140,7 @@ static void note_trouble(struct gatekeeper *k, const char *words)
 		k->trouble = mem_dup(words);
 }
 
-/* A gate that cannot be started is one that died at once: no network, and another try later. */
+/* A gate that cannot be started is handled like one that died at once: retry later. */
 static void start(struct gatekeeper *k)
 {
 	struct err e = { 0 };
@@ -155,7 +155,7 @@ static void start(struct gatekeeper *k)
 	}
 }
 
-/* ---- what a gate says ---- */
+/* ---- messages of a gate ---- */
 
 static bool is_known(const struct gatekeeper *k, const struct netlog_line *line)
 {
@@ -192,7 +192,7 @@ static uint64_t add_growth(uint64_t sum, uint64_t from, uint64_t to)
 	return sum > UINT64_MAX - (to - from) ? UINT64_MAX : sum + (to - from);
 }
 
-/* Totals of one gate's life: they only grow, or it lies. */
+/* Totals since the gate's start: smaller values than before are false and ignored. */
 static void note_traffic(struct gatekeeper *k, char *text)
 {
 	char *rest = text;
@@ -224,7 +224,7 @@ static void on_gate_message(struct gatekeeper *k, char *text)
 		note_denial(k, text);
 }
 
-/* False: the gate has gone. */
+/* False: the gate has closed the channel. */
 static bool listen_to_gate(struct gatekeeper *k)
 {
 	char text[LINE_MAX_BYTES];
@@ -232,7 +232,10 @@ static bool listen_to_gate(struct gatekeeper *k)
 	for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
 		ssize_t n = recv(k->channel_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
-		/* reset: it ended before it read our last order; what it has said is still there */
+		/*
+		 * reset: it ended before it read our last message; its own messages are still
+		 * readable
+		 */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n <= 0)
@@ -251,7 +254,7 @@ static void reap(struct gatekeeper *k)
 	cleanup_closep(&k->channel_fd);
 	if (k->pid <= 0)
 		return;
-	(void)kill(k->pid, SIGKILL); /* our child, not yet waited for; mostly it has ended */
+	(void)kill(k->pid, SIGKILL); /* our child, not yet reaped; usually it has ended */
 	while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	k->pid = 0;
@@ -265,7 +268,7 @@ static void reap(struct gatekeeper *k)
 		note_trouble(k, words);
 }
 
-/* A gate that left by itself is no trouble; any other end is, and the next one waits. */
+/* A gate that announced its exit is no failure; after any other end the next start is delayed. */
 static void on_end(struct gatekeeper *k)
 {
 	reap(k);
@@ -277,7 +280,7 @@ static void on_end(struct gatekeeper *k)
 
 /* ---- new rules ---- */
 
-/* Lets the gate talk until it has obeyed. False: it has gone, or takes too long. */
+/* Reads messages until the gate has applied the rules. False: it ended, or takes too long. */
 static bool await_obedience(struct gatekeeper *k)
 {
 	struct pollfd polled = { .fd = k->channel_fd, .events = POLLIN };
@@ -306,7 +309,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 		return 0;
 	k->has_obeyed = false;
 	if (rulesmessage_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
-		(void)listen_to_gate(k); /* perhaps it has said why it is gone */
+		(void)listen_to_gate(k); /* it may have sent the reason for its end */
 		on_end(k);
 	} else if (!await_obedience(k)) {
 		on_end(k);
@@ -314,7 +317,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 	return 0;
 }
 
-/* ---- the loop's side ---- */
+/* ---- for poll loops ---- */
 
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out)
 {

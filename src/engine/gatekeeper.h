@@ -1,15 +1,16 @@
 #pragma once
 /*
- * gatekeeper - the supervisor's side of the gate: starts it at the first packet, and again when
- * it died.
+ * gatekeeper - the supervisor's side of the gate: starts it at the first packet, and again if it
+ * died.
  *
- * It holds the sandbox's listening sockets, the rules and the table of names; a gate is given
- * all three and can be replaced at any time. Between gates the sandbox has no network: packets
- * wait in the kernel.
+ * It holds the sandbox's listening sockets, the rules and the table of names; a gate receives all
+ * three and can be replaced at any time. Between two gates the sandbox has no network: packets wait
+ * in the kernel.
  *
- * Rules may change while a gate runs (gatekeeper_set_rules). It is sent the new ones and has to
- * say that they hold; one that does not within GATEKEEPER_OBEY_MAX_MS is killed. So when the call
- * returns, either a gate with the new rules serves, or none does and the next will have them.
+ * Rules may change while a gate runs (gatekeeper_set_rules). The gate receives the new rules and
+ * must confirm that they are applied; otherwise it is killed after GATEKEEPER_OBEY_MAX_MS. So when
+ * the call returns, either a gate with the new rules runs, or none does and the next will have
+ * them.
  */
 #include "base/err.h"
 #include "net/netns.h"
@@ -23,65 +24,65 @@ struct ak;
 
 struct policy;
 
-#define GATEKEEPER_DENIALS_MAX 32u /* told to the caller; the log has all */
+#define GATEKEEPER_DENIALS_MAX 32u /* in the result; the log has all */
 #define GATEKEEPER_POLL_MAX NETNS_SOCKET_COUNT
 #define GATEKEEPER_BACKOFF_MAX_MS 5000u
-#define GATEKEEPER_STOP_MAX_MS 4000u /* more than the gate's own time to finish */
+#define GATEKEEPER_STOP_MAX_MS 4000u /* longer than the gate's own time to finish */
 #define GATEKEEPER_OBEY_MAX_MS 3000u
 
 struct gatekeeper_denial {
 	char *host;
-	uint16_t port; /* 0: its name was not even looked up */
+	uint16_t port; /* 0: already its DNS query was denied */
 	char *reason;
 	char *fix; /* the option that would allow it, or "" */
 };
 
 struct gatekeeper_options {
 	const struct policy *policy;
-	const struct ak *ak; /* says where the log is */
-	uint32_t id;         /* the gate's user and group; 0: the caller's own */
+	const struct ak *ak; /* has the path of the log */
+	uint32_t id;         /* the gate's uid and gid; 0: the caller's */
 	const char *sandbox; /* id for the log; borrowed */
 };
 
 struct gatekeeper {
 	struct gatekeeper_options options;
-	bool is_open;  /* there is a network to keep */
+	bool is_open;  /* the sandbox has a network */
 	char *program; /* path of the gate */
 	int sockets[NETNS_SOCKET_COUNT];
 	unsigned socket_count;
-	int rules_fd, names_fd, share_fd; /* made with the first gate */
-	int channel_fd;                   /* of the gate that runs; -1: none does */
+	int rules_fd, names_fd, share_fd; /* created with the first gate */
+	int channel_fd;                   /* to the running gate; -1: none */
 	pid_t pid;
-	bool is_leaving; /* the gate has said that it will */
-	bool has_obeyed; /* it has said that the last new rules hold */
-	uint64_t gate_sent_bytes, gate_received_bytes; /* of this gate, by its own account */
-	uint64_t sent_bytes, received_bytes;           /* of all gates, this one included */
-	unsigned deaths;                               /* gates that ended without a word */
-	uint64_t not_before_ms;                        /* 0: now */
-	char *trouble;                                 /* the first that a gate had; NULL: none */
+	bool is_leaving;                               /* the gate has announced its exit */
+	bool has_obeyed;                               /* it has confirmed the last new rules */
+	uint64_t gate_sent_bytes, gate_received_bytes; /* of this gate, as it reports */
+	uint64_t sent_bytes, received_bytes;           /* of all gates, including this one */
+	unsigned deaths;        /* gates that ended unexpectedly or failed to start */
+	uint64_t not_before_ms; /* 0: now */
+	char *trouble;          /* the first error of a gate; NULL: none */
 	struct gatekeeper_denial *denials;
 	unsigned denial_count;
 };
 
 void gatekeeper_init(struct gatekeeper *k);
 
-/* Before the sandbox starts: is the gate's program where it should be? */
+/* Before the sandbox starts: checks that the gate's program exists. */
 ERR_CHECKED int gatekeeper_prepare(struct gatekeeper *k, const struct gatekeeper_options *o,
 				   struct err *e);
 void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count);
 
-/* For a poll loop: what to wait for (at most GATEKEEPER_POLL_MAX), and how long (-1: for ever). */
+/* For a poll loop: descriptors (at most GATEKEEPER_POLL_MAX), and the timeout (-1: none). */
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out);
 int gatekeeper_wait_ms(const struct gatekeeper *k);
 void gatekeeper_on_ready(struct gatekeeper *k);
 
 /*
- * From now on the policy's rules and bandwidth are what counts; `p` lives as long as `k`. A gate
- * that runs closes what they do not allow before this returns. On failure all stays as it was.
+ * Applies the policy's rules and bandwidth from now on; `p` must live as long as `k`. A running
+ * gate closes connections that they do not allow before this returns. On failure nothing changes.
  */
 ERR_CHECKED int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct err *e);
 
-/* Lets the gate send what it has, and ends it; all denials are known then. May run twice. */
+/* Lets the gate send its data, and ends it; then all denials are known. May run twice. */
 void gatekeeper_stop(struct gatekeeper *k);
 void gatekeeper_done(struct gatekeeper *k);
 

@@ -1,10 +1,10 @@
 /*
- * helper - the programs in libexec that do what needs large libraries; see helper.h.
+ * helper - starts the programs in libexec that need large libraries; see helper.h.
  *
  * The child shares our memory until it has executed the helper (vfork), so it only makes system
- * calls; and what it writes into the plan, we read: why the helper could not be executed.
- * Descriptors are first moved out of the way of their final numbers by us, then placed by the
- * child, in whose own table everything else is closed.
+ * calls; it writes its errno into the plan if the helper could not be executed. We first move
+ * descriptors above their final numbers, then the child duplicates them to these numbers and closes
+ * everything else in its own table.
  */
 #include "engine/helper.h"
 
@@ -77,10 +77,10 @@ void helper_done(struct helper *h)
 
 struct plan {
 	const char *path;
-	int program_fd; /* out of the way; -1: none */
+	int program_fd; /* above the final numbers; -1: none */
 	char *const *argv;
 	const struct helper_options *options;
-	int from[HELPER_DESCRIPTORS_MAX]; /* out of the way */
+	int from[HELPER_DESCRIPTORS_MAX]; /* above the final numbers */
 	int to[HELPER_DESCRIPTORS_MAX];
 	unsigned count;
 	unsigned highest;
@@ -132,7 +132,7 @@ static _Noreturn void give_up(struct plan *p)
 	_exit(EXIT_NOT_EXECUTED);
 }
 
-/* Everything but what the helper is given and, until it is executed, its program. */
+/* Closes all but the helper's descriptors and, until it is executed, its program. */
 static int close_others(const struct plan *p)
 {
 	unsigned first = p->highest + 1, program = (unsigned)p->program_fd;
@@ -149,7 +149,7 @@ static void execute(const struct plan *p)
 	char *const *environ_list =
 		p->options->environ_list ? p->options->environ_list : wall_environment();
 
-	/* a script, such as tests put in a helper's place, is read by its name: ENOENT */
+	/* ENOENT: a script, as tests use in place of a helper, is opened by its name */
 	if (p->program_fd >= 0 && fexecve(p->program_fd, p->argv, environ_list) < 0 &&
 	    errno != ENOENT)
 		return;
@@ -158,7 +158,7 @@ static void execute(const struct plan *p)
 
 static _Noreturn void become(struct plan *p)
 {
-	/* with another descriptor in the place of one of its own it must not run */
+	/* it must not run with a wrong descriptor under one of these numbers */
 	for (int stream = 0; stream <= STDERR_FILENO; stream++)
 		if (dup2(p->null_fd, stream) < 0)
 			give_up(p);

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * helper - the programs in libexec that do what needs large libraries.
+ * helper - starts the programs in libexec that need large libraries.
  *
- * They are found beside the program that runs: in ../libexec/agentkernel from an installation,
- * in its own directory from a build. A helper starts with default signals, exactly the descriptors
- * it is given, and /dev/null as those of 0, 1 and 2 that it is not; in a session of its own and
- * with an empty environment, unless the options say otherwise.
+ * They are found relative to this program: in ../libexec/agentkernel of an installation, in its own
+ * directory of a build. A helper starts with default signals, exactly the given descriptors, and
+ * /dev/null for missing ones of 0, 1 and 2; in its own session and with an empty environment,
+ * unless the options say otherwise.
  *
- * Who executes one with other ids than the caller's opens it before it takes them: the directories
- * above an installation may be closed to everyone else (/root).
+ * A process that will execute a helper with other ids opens it before it changes them: the
+ * directories above an installation may be closed to others (/root).
  */
 #include "base/err.h"
 
@@ -24,22 +24,22 @@ struct helper_descriptor {
 
 struct helper_options {
 	char *const *environ_list; /* NULL: empty */
-	bool is_in_session;        /* stays in the caller's: what the terminal sends reaches it */
+	bool is_in_session;        /* stays in the caller's: gets signals of the terminal */
 };
 
-/* The path is the caller's to free. */
+/* The caller frees the path. */
 ERR_CHECKED int helper_find(const char *name, char **ret_path, struct err *e);
 
 struct helper {
 	char *path;
-	int fd; /* -1: it is executed by its path */
+	int fd; /* -1: executed by its path */
 };
 
 /* Finds and opens it. */
 ERR_CHECKED int helper_open(const char *name, struct helper *ret, struct err *e);
-void helper_done(struct helper *h); /* may run twice, and where helper_open() has failed */
+void helper_done(struct helper *h); /* may run twice, and after a failure of helper_open() */
 
-/* Our child, to be waited for. A program that cannot be executed is an exit status of 127. */
+/* Starts our child, which the caller reaps. A program that cannot be executed is an error. */
 ERR_CHECKED int helper_start(const struct helper *h, char *const *argv,
 			     const struct helper_descriptor *descriptors, unsigned count,
 			     const struct helper_options *options, pid_t *ret_pid, struct err *e);

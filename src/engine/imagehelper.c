@@ -1,4 +1,4 @@
-/* imagehelper - asks agentkernel-image to do something; see imagehelper.h. */
+/* imagehelper - runs agentkernel-image; see imagehelper.h. */
 #include "engine/imagehelper.h"
 
 #include "base/cleanup.h"
@@ -17,10 +17,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* operation, store, owners, the words, the end */
+/* program, operation, store, owners, the words, NULL */
 #define ARGV_MAX (IMAGEHELPER_WORDS_MAX + 5)
 
-/* What it says about its failure, or what its end tells. */
+/* Returns the helper's own error, or describes its exit status. */
 static int explain_end(int report_fd, int status, struct err *e)
 {
 	struct err theirs;
@@ -144,7 +144,7 @@ int imagehelper_wait(struct imagehelper_job *j, struct err *e)
 void imagehelper_job_done(struct imagehelper_job *j)
 {
 	if (j->pid > 0) {
-		(void)kill(j->pid, SIGKILL); /* our child, not yet waited for */
+		(void)kill(j->pid, SIGKILL); /* our child, not yet reaped */
 		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 	}

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * imagehelper - asks agentkernel-image to do something with the store of images.
- */
+/* imagehelper - runs agentkernel-image, which works on the image store. */
 #include "base/err.h"
 #include "engine/helper.h"
 #include "image/tool.h"
@@ -14,11 +12,11 @@ struct ak;
 
 struct imagehelper_request {
 	const char *operation;
-	const char *const *words; /* "key=value", NULL-ended; may be NULL */
+	const char *const *words; /* "key=value", NULL-terminated; may be NULL */
 	const struct ak *ak;
 };
 
-/* Streams are this process's own. Waits until it is done; its failure is ours. */
+/* Runs the helper with this process's streams and waits; returns its failure. */
 ERR_CHECKED int imagehelper_run(const struct imagehelper_request *q, struct err *e);
 
 /* ---- transfers ---- */
@@ -26,12 +24,12 @@ ERR_CHECKED int imagehelper_run(const struct imagehelper_request *q, struct err 
 /* Descriptors are borrowed; -1: none. */
 struct imagehelper_transfer {
 	const char *operation;    /* image/transfer.h lists them and their words */
-	const char *const *words; /* "key=value", NULL-ended; may be NULL */
+	const char *const *words; /* "key=value", NULL-terminated; may be NULL */
 	int dir_fd;
 	int stdin_fd;
 	int stdout_fd;
-	int answer_fd; /* "key=value" lines come here */
-	/* TOOL_PROGRAM, opened before this process took the ids of a sandbox. */
+	int answer_fd; /* for "key=value" lines of the result */
+	/* TOOL_PROGRAM, opened before this process took the ids of a sandbox */
 	const struct helper *program;
 };
 
@@ -41,14 +39,14 @@ struct imagehelper_job {
 };
 
 /*
- * Starts it as whoever this process is, and does not wait. The child ends when the thread that
- * started it does. The caller closes its own ends of pipes.
+ * Starts the helper with this process's ids, and does not wait. The helper ends with the thread
+ * that started it. The caller closes its own ends of pipes.
  */
 ERR_CHECKED int imagehelper_start(const struct imagehelper_transfer *t, struct imagehelper_job *ret,
 				  struct err *e);
 
-/* Waits for its end; its failure is ours. */
+/* Waits until it ends; returns its failure. */
 ERR_CHECKED int imagehelper_wait(struct imagehelper_job *j, struct err *e);
 
-/* Ends it if it was not waited for. May run twice, and on a zeroed struct with report_fd -1. */
+/* Kills it if it was not waited for. May run twice, and on a zeroed struct with report_fd -1. */
 void imagehelper_job_done(struct imagehelper_job *j);

@@ -1,4 +1,4 @@
-/* images - from the name of an image to layers that can be mounted; see images.h. */
+/* images - opens an image by name as layers that can be mounted; see images.h. */
 #include "engine/images.h"
 
 #include "base/buf.h"
@@ -39,7 +39,7 @@ void images_done(struct images *i)
 	images_init(i);
 }
 
-/* Written in this boot, or in an earlier one and safely on disk since. */
+/* Written in this boot, or in an earlier one and synced to disk. */
 static bool is_settled(const char *store, const struct record *r)
 {
 	cleanup_free char *path = mem_format("%s/records", store);
@@ -48,7 +48,7 @@ static bool is_settled(const char *store, const struct record *r)
 	return records_fd >= 0 && record_is_settled(records_fd, r->id);
 }
 
-/* What another user could change is not this caller's store; see image/store.c. */
+/* Refuses a store that another user could change; see image/store.c. */
 static int check_own(const char *store, const char *name, struct err *e)
 {
 	cleanup_free char *path = mem_format("%s/%s", store, name);
@@ -73,7 +73,7 @@ static int check_store(const char *store, struct err *e)
 	return check_own(store, "layers", e);
 }
 
-/* In the store, complete, and with the owners that this caller's sandboxes see. */
+/* Finds a complete image in the store, with the owners that this caller's sandboxes need. */
 static int find_at(const char *store, const char *path, struct images *i, struct err *e)
 {
 	char owners[IDMAP_OWNERS_MAX_BYTES];
@@ -139,7 +139,7 @@ static int pull(const struct images_request *q, const struct reference *ref, str
 	name = mem_format("reference=%s", full);
 	words[count++] = name;
 	words[count++] = q->flags & IMAGES_QUIET ? "progress=none" : "progress=auto";
-	/* with the blobs at hand, no registry is asked */
+	/* does not contact a registry if the store has the blobs */
 	words[count++] = q->pull == IMAGES_PULL_ALWAYS  ? "from=registry"
 			 : q->pull == IMAGES_PULL_NEVER ? "from=store"
 							: "from=any";
@@ -150,9 +150,8 @@ static int pull(const struct images_request *q, const struct reference *ref, str
 }
 
 /*
- * Between the helper's end, which lets go of the store, and our lock on the record nothing else
- * would keep `image prune --all` from removing what was just pulled. Where there can be no lock,
- * the helper will say why.
+ * Locks the store: between the helper's end, which unlocks it, and our lock on the record, `image
+ * prune --all` could remove the pulled image. If the lock fails, the helper will report why.
  */
 static int wait_for_image(const char *store)
 {
@@ -282,7 +281,7 @@ void images_unpin(const struct ak *ak, const char *pin)
 	(void)unlink(path);
 }
 
-/* The same image again, from its blobs, when its layers cannot be used as they are. */
+/* Unpacks the same image again from its blobs, if its layers cannot be used. */
 static int unpack_anew(const struct ak *ak, const char *reference, const char *digest,
 		       struct images *ret, struct err *e)
 {
@@ -381,7 +380,7 @@ static size_t count_words(char *const *list)
 char **images_compose(const struct images *i, const char *entrypoint, char *const *command)
 {
 	bool has_command = command && command[0];
-	/* an image's own arguments are for its own entrypoint */
+	/* the image's arguments belong to its entrypoint */
 	char *const *rest = has_command ? command : entrypoint ? NULL : i->record.cmd;
 	size_t own_count = entrypoint ? 0 : count_words(i->record.entrypoint);
 	size_t rest_count = count_words(rest);
@@ -400,7 +399,7 @@ char **images_compose(const struct images *i, const char *entrypoint, char *cons
 	return NULL;
 }
 
-/* ---- what there is ---- */
+/* ---- listing ---- */
 
 void images_list_done(struct images_list *l)
 {
@@ -413,7 +412,7 @@ void images_list_done(struct images_list *l)
 	*l = (struct images_list){ 0 };
 }
 
-/* From a file's name back to the reference; false for what is none. */
+/* Parses the reference in a file's name; false if it is none. */
 static bool read_name(const char *file, struct reference *ret)
 {
 	cleanup_free char *text = mem_dup(file);
@@ -425,7 +424,7 @@ static bool read_name(const char *file, struct reference *ret)
 	return reference_parse(text, ret, &ignored) == 0;
 }
 
-/* What cannot be read is being replaced or removed at this moment, and is left out. */
+/* Skips unreadable entries: they are being replaced or removed. */
 static void add_entry(struct images_list *l, int names_fd, const char *file)
 {
 	char name[REFERENCE_MAX_BYTES + 1], full[REFERENCE_MAX_BYTES + 1];
@@ -475,7 +474,7 @@ int images_list(const struct ak *ak, struct images_list *ret, struct err *e)
 	return 0;
 }
 
-/* ---- what could not be had lately ---- */
+/* ---- images that could not be pulled recently ---- */
 
 static char *note_path(const char *reference, const struct ak *ak)
 {
@@ -500,7 +499,7 @@ bool images_was_unreachable(const char *reference, const struct ak *ak)
 	       time(NULL) - st.st_mtime < IMAGES_UNREACHABLE_MAX_AGE_S;
 }
 
-/* Only saves time: where it cannot be written, the next attempt is made anew. */
+/* Failures are ignored: they only cost another attempt. */
 void images_note_unreachable(const char *reference, const struct ak *ak)
 {
 	cleanup_free char *path = note_path(reference, ak);

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * images - from the name of an image to layers that can be mounted.
+ * images - opens an image by name as layers that can be mounted.
  *
- * An image that is in the store is one small file to read (image/record); one that is not is
- * pulled by the image helper. An image that was only detected, not asked for, gives way to `host`
- * when it cannot be had.
+ * For an image in the store, one small file is read (image/record); the image helper pulls others.
+ * If an image was only detected, ops/pickimage falls back to `host` when it is not available.
  */
 #include "base/err.h"
 #include "image/record.h"
@@ -16,24 +15,24 @@
 struct ak;
 
 #define IMAGES_DIR "images"
-#define IMAGES_PINS_DIR "pins"           /* image/storegc.c keeps what these lead to */
-#define IMAGES_PIN_MIN_AGE_S 600         /* a younger one may be of a sandbox that is just made */
-#define IMAGES_UNREACHABLE_MAX_AGE_S 600 /* how long a failed attempt is remembered */
+#define IMAGES_PINS_DIR "pins"   /* image/storegc.c keeps their targets */
+#define IMAGES_PIN_MIN_AGE_S 600 /* younger ones may belong to a sandbox that is being created */
+#define IMAGES_UNREACHABLE_MAX_AGE_S 600 /* then a failed pull is tried again */
 
 enum images_pull { IMAGES_PULL_MISSING, IMAGES_PULL_ALWAYS, IMAGES_PULL_NEVER };
 
 enum images_flags {
-	IMAGES_DETECTED = 1 << 0, /* nobody asked for it */
+	IMAGES_DETECTED = 1 << 0, /* not requested by the user */
 	IMAGES_QUIET = 1 << 1,    /* no progress on stderr */
 };
 
-/* An image that is being used. While it is open nobody removes it. */
+/* An open image, which nobody can remove meanwhile. */
 struct images {
 	struct record record;
 	int lock_fd;
 	char *layers_path;
 	char *lower;
-	struct imageroot root; /* borrows from the above, but for its tree */
+	struct imageroot root; /* borrows from the above, except its tree */
 };
 
 void images_init(struct images *i);
@@ -46,23 +45,23 @@ struct images_request {
 	const struct ak *ak;
 };
 
-/* Finds it or pulls it. */
+/* Finds or pulls the image. */
 ERR_CHECKED int images_open(const struct images_request *q, struct images *ret, struct err *e);
 
 /*
- * A pin keeps an image in the store for a sandbox or checkpoint, whatever becomes of its name, and
- * finds it again. `reference` is for an image that has to be unpacked anew.
+ * A pin keeps an image in the store for a sandbox or checkpoint, whatever happens to its name.
+ * `reference` is needed if the image must be unpacked again.
  */
 ERR_CHECKED int images_pin(const struct ak *ak, const struct images *i, const char *pin,
 			   struct err *e);
 ERR_CHECKED int images_open_pinned(const struct ak *ak, const char *pin, const char *reference,
 				   struct images *ret, struct err *e);
 void images_unpin(const struct ak *ak, const char *pin);
-/* Another pin on the same image. */
+/* Adds another pin for the same image. */
 ERR_CHECKED int images_copy_pin(const struct ak *ak, const char *from, const char *to,
 				struct err *e);
 bool images_have_same_pin(const struct ak *ak, const char *a, const char *b);
-/* Removes pins that are none of `used` (ended by NULL) and not just being made. */
+/* Removes pins not in `used` (NULL-terminated), except new ones. */
 ERR_CHECKED int images_collect_pins(const struct ak *ak, char *const *used, unsigned *ret_count,
 				    struct err *e);
 
@@ -70,15 +69,15 @@ ERR_CHECKED int images_collect_pins(const struct ak *ak, char *const *used, unsi
 struct policyimage images_config(const struct images *i);
 
 /*
- * The words to execute: the image's entrypoint, then the command, or the image's own when there is
- * none. `entrypoint`: NULL keeps the image's, "" drops it, anything else replaces it. The array is
- * the caller's to free, its texts are borrowed. NULL: there is nothing to execute.
+ * Composes the arguments: the image's entrypoint, then the command, or the image's own if there is
+ * none. `entrypoint`: NULL keeps the image's, "" drops it, anything else replaces it. The caller
+ * frees the array, whose texts are borrowed. NULL: there is nothing to execute.
  */
 char **images_compose(const struct images *i, const char *entrypoint, char *const *command);
 
-/* One name of the store. */
+/* One name in the store. */
 struct images_entry {
-	char *name; /* as people type it */
+	char *name; /* short form */
 	char *full_name;
 	struct record record;
 };
@@ -88,13 +87,10 @@ struct images_list {
 	size_t count;
 };
 
-/* A store that is not there is empty. */
+/* A missing store counts as empty. */
 ERR_CHECKED int images_list(const struct ak *ak, struct images_list *ret, struct err *e);
 void images_list_done(struct images_list *l); /* may run twice */
 
-/*
- * A detected image could not be had lately: not worth another wait. `note` remembers that it could
- * not be had now.
- */
+/* Remembers for a while that a detected image could not be pulled, to avoid another wait. */
 bool images_was_unreachable(const char *reference, const struct ak *ak);
 void images_note_unreachable(const char *reference, const struct ak *ak);

@@ -17,17 +17,17 @@
 #define STACK_BYTES 16384
 
 /*
- * What the janitor uses; the supervisor does not touch it while both live. The one other thing
- * they share is errno: the janitor makes no call that can fail until the supervisor is dead.
+ * The janitor's memory, which the supervisor does not touch while both live. They also share errno:
+ * the janitor makes no call that can fail until the supervisor is dead.
  */
 struct janitor_memory {
-	struct cgroup cgroup; /* descriptors keep their numbers in the janitor's own table */
+	struct cgroup cgroup; /* descriptors have the same numbers in the janitor's own table */
 	int supervisor_fd;
-	int init_fd; /* -1: nothing is frozen, so it dies by itself */
+	int init_fd; /* -1: init is not frozen and ends by itself */
 	_Alignas(16) char stack[STACK_BYTES];
 };
 
-/* A pidfd becomes readable when its process ends, whoever that process is to us. */
+/* A pidfd becomes readable when its process ends, even if it is not our child. */
 static int janitor_main(void *memory)
 {
 	struct janitor_memory *m = memory;
@@ -38,7 +38,7 @@ static int janitor_main(void *memory)
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
 	for (int stream = 0; stream < 3; stream++)
-		(void)close(stream); /* a reader of the caller's output must see its end */
+		(void)close(stream); /* so that a reader of the caller's output sees end of file */
 	while (poll(&polled, 1, -1) < 0)
 		continue;
 	if (m->init_fd >= 0)
@@ -66,7 +66,7 @@ int janitor_start(struct janitor *j, const struct cgroup *c, int init_fd, struct
 	if (pid < 0)
 		return err_sys(e, sys, "start the janitor");
 	j->pid = pid;
-	/* by us, before there is anything to clean up: a SIGKILL to our group must not take both */
+	/* set by us before there is a cgroup: SIGKILL to our process group must not end both */
 	if (setpgid(pid, pid) < 0)
 		return err_sys(e, errno, "give the janitor a process group");
 	return 0;
@@ -75,9 +75,9 @@ int janitor_start(struct janitor *j, const struct cgroup *c, int init_fd, struct
 void janitor_dismiss(struct janitor *j)
 {
 	if (j->pid > 0) {
-		/* our child, not yet waited for: the pid is still its own */
+		/* our child, not yet reaped: the pid cannot be reused */
 		if (kill(j->pid, SIGKILL) < 0)
-			return; /* it has our memory, and ends with us */
+			return; /* it uses our memory, and ends with us */
 		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 		j->pid = 0;

@@ -1,4 +1,4 @@
-/* project - what the caller's directory says about the image to use; see project.h. */
+/* project - detects the image for a command or a project; see project.h. */
 #include "engine/project.h"
 
 #include "base/mem.h"

@@ -1,14 +1,12 @@
 #pragma once
-/*
- * project - what the caller's directory says about the image to use.
- */
+/* project - detects the image for a command or a project. */
 #include <stddef.h>
 
-#define PROJECT_FILES_MAX 4096u /* names that are looked at; a project has its files among them */
+#define PROJECT_FILES_MAX 4096u /* examined names in the directory */
 
 /*
  * The image for `command` (may be NULL) in the directory `cwd` (may be NULL), or NULL for none.
- * *ret_origin says what decided: "detected from 'package.json'".
+ * *ret_origin tells the reason: "detected from 'package.json'".
  */
 const char *project_detect(const char *cwd, const char *command, char *ret_origin,
 			   size_t origin_size);

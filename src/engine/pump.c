@@ -51,7 +51,7 @@ struct pollfd pump_poll(const struct pump *p)
 	return (struct pollfd){ .fd = p->from_fd, .events = POLLIN };
 }
 
-/* A terminal takes the first for the end of an unfinished line, so there are two. */
+/* Sends the EOF character twice: after an unfinished line, the first only ends that line. */
 static void on_end_of_input(struct pump *p)
 {
 	if (!(p->flags & PUMP_EOF_IS_BYTE) || p->to_fd < 0) {
@@ -70,7 +70,7 @@ static void on_readable(struct pump *p)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n <= 0) { /* a terminal whose other side is closed says EIO */
+	if (n <= 0) { /* reading a terminal whose other side is closed fails with EIO */
 		on_end_of_input(p);
 		return;
 	}
@@ -88,7 +88,7 @@ static void on_readable(struct pump *p)
 	p->len = (size_t)n;
 }
 
-/* Where the source is ours, closing it tells the writer (SIGPIPE); else we go on and drop. */
+/* If we own the source, closes it, so that the writer gets SIGPIPE; else drops its bytes. */
 static void on_lost_reader(struct pump *p)
 {
 	if (p->flags & PUMP_OWNS_FROM) {
@@ -128,7 +128,7 @@ void pump_drain(struct pump *p, int stop_fd, int wait_ms)
 	while (pump_is_open(p) && !(p->flags & PUMP_INPUT)) {
 		struct pollfd polled[] = { pump_poll(p), { .fd = stop_fd, .events = POLLIN } };
 
-		/* what the dead writer has left is there at once */
+		/* what an ended writer left is readable at once */
 		if (poll(polled, 2, p->len > 0 ? wait_ms : 0) <= 0 || !polled[0].revents)
 			return;
 		pump_on_ready(p);

@@ -1,4 +1,4 @@
-/* run - one command in a fresh sandbox; see run.h. */
+/* run - runs one command in a new sandbox; see run.h. */
 #include "engine/run.h"
 
 #include "base/cleanup.h"
@@ -21,7 +21,7 @@
 #define EXIT_TIMED_OUT 124
 #define DRAIN_AFTER_DEADLINE_MS 1000
 
-/* A session and what a single command needs beside it. */
+/* A session, and what a single command needs besides it. */
 struct run_state {
 	struct session session;
 	struct streams streams;
@@ -52,7 +52,7 @@ static bool has_file_stream(const struct run_state *r)
 	for (int stream = 0; stream < 3; stream++)
 		if (fstat(r->streams.command_fd[stream], &st) == 0 ? S_ISREG(st.st_mode)
 								   : errno != EBADF)
-			return true; /* also one that cannot be looked at */
+			return true; /* also if fstat() fails */
 	return false;
 }
 
@@ -65,7 +65,7 @@ static int prepare(struct run_state *r, const struct run_options *o, struct err 
 		.root = o->image ? &o->image->root : NULL,
 	};
 
-	/* first: a signal must not end us between making a thing and being able to unmake it */
+	/* first, so that no signal ends us between creating a thing and being able to remove it */
 	if (supervise_hold_signals(&r->signal_fd, e) < 0)
 		return -1;
 	if (session_prepare(&r->session, &options, e) < 0)
@@ -156,7 +156,7 @@ static void take_notices(struct session *s, struct run_result *ret)
 	ret->notices = take_ptr(s->names.notices);
 }
 
-/* After the end: what was used, and the last bytes of output. */
+/* After the end: collects usage and the last output. */
 static void finish(struct run_state *r, const struct supervise_outcome *outcome,
 		   struct run_result *ret)
 {

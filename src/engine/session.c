@@ -1,4 +1,4 @@
-/* session - a sandbox that is being built or runs; see session.h. */
+/* session - a sandbox that is being built or running; see session.h. */
 #include "engine/session.h"
 
 #include "base/cleanup.h"
@@ -40,7 +40,7 @@ void session_init(struct session *s)
 	cgroup_init(&s->cgroup);
 }
 
-/* Processes first, then the cgroups they were in, then the guard of the cgroups. */
+/* Ends processes first, then removes their cgroups, then dismisses the janitor. */
 void session_done(struct session *s)
 {
 	native_end(&s->sandbox);
@@ -60,7 +60,7 @@ void session_done(struct session *s)
 	s->limits_path = NULL;
 }
 
-/* Without cgroups some limits have a weaker form and the others are refused in words. */
+/* Without cgroups some limits have a weaker form, and the others are refused with an error. */
 static int check_without_cgroup(const struct policy *p, const char *why, struct err *e)
 {
 	if (p->io_read_bytes_per_s || p->io_write_bytes_per_s)
@@ -134,17 +134,17 @@ static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct
 		       "--accept-missing landlock to run without it)");
 }
 
-/* With an image, for programs of its own: not this machine's, which know who they may be. */
+/* Does the sandbox have an image, not just this machine's programs? */
 static bool has_image(const struct session *s)
 {
 	return s->options.root && s->options.root->layers;
 }
 
 /*
- * Packages bring set-id files, which mean nothing inside. They would count outside where the
- * sandbox's owner is a user of this machine: in a writable directory of the host, in a stream that
- * is a file. (A named sandbox's disk lies below directories that nobody else may enter.) Nothing in
- * the host image needs them.
+ * Packages install set-id files, which have no effect inside. They would have one outside if the
+ * sandbox's owner is a user of this machine: in a writable directory of the host, or in a stream
+ * that is a file. (A named sandbox's disk is below directories that nobody else may enter.) Nothing
+ * in the host image needs them.
  */
 static bool may_set_ids(const struct session *s, unsigned streams)
 {
@@ -168,16 +168,16 @@ unsigned session_choose_filter(const struct session *s, unsigned streams)
 		variant |= SECCOMP_PINNED;
 	if (s->idmap.kind == IDMAP_ONE && s->idmap.uid == 0 && s->idmap.gid == 0)
 		variant |= SECCOMP_ONE_OWNER;
-	/* else Landlock keeps what was passed for reading from being cut off */
+	/* otherwise Landlock prevents truncating a file that was passed for reading */
 	if (streams & SESSION_FILE_STREAM && landlock_abi() < LANDLOCK_ABI_TRUNCATE)
 		variant |= SECCOMP_NO_CUTTING;
 	return variant;
 }
 
 /*
- * A range of ids (newuidmap) costs an ordinary caller 1.6 ms a start. Root of an image wants one
+ * A range of ids (newuidmap) costs an ordinary caller 1.6 ms per start. Root of an image needs one
  * for package managers, root of a named sandbox for servers that switch users. A `run` of this
- * machine's own programs has one id, unless its user was asked for by name: --user root.
+ * machine's programs has one id, unless its user was chosen explicitly: --user root.
  */
 static unsigned choose_ids(const struct session *s)
 {
@@ -189,7 +189,7 @@ static unsigned choose_ids(const struct session *s)
 	return was_asked || (is_lasting && p->uid == 0) ? IDMAP_WANTS_MANY : 0;
 }
 
-/* A root caller's trees are opened here, and mapped once the sandbox has its ids. */
+/* For a root caller, opens the trees that are mapped once the sandbox has its ids. */
 static int open_trees(struct session *s, struct err *e)
 {
 	struct imageroot *root = s->options.root;
@@ -205,7 +205,7 @@ static int open_trees(struct session *s, struct err *e)
 	return 0;
 }
 
-/* What of this machine's /etc is hidden. A root caller's sandbox has ids that open nothing. */
+/* Lists what to hide of this machine's /etc. A root caller's sandbox has ids that can open none. */
 static int prepare_etc(struct session *s, struct err *e)
 {
 	const struct ak *ak = s->options.ak;
@@ -243,7 +243,7 @@ int session_prepare(struct session *s, const struct session_options *o, struct e
 	return open_cgroup(s, e);
 }
 
-/* Whatever the cgroup does not limit. */
+/* Limits that init must watch because there is no cgroup. */
 static struct watch_limits watched(const struct session *s)
 {
 	const struct policy *p = s->options.policy;
@@ -264,9 +264,9 @@ unsigned session_count_cpus(const struct policy *p)
 }
 
 /*
- * Which cpus, and what the sandbox is told about its limits. Files that do not change are kept for
- * the next sandbox; a root caller opens them here, since the sandbox's ids lead to none of its
- * directories.
+ * Chooses the cpus, and the values that the sandbox is shown as its limits. Constant files are
+ * cached for the next sandbox; a root caller opens them here, because the sandbox's ids cannot
+ * enter the caller's directories.
  */
 static int choose_figures(struct session *s, struct native_plan *plan, struct err *e)
 {

@@ -24,8 +24,8 @@ static struct pump *add_pump(struct streams *s, int from_fd, int to_fd, unsigned
 }
 
 /*
- * A descriptor of our own to write to a terminal without blocking; the mode of the caller's
- * is shared with the caller and stays. -1 where it may not be opened (after su), or is none.
+ * Opens a terminal again for non-blocking writes, because the caller's descriptor shares its mode
+ * with the caller. -1 if it may not be opened (after su), or is no terminal.
  */
 static int open_nonblocking(int stream)
 {
@@ -37,7 +37,7 @@ static int open_nonblocking(int stream)
 	return open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* To the caller's stream, through a descriptor of our own where that can be had. */
+/* Writes to the caller's stream, through our own descriptor if possible. */
 static struct pump *add_output_pump(struct streams *s, int from_fd, int stream, unsigned flags)
 {
 	int own_fd = open_nonblocking(stream);
@@ -53,7 +53,7 @@ static void give(struct streams *s, int stream, int fd)
 	s->owned_fd[stream] = fd;
 }
 
-/* The command writes into a pipe; a pump takes it from there. */
+/* The command writes into a pipe, which a pump reads. */
 static int open_output_pipe(struct streams *s, int stream, struct buf *to_buf, struct err *e)
 {
 	int ends[2];
@@ -93,7 +93,7 @@ void streams_init(struct streams *s)
 		buf_init(&s->captured[i], STREAMS_CAPTURE_MAX_BYTES);
 }
 
-/* ".." from a directory of the host leads out of the root. One that is closed is none. */
+/* Refuses a directory, because ".." leads out of the root. A closed stream is none. */
 static int check_no_directory(int fd, struct err *e)
 {
 	struct stat st;
@@ -105,7 +105,7 @@ static int check_no_directory(int fd, struct err *e)
 	return 0;
 }
 
-/* What cannot be looked at may be one. */
+/* True also if fstat() fails. */
 static bool is_plain_file(int fd)
 {
 	struct stat st;
@@ -142,7 +142,7 @@ int streams_open(struct streams *s, enum streams_tty tty, unsigned flags, struct
 	return 0;
 }
 
-/* With a terminal, captured output is what the terminal showed: one stream. */
+/* With a terminal, captured output is what the terminal shows: one stream. */
 static void start_terminal(struct streams *s, int master_fd)
 {
 	unsigned flags =
@@ -166,9 +166,9 @@ void streams_started(struct streams *s, int tty_master_fd)
 		return;
 	}
 	/*
-	 * Passed-on streams are the command's alone from here: when it closes its stdout, the
-	 * reader sees the end. stderr stays for our own words. The numbers are filled so that
-	 * nothing opened later lands on them.
+	 * From here on only the command has the passed streams: when it closes its stdout, the
+	 * reader sees end of file. stderr stays open for our messages. /dev/null keeps the numbers
+	 * occupied, so that nothing opened later gets them.
 	 */
 	for (int stream = 0; stream < 2; stream++) {
 		int null_fd;
@@ -201,14 +201,14 @@ void streams_lend_pipes(struct streams *s, gid_t gid)
 
 		if (s->has_tty || !is_anonymous_pipe(fd) || fstat(fd, &st) < 0)
 			continue;
-		/* lent already, by a run beside us or for another stream */
+		/* lent already, by a concurrent run or for another stream */
 		if (st.st_gid >= IDMAP_FIRST_ID)
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		loan->path_fd = open(path, O_PATH | O_CLOEXEC);
 		loan->gid = st.st_gid;
 		loan->mode = st.st_mode & 07777;
-		/* where this fails, opening by name fails, and nothing else */
+		/* if this fails, only opening by name fails */
 		if (loan->path_fd >= 0 && fchown(fd, (uid_t)-1, gid) == 0)
 			(void)fchmod(fd, (loan->mode & ~(mode_t)S_IRWXG) | way);
 	}

@@ -1,4 +1,4 @@
-/* supervise - stays with a running sandbox until it has ended; see supervise.h. */
+/* supervise - waits for a running sandbox until it ends; see supervise.h. */
 #include "engine/supervise.h"
 
 #include "base/cleanup.h"
@@ -35,10 +35,10 @@ enum {
 struct loop {
 	const struct supervise_options *options;
 	struct streams *streams;
-	uint64_t deadline_ms; /* 0: none; moves to the end of the grace time when it passes */
-	uint64_t end_at_ms;   /* SIGTERM has come: all is ended then; 0: it has not */
-	uint64_t probe_at_ms; /* 0: never */
-	bool has_hung_up;     /* the caller's terminal is gone, and the command was told */
+	uint64_t deadline_ms; /* 0: none; after it, the end of the grace time */
+	uint64_t end_at_ms;   /* after SIGTERM: when to end everything; 0: no SIGTERM yet */
+	uint64_t probe_at_ms; /* 0: no probe */
+	bool has_hung_up;     /* the caller's terminal is gone, and the command got SIGHUP */
 	struct supervise_outcome outcome;
 	bool is_over;
 };
@@ -53,7 +53,7 @@ int supervise_hold_signals(int *ret_signal_fd, struct err *e)
 		sigaddset(&set, passed_on[i]);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return err_sys(e, errno, "hold back signals");
-	/* writing to a reader that is gone is an error we handle, not an end */
+	/* writing without a reader is an error that we handle */
 	(void)signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
@@ -84,7 +84,7 @@ static void send_to_group(const struct loop *l, int number)
 	l->options->send_signal(l->options->context, number, SUPERVISE_TO_GROUP);
 }
 
-/* Ctrl-Z: stop the command, give the terminal back, stop, and go on when the shell says so. */
+/* Ctrl-Z: stops the command, restores the terminal, stops itself, and continues on SIGCONT. */
 static void stop_and_go_on(struct loop *l)
 {
 	struct tty_mode *mode = &l->streams->mode;
@@ -108,7 +108,7 @@ static void on_signal(struct loop *l)
 	struct signalfd_siginfo info;
 
 	while (read(l->options->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		/* a command that ignores it must not make anybody use SIGKILL on us */
+		/* end even if the command ignores it, so that nobody must use SIGKILL on us */
 		if (info.ssi_signo == SIGTERM && l->options->ends_on_term)
 			l->end_at_ms =
 				l->end_at_ms ? clock_now_ms() : clock_now_ms() + SUPERVISE_TERM_MS;
@@ -161,7 +161,7 @@ static void on_deadline(struct loop *l)
 	send_to_group(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
 }
 
-/* The shorter of two waits, where -1 is for ever. */
+/* The shorter of two waits; -1 means no limit. */
 static int shorter(int a, int b)
 {
 	if (a < 0 || b < 0)
@@ -192,7 +192,7 @@ static int wait_ms(const struct loop *l)
 	return longest;
 }
 
-/* A kernel that does not tell any more is no reason to go on without a limit. */
+/* Ends the command at the limit, also if the cpu time can no longer be read. */
 static void check_cpu(struct loop *l)
 {
 	uint64_t used_us = 0;
@@ -205,7 +205,7 @@ static void check_cpu(struct loop *l)
 	l->is_over = true;
 }
 
-/* As a terminal does when its line is cut. */
+/* Sends SIGHUP, like a terminal that hangs up. */
 static void hang_up_if_lost(struct loop *l)
 {
 	for (unsigned i = 0; i < l->streams->pump_count && !l->has_hung_up; i++) {
@@ -217,7 +217,7 @@ static void hang_up_if_lost(struct loop *l)
 	}
 }
 
-/* The key that leaves a terminal without ending what runs there. */
+/* Handles the key that detaches from a terminal. */
 static void leave_if_asked(struct loop *l)
 {
 	for (unsigned i = 0; i < l->streams->pump_count; i++) {
@@ -268,7 +268,7 @@ static int turn(struct loop *l, struct err *e)
 		return on_report(l, e);
 	if (polled[SLOT_LIFELINE].revents)
 		return err_set(e, ERR_BUSY, "the call was cancelled");
-	/* without one its descriptor is -1, which has no events; NOLINTNEXTLINE(*CallAndMessage) */
+	/* without on_other the descriptor is -1: no events; NOLINTNEXTLINE(*CallAndMessage) */
 	if (polled[SLOT_CONTROL].revents && l->options->on_other(l->options->context, e) < 0)
 		return -1;
 	leave_if_asked(l);
