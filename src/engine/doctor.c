@@ -11,13 +11,13 @@
 #include "net/gate.h"
 #include "net/netns.h"
 #include "policy/policy.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/disk.h"
-#include "sandbox/idmap.h"
+#include "host/cgroup.h"
+#include "host/disk.h"
+#include "host/idmap.h"
 #include "sandbox/imageroot.h"
 #include "sandbox/landlock.h"
-#include "sandbox/loopback.h"
-#include "sandbox/mount.h"
+#include "host/loopback.h"
+#include "host/mount.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "state/ak.h"
 #include "state/statedir.h"
 #include "image/tool.h"
-#include "sandbox/idmap.h"
+#include "host/idmap.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "engine/imagehelper.h"
 #include "state/statedir.h"
 #include "image/reference.h"
-#include "sandbox/idmap.h"
+#include "host/idmap.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/title.h"
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 
 #include <errno.h>
 #include <poll.h>

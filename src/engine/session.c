@@ -10,11 +10,11 @@
 #include "state/limitcache.h"
 #include "net/netns.h"
 #include "net/plan.h"
-#include "sandbox/report.h"
-#include "sandbox/cpuset.h"
+#include "protocol/report.h"
+#include "host/cpuset.h"
 #include "sandbox/landlock.h"
-#include "sandbox/mount.h"
-#include "sandbox/rlimits.h"
+#include "host/mount.h"
+#include "host/rlimits.h"
 #include "sandbox/seccomp.h"
 
 #include <fcntl.h>

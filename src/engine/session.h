@@ -15,8 +15,8 @@
 #include "workspace/hostfiles.h"
 #include "engine/janitor.h"
 #include "workspace/newnames.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/idmap.h"
+#include "host/cgroup.h"
+#include "host/idmap.h"
 #include "sandbox/native.h"
 
 struct ak;

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/wall.h"
-#include "sandbox/idmap.h"
+#include "host/idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * descriptor of the caller's terminal lets its holder read the keyboard and change the line's
  * settings, so:
  *
- *   a terminal is requested   the command gets one of its own (sandbox/tty), bytes are copied
+ *   a terminal is requested   the command gets one of its own (host/tty), bytes are copied
  *   stdin is a terminal       the supervisor reads it (and obeys job control), a pipe goes in
  *   stdout, stderr are        a pipe comes out: writers can freeze and misuse a terminal
  *   output is captured        pipes into buffers
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/pump.h"
-#include "sandbox/tty.h"
+#include "host/tty.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -6,8 +6,8 @@
 #include "engine/gatekeeper.h"
 #include "workspace/newnames.h"
 #include "engine/streams.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/tty.h"
+#include "host/cgroup.h"
+#include "host/tty.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
  * SIGTERM and, a second later, everything is killed.
  */
 #include "base/err.h"
-#include "sandbox/report.h"
+#include "protocol/report.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
  */
 #include "base/err.h"
 #include "base/frame.h"
-#include "sandbox/order.h"
+#include "protocol/order.h"
 
 #include <stdbool.h>
 #include <stdint.h>

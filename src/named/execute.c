@@ -20,9 +20,9 @@
 #include "named/named.h"
 #include "policy/account.h"
 #include "policy/environment.h"
-#include "sandbox/mount.h"
-#include "sandbox/order.h"
-#include "sandbox/report.h"
+#include "host/mount.h"
+#include "protocol/order.h"
+#include "protocol/report.h"
 
 #include <errno.h>
 #include <fcntl.h>

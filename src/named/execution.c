@@ -14,7 +14,7 @@
 #include "base/keyrows.h"
 #include "named/control.h"
 #include "policy/environment.h"
-#include "sandbox/report.h"
+#include "protocol/report.h"
 #include "state/ak.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "engine/streams.h"
 #include "engine/supervise.h"
 #include "policy/policy.h"
-#include "sandbox/order.h"
+#include "protocol/order.h"
 
 #include <stdint.h>
 

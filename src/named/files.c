@@ -20,7 +20,7 @@
 #include "named/lifecycle.h"
 #include "named/named.h"
 #include "tree/owner.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <dirent.h>
 #include <errno.h>

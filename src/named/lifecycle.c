@@ -25,7 +25,7 @@
 #include "named/layerstore.h"
 #include "workspace/quarantine.h"
 #include "policy/clone.h"
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 
 #include <assert.h>
 #include <errno.h>

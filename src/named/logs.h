@@ -1,12 +1,12 @@
 #pragma once
 /*
- * logs - reads the stored output of detached commands (sandbox/tasklog writes it).
+ * logs - reads the stored output of detached commands (protocol/tasklog writes it).
  *
  * Works for running and stopped sandboxes. Offsets count all bytes that the command ever wrote;
  * newer output replaces the oldest, and the reader reports how many bytes are missing.
  */
 #include "base/err.h"
-#include "sandbox/tasklog.h"
+#include "protocol/tasklog.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -29,7 +29,7 @@
 #include "tree/owner.h"
 #include "state/statedir.h"
 #include "policy/policyfile.h"
-#include "sandbox/disk.h"
+#include "host/disk.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -10,7 +10,7 @@
 #include "named/named.h"
 #include "state/statedir.h"
 #include "policy/policy.h"
-#include "sandbox/disk.h"
+#include "host/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

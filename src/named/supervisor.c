@@ -32,8 +32,8 @@
 #include "named/named.h"
 #include "named/rootplan.h"
 #include "engine/session.h"
-#include "sandbox/order.h"
-#include "sandbox/report.h"
+#include "protocol/order.h"
+#include "protocol/report.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "named/control.h"
 #include "named/supervisorstate.h"
-#include "sandbox/cpuset.h"
-#include "sandbox/order.h"
+#include "host/cpuset.h"
+#include "protocol/order.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "named/control.h"
 #include "named/lifecycle.h"
-#include "sandbox/order.h"
+#include "protocol/order.h"
 
 #include <errno.h>
 #include <poll.h>

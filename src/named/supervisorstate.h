@@ -71,7 +71,7 @@ void supervisorstate_look_at_names(struct supervisorstate *k);
 /* Adds the notices from number `first` on, NUL-terminated. */
 void supervisorstate_take_notices(const struct supervisorstate *k, unsigned first, struct buf *out);
 
-/* Sends an order (sandbox/order.h) to init. An init that accepts none ends the sandbox. */
+/* Sends an order (protocol/order.h) to init. An init that accepts none ends the sandbox. */
 void supervisorstate_order(struct supervisorstate *k, uint32_t kind, const void *body, size_t len,
 			   const int *fds, unsigned fd_count);
 void supervisorstate_signal(struct supervisorstate *k, uint32_t id, int number, bool is_for_group);

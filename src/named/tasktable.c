@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
-#include "sandbox/order.h"
+#include "protocol/order.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -44,6 +44,6 @@ void tasktable_add(struct tasktable *t, const struct order_command *c, char *con
 /* Removes ended attached commands, and the oldest ended detached ones beyond the maximum. */
 void tasktable_forget_ended(struct tasktable *t);
 
-/* Creates the two files that take turns storing a detached command's output: sandbox/tasklog. */
+/* Creates the two files that take turns storing a detached command's output: protocol/tasklog. */
 ERR_CHECKED int tasktable_open_log(const struct tasktable *t, uint32_t id, int ret_fds[2],
 				   struct err *e);

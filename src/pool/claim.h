@@ -51,7 +51,7 @@ struct claim_count {
 
 /* What a client must know about its sandbox. */
 struct claim_answer {
-	uint32_t idmap_kind, host_uid, host_gid; /* sandbox/idmap.h */
+	uint32_t idmap_kind, host_uid, host_gid; /* host/idmap.h */
 	uint32_t filter;                         /* for a command without a file as stream */
 	uint32_t filter_for_file_streams;        /* for a command with such a stream */
 };
@@ -61,7 +61,7 @@ struct claim {
 	bool is_other_build;     /* claim failed: the daemon is of another build */
 	bool awaits_places;      /* the client must send the directories */
 	int process_fd, init_fd; /* -1: not open */
-	int owner_ns_fd;         /* maps this user's files (sandbox/idmap.h); -1: none */
+	int owner_ns_fd;         /* maps this user's files (host/idmap.h); -1: none */
 	struct claim_answer answer;
 };
 void claim_done(struct claim *c); /* may run twice */

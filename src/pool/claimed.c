@@ -20,9 +20,9 @@
 #include "named/execution.h"
 #include "workspace/hostfiles.h"
 #include "engine/session.h"
-#include "sandbox/idmap.h"
+#include "host/idmap.h"
 #include "sandbox/placement.h"
-#include "sandbox/report.h"
+#include "protocol/report.h"
 
 #include <errno.h>
 #include <stdlib.h>

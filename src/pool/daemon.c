@@ -29,7 +29,7 @@
 #include "state/statedir.h"
 #include "pool/surroundings.h"
 #include "pool/warm.h"
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,8 +16,8 @@
 #include "pool/claim.h"
 #include "engine/images.h"
 #include "engine/session.h"
-#include "sandbox/order.h"
-#include "sandbox/report.h"
+#include "protocol/order.h"
+#include "protocol/report.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "sandbox/landlock.h"
-#include "sandbox/privs.h"
-#include "sandbox/report.h"
-#include "sandbox/rlimits.h"
+#include "host/privs.h"
+#include "protocol/report.h"
+#include "host/rlimits.h"
 #include "sandbox/seccomp.h"
 
 #include <errno.h>

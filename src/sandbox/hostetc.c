@@ -8,7 +8,7 @@
 #include "policy/credential.h"
 #include "policy/policy.h"
 #include "sandbox/hostaccounts.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 #include "sandbox/rootfs.h"
 
 #include <dirent.h>

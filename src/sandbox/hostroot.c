@@ -5,7 +5,7 @@
 #include "base/wall.h"
 #include "policy/policy.h"
 #include "sandbox/hostetc.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 #include "sandbox/rootfs.h"
 
 #include <errno.h>

@@ -27,7 +27,7 @@
 #include "policy/policy.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/hostroot.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 #include "sandbox/rootfs.h"
 #include "sandbox/target.h"
 

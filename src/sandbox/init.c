@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "base/wall.h"
 #include "sandbox/command.h"
-#include "sandbox/privs.h"
-#include "sandbox/report.h"
+#include "host/privs.h"
+#include "protocol/report.h"
 
 #include <errno.h>
 #include <poll.h>

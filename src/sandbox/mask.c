@@ -2,7 +2,7 @@
 #include "sandbox/mask.h"
 
 #include "base/cleanup.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,13 +10,13 @@
 #include "sandbox/nsaccount.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/init.h"
-#include "sandbox/loopback.h"
-#include "sandbox/mount.h"
+#include "host/loopback.h"
+#include "host/mount.h"
 #include "sandbox/placement.h"
-#include "sandbox/privs.h"
-#include "sandbox/report.h"
+#include "host/privs.h"
+#include "protocol/report.h"
 #include "sandbox/serve.h"
-#include "sandbox/tty.h"
+#include "host/tty.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,14 +5,14 @@
  *
  * native_start() creates one child with clone3(): user, mount, pid, ipc, uts and network namespaces
  * at once, and directly in its v2 cgroup. The child sets up the remaining protections, becomes init
- * and starts the command; it sends errors back as a report (sandbox/report.h).
+ * and starts the command; it sends errors back as a report (protocol/report.h).
  */
 #include "base/err.h"
 #include "base/fdpass.h"
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 #include "sandbox/command.h"
-#include "sandbox/idmap.h"
-#include "sandbox/limitfiles.h"
+#include "host/idmap.h"
+#include "host/limitfiles.h"
 #include "sandbox/rootfs.h"
 #include "sandbox/watch.h"
 
@@ -36,7 +36,7 @@ struct native_plan {
 	bool is_pinned;                    /* restrict the sandbox to those CPUs */
 	bool awaits_places;                /* host directories arrive only when the sandbox is
 					    * claimed: sandbox/placement.h */
-	bool serves; /* init waits for orders (sandbox/order.h) instead of one command */
+	bool serves; /* init waits for orders (protocol/order.h) instead of one command */
 };
 
 struct native_sandbox {
@@ -49,7 +49,7 @@ struct native_sandbox {
 	unsigned socket_count;
 
 	/* the next four are -1 unless it serves */
-	int orders_fd; /* messages of sandbox/order.h, both ways */
+	int orders_fd; /* messages of protocol/order.h, both ways */
 	int root_fd;   /* the finished root, for reading its files */
 	int userns_fd; /* the user namespace of those files' owners */
 	int mntns_fd;  /* its mount namespace: mounts there cannot be removed or renamed */

@@ -16,7 +16,7 @@
  * With one id (IDMAP_ONE) the limit of that one user is the limit of the sum.
  */
 #include "base/err.h"
-#include "sandbox/idmap.h"
+#include "host/idmap.h"
 
 #include <linux/sched.h>
 #include <sys/types.h>

@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/signals.h"
-#include "sandbox/order.h"
-#include "sandbox/privs.h"
-#include "sandbox/report.h"
+#include "protocol/order.h"
+#include "host/privs.h"
+#include "protocol/report.h"
 #include "sandbox/seccomp.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/wall.h"
 #include "policy/policy.h"
 #include "sandbox/mask.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <errno.h>
 

@@ -31,9 +31,9 @@
 #include "policy/policy.h"
 #include "sandbox/devices.h"
 #include "sandbox/hostroot.h"
-#include "sandbox/limitfiles.h"
+#include "host/limitfiles.h"
 #include "sandbox/mask.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 #include "sandbox/procfs.h"
 #include "sandbox/target.h"
 

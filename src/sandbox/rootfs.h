@@ -8,7 +8,7 @@
  * and ends with the pivot: after it no path leads to the host's other files.
  */
 #include "base/err.h"
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 #include "sandbox/imageroot.h"
 
 #include <stdbool.h>

@@ -30,14 +30,14 @@
 #include "policy/policy.h"
 #include "sandbox/command.h"
 #include "sandbox/landlock.h"
-#include "sandbox/limitfiles.h"
-#include "sandbox/order.h"
-#include "sandbox/privs.h"
-#include "sandbox/report.h"
+#include "host/limitfiles.h"
+#include "protocol/order.h"
+#include "host/privs.h"
+#include "protocol/report.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/stopall.h"
-#include "sandbox/tasklog.h"
-#include "sandbox/tty.h"
+#include "protocol/tasklog.h"
+#include "host/tty.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
  * together.
  */
 #include "policy/policy.h"
-#include "sandbox/report.h"
+#include "protocol/report.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * limitcache - caches directories of sandbox/limitfiles, which many sandboxes bind-mount.
+ * limitcache - caches directories of host/limitfiles, which many sandboxes bind-mount.
  *
  * state/runtimecache keeps one directory for each set of limits, named after them. Without a cache
  * each sandbox creates its own, which takes longer.
  */
-#include "sandbox/limitfiles.h"
+#include "host/limitfiles.h"
 
 struct ak;
 

@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/sweep.h"
-#include "sandbox/idmap.h"
-#include "sandbox/privs.h"
+#include "host/idmap.h"
+#include "host/privs.h"
 
 #include <errno.h>
 #include <fcntl.h>

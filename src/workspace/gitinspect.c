@@ -32,7 +32,7 @@
 #include "workspace/quarantine.h"
 #include "workspace/workspace.h"
 #include "policy/gitsettings.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <dirent.h>
 #include <errno.h>

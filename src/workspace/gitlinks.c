@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "workspace/hostpath.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <dirent.h>
 #include <errno.h>

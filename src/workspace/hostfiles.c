@@ -10,8 +10,8 @@
 #include "state/statedir.h"
 #include "policy/clone.h"
 #include "policy/environment.h"
-#include "sandbox/idmap.h"
-#include "sandbox/mount.h"
+#include "host/idmap.h"
+#include "host/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@
 #include "state/statedir.h"
 #include "policy/clone.h"
 #include "policy/credential.h"
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include <dirent.h>
 #include <errno.h>

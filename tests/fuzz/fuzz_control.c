@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/frame.h"
-#include "sandbox/order.h"
-#include "sandbox/tasklog.h"
+#include "protocol/order.h"
+#include "protocol/tasklog.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* Users and groups as an image's own files name them, and an ordinary user's ranges of ids. */
 #include "policy/account.h"
-#include "sandbox/subid.h"
+#include "host/subid.h"
 #include "unit.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Messages between our processes: frames, orders to init, the logs of detached commands. */
 #include "base/frame.h"
 #include "base/mem.h"
-#include "sandbox/order.h"
-#include "sandbox/tasklog.h"
+#include "protocol/order.h"
+#include "protocol/tasklog.h"
 #include "unit.h"
 
 #include <errno.h>

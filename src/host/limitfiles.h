@@ -9,7 +9,7 @@
  * read-only.
  */
 #include "base/err.h"
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 
 #include <sched.h>
 #include <stdbool.h>

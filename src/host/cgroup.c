@@ -11,15 +11,15 @@
  * write by the parent this write takes no global lock (20 microseconds against 6 to 15 milliseconds
  * after idle). On v2 clone3() creates the child in its group.
  */
-#include "sandbox/cgroup.h"
+#include "host/cgroup.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "policy/policy.h"
-#include "sandbox/blockdev.h"
-#include "sandbox/rlimits.h"
+#include "host/blockdev.h"
+#include "host/rlimits.h"
 
 #include <dirent.h>
 #include <errno.h>

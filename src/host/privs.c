@@ -1,5 +1,5 @@
 /* privs - ids, capabilities, keys; see privs.h. */
-#include "sandbox/privs.h"
+#include "host/privs.h"
 
 #include "base/wall.h"
 

@@ -1,5 +1,5 @@
 /* subid - the additional ids of an ordinary user; see subid.h. */
-#include "sandbox/subid.h"
+#include "host/subid.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

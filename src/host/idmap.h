@@ -5,11 +5,11 @@
  * A root caller's sandbox gets a private range of 65,536 host ids, locked while the sandbox lives;
  * root inside is the first of them, an id without an account on the host. An ordinary caller has
  * only its own id, which becomes the only user inside. For an image, whose files have many owners,
- * an ordinary caller may have more (sandbox/subid): then root inside is the caller and the other
+ * an ordinary caller may have more (host/subid): then root inside is the caller and the other
  * ids are the range that /etc/subuid assigns.
  */
 #include "base/err.h"
-#include "sandbox/subid.h"
+#include "host/subid.h"
 
 #include <stdbool.h>
 #include <stdint.h>

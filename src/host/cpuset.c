@@ -1,5 +1,5 @@
 /* cpuset - the CPUs that a sandbox runs on; see cpuset.h. */
-#include "sandbox/cpuset.h"
+#include "host/cpuset.h"
 
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
 /* report - messages from a starting or ending command to its supervisor; see report.h. */
-#include "sandbox/report.h"
+#include "protocol/report.h"
 
 #include <assert.h>
 #include <errno.h>

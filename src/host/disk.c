@@ -4,7 +4,7 @@
  * The loop device has LO_FLAGS_AUTOCLEAR: the mount keeps it alive, and once the sandbox's
  * namespace and the supervisor are gone the kernel removes it, even if both were killed.
  */
-#include "sandbox/disk.h"
+#include "host/disk.h"
 
 #include "base/cleanup.h"
 #include "base/signals.h"

@@ -1,5 +1,5 @@
 /* loopback - a working "localhost"; see loopback.h. */
-#include "sandbox/loopback.h"
+#include "host/loopback.h"
 
 #include "base/cleanup.h"
 

@@ -3,7 +3,7 @@
  *
  * musl and older C libraries have no wrappers for these calls, so we call them by number.
  */
-#include "sandbox/mount.h"
+#include "host/mount.h"
 
 #include "base/cleanup.h"
 #include "base/wall.h"

@@ -1,5 +1,5 @@
 /* tty - a terminal of the sandbox's own; see tty.h. */
-#include "sandbox/tty.h"
+#include "host/tty.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"

@@ -1,5 +1,5 @@
 /* tasklog - the logged output of a detached command; see tasklog.h. */
-#include "sandbox/tasklog.h"
+#include "protocol/tasklog.h"
 
 #include "base/cleanup.h"
 #include "base/timestamp.h"

@@ -1,5 +1,5 @@
 /* blockdev - the disks that hold given paths; see blockdev.h. */
-#include "sandbox/blockdev.h"
+#include "host/blockdev.h"
 
 #include "base/file.h"
 

@@ -21,14 +21,14 @@
  * /proc/stat and /proc/loadavg remain the host's: programs read them for changing values, and
  * static files would freeze every meter.
  */
-#include "sandbox/limitfiles.h"
+#include "host/limitfiles.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/wall.h"
-#include "sandbox/mount.h"
-#include "sandbox/rlimits.h"
+#include "host/mount.h"
+#include "host/rlimits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * drops it when the last process that holds the description is gone, so nothing has to be cleaned
  * up and a crash cannot leak a slot. Supervisor and init both hold the lock.
  */
-#include "sandbox/idmap.h"
+#include "host/idmap.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* rlimits - the per-process limits of the command; see rlimits.h. */
-#include "sandbox/rlimits.h"
+#include "host/rlimits.h"
 
 #include "base/cleanup.h"
 #include "base/wall.h"

@@ -11,7 +11,7 @@
 #include "base/frame.h"
 #include "base/err.h"
 #include "policy/policy.h"
-#include "sandbox/limitfiles.h"
+#include "host/limitfiles.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* order - messages between a supervisor and a serving init; see order.h. */
-#include "sandbox/order.h"
+#include "protocol/order.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
