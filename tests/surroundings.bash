@@ -1,7 +1,9 @@
-# surroundings.bash - what every bats file relies on, whoever runs it and from where. Each helpers.bash begins with it.
+# surroundings.bash - common settings of every bats file, for any user and directory. Each
+# helpers.bash begins with it.
 #
-# A caller's umask, locale, home, proxies and settings of git, sudo and Docker are not part of a test: only the variables named
-# here come in. The system's own programs are found first: a wrapper of python3 costs more than most tests.
+# A caller's umask, locale, home, proxies and settings of git, sudo and Docker are not part of a
+# test: only the variables named here are passed. The system's own programs are found first: a
+# wrapper of python3 costs more than most tests.
 umask 022
 if [ -z "${SURROUNDINGS_SET:-}" ]; then
 	for name in $(compgen -e); do
@@ -15,7 +17,7 @@ if [ -z "${SURROUNDINGS_SET:-}" ]; then
 	export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 fi
 
-# processes_of PROGRAM: a line "PID TITLE" for each process that runs it, whatever it is called
+# processes_of PROGRAM: a line "PID TITLE" for each process that runs it, whatever its title is
 processes_of() {
 	local place
 	find /proc -mindepth 2 -maxdepth 2 -name exe -lname "$1" -printf '%h\n' 2>/dev/null | while read -r place; do

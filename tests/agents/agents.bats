@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# The real agents, as npm installs them, each in its sandbox: do they start, and whom do they look
-# for first? There is no key and no way to their services here.
+# The real agents, as npm installs them, each in its sandbox: do they start, and which service do
+# they look up first? There is no key and no connection to their services here.
 load helpers
 
-# starts AGENT VERSION HELP: --version and --help say what they should, from inside
+# starts AGENT VERSION HELP: --version and --help print what is expected, from inside
 starts() {
 	run --separate-stderr ak agent run "$1" -- --version
 	[ "$status" -eq 0 ]
@@ -12,10 +12,10 @@ starts() {
 	run --separate-stderr ak agent run "$1" -- --help
 	[ "$status" -eq 0 ]
 	[[ "$output$stderr" == *"$3"* ]]
-	[ -z "$(ls -A)" ] # and nothing is left in the project
+	[ -z "$(ls -A)" ] # and the project stays empty
 }
 
-# looks_for HOST COMMAND...: the agent asks for that name within a while
+# looks_for HOST COMMAND...: the agent looks up that name after a while
 looks_for() {
 	local host=$1 name agent=$2
 	shift
@@ -35,7 +35,7 @@ looks_for() {
 	starts claude "$(version @anthropic-ai/claude-code) (Claude Code)" "Usage: claude"
 	run looks_for api.anthropic.com claude -- -p hello
 	[ "$status" -eq 0 ]
-	[[ "$output" == *" lookup "* ]] # allowed, and asked for outside
+	[[ "$output" == *" lookup "* ]] # allowed, and looked up outside
 }
 
 @test "codex starts, and looks for its service" {

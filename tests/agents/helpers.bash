@@ -1,5 +1,5 @@
 # Shared by the bats files of this directory: the real agents, as npm installs them, and a model
-# service that says what a test wrote (model.py).
+# service that follows a test's script (model.py).
 # shellcheck disable=SC2154,SC1091
 . "$BATS_TEST_DIRNAME/../cli/helpers.bash"
 bats_require_minimum_version 1.5.0
@@ -8,7 +8,7 @@ setup_file() {
 	load_shared
 	export CLIENTS=$BUILD/agents/node_modules
 	[ -e "$BUILD/agents/installed" ] || return 0
-	# an ordinary user may not see the build folder; links to its files are quickly made
+	# an ordinary user may not see the build folder: hard links to its files are quickly made
 	as test -x "$CLIENTS/.bin/codex" || {
 		cp -al "$CLIENTS" "$SHARED/node_modules" && CLIENTS=$SHARED/node_modules
 	}
@@ -35,8 +35,8 @@ own() {
 	[ "${AS:-root}" != user ] || chown -R -h 12345:12345 "$@"
 }
 
-# agent COMMAND...: as the caller of this round, with a home of this test alone, a key for every
-# service and the variables in GIVEN
+# agent COMMAND...: as the caller of this round, with its own home, a key for every service and the
+# variables in GIVEN
 agent() {
 	as env -u AGENTKERNEL_IMAGE PATH="$SHARED:$CLIENTS/.bin:/usr/local/bin:/usr/bin:/bin" HOME="$W/home" \
 		AGENTKERNEL_HOME="$W/home/state" ANTHROPIC_API_KEY=sk-ant-none OPENAI_API_KEY=sk-none \
@@ -48,14 +48,14 @@ ak() {
 	agent "$AK" "$@"
 }
 
-# version PACKAGE: that is installed
+# version PACKAGE: the installed version
 version() {
 	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["version"])' "$CLIENTS/$1/package.json"
 }
 
 # ---- the model ----
 
-# start_model: on the port MODEL of this machine's loopback interface
+# start_model: listens on the port MODEL of the loopback interface
 start_model() {
 	python3 "$BATS_TEST_DIRNAME/model.py" "$W/log" >"$W/port" 3>&- &
 	MODEL_PID=$!
@@ -66,25 +66,26 @@ start_model() {
 	MODEL=$(cat "$W/port")
 }
 
-# turns JSON: what the model says next, one turn for each request; the log begins anew
+# turns JSON: the model's next answers, one for each request; clears the log
 turns() {
 	: >"$W/log"
 	curl -sS -o "$W/posted" -d "$1" "http://127.0.0.1:$MODEL/script"
 }
 
-# sent KIND: what the agent sent in its last request, a line each: prompts, calls, results, answers, key, tools
+# sent KIND: one field of the agent's last request, a line each: prompts, calls, results, answers,
+# key, tools
 sent() {
 	python3 -c 'import json, sys
 lines = open(sys.argv[1]).read().splitlines()
 print(*json.loads(lines[-1])[sys.argv[2]] if lines else ["nothing was sent"], sep="\n")' "$W/log" "$1"
 }
 
-# opencode_config: its settings for the model at URL
+# opencode_config: opencode's settings for the model at URL
 opencode_config() {
 	echo "{ \"model\": \"anthropic/claude-sonnet-4-5\", \"provider\": { \"anthropic\": { \"options\": { \"baseURL\": \"$URL/v1\" } } } }"
 }
 
-# has WORDS: they are in $output
+# has TEXT: $output contains it
 has() {
 	[[ "$output" == *"$1"* ]] || { echo "no '$1' in: $output"; return 1; }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The real agents in their sandboxes, at work: the model (model.py) makes them edit a file of their
-# project and run a command, and a second run goes on where the first one ended. Everything but the
-# model is real, and the model is reached through the gate.
+# The real agents working in their sandboxes: the model (model.py) makes them edit a file of their
+# project and run a command, and a second run continues the first one. Everything but the model is
+# real, and the agents reach the model through the gate.
 # shellcheck disable=SC2154,SC2034,SC2016
 load helpers
 
@@ -13,7 +13,7 @@ setup_model() {
 	own file
 }
 
-# inside AGENT [ARG...]: in its sandbox, allowed to reach the model
+# inside AGENT [ARG...]: runs it in its sandbox, allowed to reach the model
 inside() {
 	local agent=$1
 	shift
@@ -21,7 +21,8 @@ inside() {
 		-e OPENCODE_CONFIG_CONTENT="$(opencode_config)" "$agent" . -- "$@"
 }
 
-# worked ANSWER: the last run gave it, the file was changed by its owner, and nothing else was made
+# worked ANSWER: the last run printed it, the file was changed by its owner, and nothing else was
+# created
 worked() {
 	[ "$status" -eq 0 ] || { echo "status $status: $output"; return 1; }
 	has "$1"
@@ -109,7 +110,7 @@ opencode-project-"
 @test "without a rule for the model nobody reaches it" {
 	setup_model
 	turns '[{"say": "reached"}]'
-	# codex waits for a network for as long as there is none
+	# codex waits until there is a network
 	ak agent run codex . -- exec --skip-git-repo-check "${CODEX[@]}" hello >"$W/out" 2>&1 &
 	for _ in $(seq 100); do
 		name=$(ak list --all --quiet)
@@ -121,6 +122,6 @@ opencode-project-"
 	grep "denied.* host.agentkernel.internal " "$W/network" || { cat "$W/network" "$W/out"; return 1; }
 	[ ! -s "$W/log" ]
 	ak remove "$name"
-	run inside codex exec --skip-git-repo-check "${CODEX[@]}" hello # the control
+	run inside codex exec --skip-git-repo-check "${CODEX[@]}" hello # control
 	has reached
 }

@@ -24,7 +24,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-USAGE = 7  # tokens, of everything: nobody counts
+USAGE = 7  # tokens, for everything: nobody checks them
 JSON_ANSWER = json.dumps({"reasoning": "none", "model_choice": "flash", "next_speaker": "user",
                           "complexity_reasoning": "none", "complexity_score": 1, "title": "test"})
 
@@ -111,7 +111,7 @@ def read_responses(body):
             c.calls.append(item["name"])
         elif kind in ("function_call_output", "custom_tool_call_output"):
             c.results.append(text_of(item["output"]))
-    # where the model writes JavaScript, its tools are an item of the input
+    # for models that write JavaScript, the tools are an item of the input
     tools = list(body.get("tools") or [])
     for item in body.get("input", []):
         tools += item["tools"] if item.get("type") == "additional_tools" else []

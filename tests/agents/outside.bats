@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The real agents outside, with agentkernel as their MCP server, as `plugin install` sets it up: they
-# list it, and the model (model.py) makes them call its tools. What the tools gave back is in the
-# agent's last answer, and in what it sent to the model.
+# The real agents outside, with agentkernel as their MCP server, set up by `plugin install`: they
+# list it, and the model (model.py) makes them call its tools. The tools' results are in the agent's
+# last answer, and in what it sent to the model.
 # shellcheck disable=SC2154,SC2034,SC2016,SC2030,SC2031
 load helpers
 
@@ -12,20 +12,20 @@ setup_model() {
 	CODEX=(exec --skip-git-repo-check -c model_provider=mock -c model_providers.mock.name=mock
 		-c model_providers.mock.wire_api=responses -c model_providers.mock.env_key=OPENAI_API_KEY
 		-c model_providers.mock.base_url="$URL/v1")
-	# which key counts, as its user would have chosen
+	# selects the key, as a user would
 	mkdir -p "$W/home/.gemini"
 	echo '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }' >"$W/home/.gemini/settings.json"
 	own "$W/home"
 }
 
-# what people do when codex asks whether they trust the project
+# what a user does when codex asks whether to trust the project
 trust_codex() {
 	mkdir -p "$W/home/.codex"
 	printf '[projects."%s"]\ntrust_level = "trusted"\n' "$PWD" >>"$W/home/.codex/config.toml"
 	own "$W/home/.codex"
 }
 
-# A command that says where it runs: nothing outside is called that.
+# A command that prints where it runs: nothing outside has that host name.
 RUN='"command": ["sh", "-c", "echo $((6 * 7)) in $(hostname)"], "image": "host", "network": false'
 ONE='[{"call": "sandbox_run", "with": {'$RUN'}}, {"say": "the tool says {result}"}]'
 SEVERAL='[{"call": "sandbox_create", "with": {"name": "box", "image": "host"}},
@@ -45,7 +45,7 @@ for turn in turns:
 print(json.dumps(turns))' "$1"
 }
 
-# ran_once: a fresh sandbox printed this, and the agent passed it on
+# ran_once: a new sandbox printed this, and the agent passed it on
 ran_once() {
 	[ "$status" -eq 0 ] || { echo "status $status: $output"; return 1; }
 	has "the tool says"
@@ -54,7 +54,7 @@ ran_once() {
 	has "42 in sandbox"
 }
 
-# kept_one: the steps gave what they should, in order, and the sandbox is gone
+# kept_one: the steps gave the expected results in order, and the sandbox is gone
 kept_one() {
 	[ "$status" -eq 0 ] || { echo "status $status: $output"; return 1; }
 	run sent results
@@ -77,7 +77,7 @@ kept_one() {
 	run agent claude --allowedTools mcp__agentkernel -p "use a sandbox"
 	kept_one
 	turns "$ONE"
-	run agent claude -p "use a sandbox" # as plugin install says
+	run agent claude -p "use a sandbox" # as plugin install announced
 	has "requested permissions to use mcp__agentkernel__sandbox_run"
 }
 
@@ -90,7 +90,7 @@ kept_one() {
 	run agent codex mcp list
 	has "agentkernel  agentkernel  mcp server"
 	turns "$(script "$ONE")"
-	run agent codex "${CODEX[@]}" "use a sandbox" # as plugin install says
+	run agent codex "${CODEX[@]}" "use a sandbox" # as plugin install announced
 	has "requires approval"
 	ak plugin install codex --approve
 	turns "$(script "$ONE")"
@@ -113,7 +113,7 @@ kept_one() {
 	run agent gemini mcp list
 	has "agentkernel mcp server (stdio) - Connected"
 	turns "$ONE"
-	run agent gemini -p "use a sandbox" # as plugin install says
+	run agent gemini -p "use a sandbox" # as plugin install announced
 	has "no tool sandbox_run among"
 	ak plugin install gemini --approve
 	turns "$ONE"

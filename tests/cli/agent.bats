@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# agent list and run, with agents that are shell scripts: what they get, what stays, what ends when.
-# The real ones are in tests/agents.
+# agent list and run, with shell scripts as agents: what they get, what is kept, what ends when. The
+# real agents are in tests/agents.
 load helpers
 bats_require_minimum_version 1.5.0
 
-# The script says what it sees. It lies in a home, as npm installs it there, with an interpreter that
-# is only there, too.
+# The script prints what it sees. It is in a home directory, as npm installs it there, with an
+# interpreter that exists only there.
 setup_file() {
 	load_shared
 	home=$SHARED/agents
@@ -46,7 +46,7 @@ own() {
 	[ "${AS:-root}" != user ] || chown -R -h 12345:12345 "$@"
 }
 
-# The caller of this round, with a home and a state of this test alone and the keys in GIVEN.
+# ak COMMAND...: as the caller of this round, with its own home and state and the keys in GIVEN
 ak() {
 	as env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY -u GEMINI_API_KEY -u GOOGLE_API_KEY -u AGENTKERNEL_IMAGE \
 		PATH="$SHARED/agents/bin:$SHARED/agents/node/bin:/usr/local/bin:/usr/bin:/bin" \
@@ -89,7 +89,7 @@ two"
 	says four
 	run state
 	[[ "$output" =~ ^claude-other-[0-9a-f]{8}:stopped\ claude-project-[0-9a-f]{8}:stopped\ codex-project-[0-9a-f]{8}:stopped$ ]]
-	run ak agent run claude "$W/elsewhere/project" -- keep other # the same name in another place
+	run ak agent run claude "$W/elsewhere/project" -- keep other # the same name in another directory
 	says other
 	run ak list --all --label agent=claude --quiet
 	[ "${#lines[@]}" -eq 3 ]
@@ -107,8 +107,8 @@ two"
 	[[ "$output" != *openai* && "$output" != *other-value* ]]
 	run ak agent run -e KEPT=kept-value codex -- env
 	[[ "$output" == *OPENAI_API_KEY=sk-openai-value* && "$output" != *secret-value* ]]
-	[[ "$output" == *CODEX_API_KEY=sk-openai-value* ]] # the one that codex exec reads
-	grep -r -a -q kept-value "$W" # control: what is asked for is kept
+	[[ "$output" == *CODEX_API_KEY=sk-openai-value* ]] # the variable that codex exec reads
+	grep -r -a -q kept-value "$W" # control: a requested variable is stored
 	run ak agent run opencode -- env
 	[[ "$output" == *sk-ant-secret-value* && "$output" == *sk-openai-value* ]]
 	run grep -r -a -l -e sk-ant-secret-value -e sk-openai-value "$W"
@@ -136,7 +136,7 @@ two"
 		run ak agent run "$agent" -- run cat /proc/self/uid_map
 		[ "$status" -eq 0 ]
 	done
-	run ak agent run codex -- run id -u # as its mode says
+	run ak agent run codex -- run id -u # as in its mode
 	says 1000
 }
 
@@ -148,7 +148,7 @@ user:600"
 	run ak agent run codex -- run sh -c 'cat ~/.codex/config.toml; echo ~'
 	says "mine
 /home/user"
-	run ak agent run claude -- run sh -c 'ls -A ~' # needs none
+	run ak agent run claude -- run sh -c 'ls -A ~' # claude needs no such file
 	says ""
 	[ -z "$(ls -A .)" ]
 	[ "$(ls -A "$W/home")" = state ]
@@ -159,7 +159,7 @@ user:600"
 	own "$W/home/.codex"
 	run ak agent run --mount "$W/home/.codex:/home/user/.codex" codex -- run sh -c 'ls -A ~/.codex; touch ~/.codex/mine'
 	says ""
-	[ "$(ls -A "$W/home/.codex")" = mine ] # the control: it could be
+	[ "$(ls -A "$W/home/.codex")" = mine ] # control: it could be written
 }
 
 @test "gemini is told which of its keys counts" {
@@ -204,7 +204,7 @@ user:600"
 
 @test "a sandbox that was made with other options goes on as it was, and says so" {
 	run ak agent run claude
-	[ "${#lines[@]}" -eq 1 ] # no word about it
+	[ "${#lines[@]}" -eq 1 ] # without a message about it
 	run ak agent run --memory 1G claude
 	[[ "${lines[0]}" == "agentkernel: the sandbox claude-project-"*" was made with memory '2 GiB' and keeps it ('agentkernel remove -f claude-project-"* ]]
 	[ "${#lines[@]}" -eq 2 ]
@@ -264,7 +264,7 @@ x"
 	fails_with 125 "a workspace cannot hold your home directory"
 	run ak agent run --nonsense claude
 	fails_with 125 "unknown option '--nonsense'"
-	run ak agent run --json claude # its output is the agent's own
+	run ak agent run --json claude # the output is the agent's own
 	fails_with 125 "unknown option '--json'"
 	[ -z "$(ak list --all --quiet)" ]
 }
@@ -275,7 +275,7 @@ x"
 	run as env PATH="$SHARED/agents/bin:/usr/bin:/bin" HOME="$W/home" "$AK" agent run opencode
 	fails_with 125 "' needs 'fakenode', which is not on PATH"
 	mkdir bin
-	echo x >bin/codex # no program
+	echo x >bin/codex # not a program
 	mkdir bin/gemini
 	own bin
 	for agent in codex gemini; do
@@ -316,7 +316,7 @@ x"
 	run ak agent run --image agentimage claude
 	says "of the image in $W/project"
 	run ak agent run --image agentimage claude
-	says "of the image in $W/project" # and no word about other options
+	says "of the image in $W/project" # and no message about other options
 	run -127 ak agent run --image agentimage codex
 }
 
@@ -338,7 +338,7 @@ x"
 	own .
 	run ak agent run claude -- run true
 	says "agentkernel: .claude is read-only inside, since claude outside would obey it: settings that it saves for this project are not kept (--unprotect .claude keeps them)"
-	run ak agent run codex -- run true # not its own
+	run ak agent run codex -- run true # not codex's own directory
 	says ""
 	for name in $(ak list --all --quiet); do ak remove -f "$name"; done
 	run ak agent run --unprotect .claude claude -- run touch .claude/settings.local.json

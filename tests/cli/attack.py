@@ -1,7 +1,6 @@
-# attack.py NAME... - everything that a process without any scruples can do to a name in the
-# directory it may write to, run inside a sandbox. A name that ends in "/" is a directory that may be
-# written to: it is only moved aside and replaced. What worked is printed; whether it did harm is for
-# the test to see, outside.
+# attack.py NAME... - tries everything that a hostile process can do to a name in a directory that
+# it may write to, inside a sandbox. A name that ends in "/" is a writable directory: it is only
+# moved aside and replaced. Prints what worked; the test checks outside whether it did harm.
 import ctypes
 import os
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The audit command, on logs written by hand. That events become such lines is in tests/unit.
+# The audit command, on logs written by hand. tests/unit checks that events become such lines.
 # shellcheck disable=SC2154
 load helpers
 bats_require_minimum_version 1.5.0
@@ -16,7 +16,7 @@ audit() {
 	as env AGENTKERNEL_HOME="$W/state" "$AK" audit "$@"
 }
 
-# The program itself, not only the shell that waits for it.
+# Ends the program itself, not only the shell that waits for it.
 stop_follower() {
 	pkill -P "$follower"
 	wait "$follower" || true
@@ -106,7 +106,7 @@ some_events() {
 		echo
 		head -c 70000 /dev/zero
 		echo
-		head -c 65536 /dev/zero | tr '\0' x # the end of a line is no line
+		head -c 65536 /dev/zero | tr '\0' x # the rest of a long line is not a line
 		event 2025-03-03T00:00:00.000Z otter stop '"what":"SIGTERM"'
 		event 2025-03-03T00:00:00.000Z otter stop '"what":"SIGTERM"'
 		printf '{"time":"2025-03-01T12:30:00'
@@ -129,7 +129,7 @@ some_events() {
 	run audit
 	[[ "$output" == *"'x?[2J' ? ??2J  ok" ]] || { echo "$output"; return 1; }
 	! grep -q $'[\x1b\x07\x9b]' <<<"$output"
-	# the writer escapes it: a line that has it is not the writer's
+	# the writer escapes it: an unescaped one is not from the writer
 	event 2025-03-01T12:30:00.250Z otter exec '"argv":["'$'\xc2\x9b''2J"]' >"$LOG"
 	run audit
 	[[ "$output" == "(damaged line)"* ]]

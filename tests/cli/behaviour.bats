@@ -89,7 +89,7 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "/dev/stdout and /dev/stderr can be opened on files" {
-	only_user # root's sandboxes have another id, to which root's file is not open
+	only_user # root's sandboxes have another id, which may not open root's file
 	cd "$W"
 	as sh -c "$AK run sh -c 'echo a >/dev/stdout; echo b >/dev/stderr' >o 2>e"
 	[ "$(cat "$W/o")" = a ] && [ "$(cat "$W/e")" = b ]
@@ -97,7 +97,7 @@ bats_require_minimum_version 1.5.0
 
 @test "/dev/stdout can be opened on pipes and terminals" {
 	[ "$(as bash -c "$AK run sh -c 'echo a >/dev/stdout' | cat")" = a ]
-	# and the pipe is its owner's again afterwards
+	# afterwards the pipe has its owner again
 	run as bash -c "{ $AK run sh -c 'echo a >/dev/stdout'; echo b >/dev/stdout; stat -Lc %u /dev/stdout; } | cat"
 	says "a
 b
@@ -108,7 +108,7 @@ $(as id -u)"
 
 @test "SIGTERM and SIGINT reach the command" {
 	for signal in TERM INT USR1; do
-		# python starts it: a shell's background jobs ignore SIGINT
+		# python starts it, because a shell's background jobs ignore SIGINT
 		run as python3 - "$AK" "$signal" <<-'PY'
 		import signal, subprocess, sys
 		p = subprocess.Popen([sys.argv[1], "run", "sh", "-c",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What completes where: asked of the program, and of the shells themselves.
+# What completes where, according to the program and to the shells themselves.
 
 load helpers
 bats_require_minimum_version 1.5.0
@@ -20,7 +20,7 @@ words() {
 	ak completion --words "$@" | tr '\n' ' '
 }
 
-# In an interactive bash: what Tab makes of a line.
+# What Tab completes in an interactive bash.
 bash_completes() {
 	as env PATH="$SHARED/bin:$PATH" bash -c '
 		source <(agentkernel completion bash)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# agentkernel.toml: which file counts, what it may say, and that nothing an agent writes in its
+# agentkernel.toml: which file applies, what it may set, and that nothing an agent writes in its
 # workspace changes what the next run may do.
 load helpers
 bats_require_minimum_version 1.5.0
@@ -15,19 +15,19 @@ own() {
 	[ "${AS:-root}" != user ] || chown -R -h 12345:12345 "$@"
 }
 
-# The caller of this round, with a home and a state of this test alone.
+# ak COMMAND...: as the caller of this round, with its own home and state
 ak() {
 	as env -u XDG_CONFIG_HOME HOME="$W/home" AGENTKERNEL_HOME="$W/home/state" "$AK" "$@" 3>&-
 }
 
-# write FILE: stdin into a file of the caller's
+# write FILE: stdin into a file of the caller
 write() {
 	mkdir -p "$(dirname "$1")"
 	cat >"$1"
 	own "$W"
 }
 
-# value FIELD [options]: what policy show says, and who set it
+# value FIELD [options]: the value in policy show, and its origin
 value() {
 	local field=$1
 	shift
@@ -35,7 +35,7 @@ value() {
 v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$field"
 }
 
-# ---- which file counts ----
+# ---- which file applies ----
 
 @test "the project's file is found upward to the repository's root, and not beyond" {
 	mkdir -p repo/a/b
@@ -44,12 +44,12 @@ v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$fi
 	write agentkernel.toml <<<'resources.pids = 200'
 	cd repo/a/b
 	[ "$(value pids)" = "100 | $W/project/repo/agentkernel.toml:1" ]
-	write ../agentkernel.toml <<<'resources.pids = 50' # the first upward
+	write ../agentkernel.toml <<<'resources.pids = 50' # the first one upward
 	[ "$(value pids)" = "50 | $W/project/repo/a/agentkernel.toml:1" ]
 	rm ../agentkernel.toml "$W/project/repo/agentkernel.toml"
 	[ "$(value pids)" = "1024 | default" ]
 	write ../agentkernel.toml <<<'resources.pids = 50'
-	echo 'gitdir: x' >.git # a worktree's root is one, too
+	echo 'gitdir: x' >.git # a worktree's root counts too
 	[ "$(value pids)" = "1024 | default" ]
 }
 
@@ -111,7 +111,7 @@ v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$fi
 	run ak run --config "$W" true
 	fails_with 125 "'$W' is not a plain file"
 	ln -s other.toml "$W/link.toml"
-	[ "$(value profile --config "$W/link.toml")" = "permissive | $W/link.toml:1" ] # named, so followed
+	[ "$(value profile --config "$W/link.toml")" = "permissive | $W/link.toml:1" ] # given explicitly, so the link is followed
 }
 
 @test "a file that is none: a link, a fifo, a directory, too large, not readable" {
@@ -130,7 +130,7 @@ v = json.load(sys.stdin)[sys.argv[1]]; print(v["value"], "|", v["set_by"])' "$fi
 	run timeout 5 bash -c "$(declare -f as ak); W=$W; AS=$AS; ak init --force"
 	[ "$status" -eq 125 ]
 	rm agentkernel.toml
-	mkdir agentkernel.toml # keeps the name free: the same as none
+	mkdir agentkernel.toml # a sandbox's placeholder: the same as no file
 	own .
 	ak run true
 	rmdir agentkernel.toml
@@ -171,7 +171,7 @@ image = "\u001b[31mred"'
 	fails_with 125 "~/.config/agentkernel/config.toml:1:11: "
 }
 
-# ---- what it may say ----
+# ---- what it may set ----
 
 @test "taking away needs no trust" {
 	write agentkernel.toml <<-'END'
@@ -224,7 +224,7 @@ $line"
 	[[ "$output" == *"agentkernel.toml:1: image = 'registry.example.org/evil' goes beyond 'host' (default)"* ]]
 }
 
-# What the policy is with the project's file must be what it is without, but for what takes away.
+# The policy with the project's file must equal the policy without, except for restrictions.
 @test "nothing of what is left out is in effect, and what takes away is" {
 	write agentkernel.toml <<-'END'
 	[security]
@@ -267,7 +267,7 @@ $line"
 	write "$W/home/.config/agentkernel/config.toml" <<<'security.mount_cwd = true'
 	ak run true
 	write agentkernel.toml <<<'security.profile = "moderate"'
-	run ak run -p restrictive true # the later word is the command line's
+	run ak run -p restrictive true # the command line overrides the file
 	[ "$status" -eq 0 ]
 	write "$W/home/.config/agentkernel/config.toml" <<<'security.profile = "restrictive"'
 	run --separate-stderr ak run id -u
@@ -293,13 +293,13 @@ $line"
 	says "$W/project/agentkernel.toml: ok, trusted"
 	run ak run pwd
 	says "$W/project"
-	touch agentkernel.toml # the bytes count, not the time
+	touch agentkernel.toml # the content matters, not the time
 	ak run true
 	cp agentkernel.toml "$W/kept"
 	printf ' ' >>agentkernel.toml
 	run --separate-stderr ak run pwd
 	[ "$output" != "$W/project" ]
-	cp "$W/kept" agentkernel.toml # as it was: trusted again
+	cp "$W/kept" agentkernel.toml # the old content: trusted again
 	own .
 	ak run true
 	mkdir ../other
@@ -399,7 +399,7 @@ $line"
 	[ "$status" -eq 125 ]
 	[ "$(cat "$W/target")" = keep ]
 	rm agentkernel.toml
-	# names of files go into a comment
+	# names of files go into a comment of the template
 	touch $'x\n[security]\nprofile = "permissive"\n#.tf' $'\xff.tf'
 	own .
 	ak init 2>/dev/null
@@ -505,7 +505,7 @@ $W/project"
 	[ -z "$(ak list --all --quiet)" ]
 }
 
-# ---- what an agent writes ----
+# ---- files that an agent writes ----
 
 @test "nothing an agent writes in its workspace changes the next run" {
 	write "$W/home/.config/agentkernel/config.toml" <<<'security.mount_cwd = true'
@@ -516,7 +516,7 @@ $W/project"
 	before=$(ak policy show --json)
 	for round in absent present; do
 		ak run --mount "$W/attack.py:/attack.py:ro" python3 /attack.py .git/ .git/config >/dev/null
-		# and what it may write
+		# and names that it may write
 		ak run sh -c 'echo "[security]" >AGENTKERNEL.toml; mkdir -p .config/agentkernel ~/.config/agentkernel .agentkernel
 			for f in .config/agentkernel ~/.config/agentkernel .agentkernel; do echo "security.profile = \"permissive\"" >$f/config.toml; done
 			touch package.json Makefile main.tf'
@@ -533,7 +533,7 @@ $W/project"
 	[ "$(value pids)" = "77 | agentkernel.toml:1" ]
 }
 
-# What the policy is, without who says so.
+# The policy's values without their origins.
 values() {
 	ak policy show --json "$@" 2>/dev/null | python3 -c '
 import json, sys
@@ -552,7 +552,7 @@ print(sorted((k, str(v.get("value"))) for k, v in json.load(sys.stdin).items() i
 	done
 	write agentkernel.toml <<<'resources.memory = "3GiB"'
 	ak config trust >/dev/null
-	[ "$(value memory)" = "3 GiB | agentkernel.toml:1" ] # the control: what is trusted counts
+	[ "$(value memory)" = "3 GiB | agentkernel.toml:1" ] # control: a trusted file applies
 	ak run --workspace sh -c "echo 'resources.memory = \"4GiB\"' >agentkernel.toml"
 	run ak run true
 	[[ $output == *"asks for more than you allow, and that is left out"* ]]

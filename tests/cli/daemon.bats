@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 bats_require_minimum_version 1.5.0
-# Sandboxes that wait ready: used where they fit exactly, once each, and never missed.
+# Pooled sandboxes: used if they match exactly, once each, and no run depends on them.
 
 load helpers
 
@@ -8,7 +8,7 @@ daemon_setup() {
 	export STATE=$W/state
 }
 
-# With a state directory of this test's own.
+# With this test's own state directory.
 own() {
 	as env ${OWN_HOME:+HOME="$OWN_HOME"} AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host "$AK" "$@"
 }
@@ -19,7 +19,7 @@ start_daemon() {
 	await_warm 3
 }
 
-# await_warm N: so many wait in the first pool
+# await_warm N: that many are ready in the first pool
 await_warm() {
 	local i
 	for ((i = 0; i < 200; i++)); do
@@ -103,19 +103,19 @@ teardown() {
 	[ "$status" -ne 0 ]
 	run own run --file-size 4k sh -c 'head -c 10000 /dev/zero >/tmp/f'
 	[ "$status" -ne 0 ]
-	# asked for again, they are there
+	# requested again, there is a pool
 	sleep 0.5
 	[ "$(own run -p restrictive id -u)" = 1000 ]
 	run own run --file-size 4k sh -c 'head -c 10000 /dev/zero >/tmp/f'
 	[ "$status" -ne 0 ]
 }
 
-# pool WORDS: a value of the pool that waits for places
+# pool FIELD: of the pool that awaits places
 pool() {
 	status "next(p for p in pools if p['workspace'])['$1']"
 }
 
-# await_pool N: so many of it wait
+# await_pool N: that many of it are ready
 await_pool() {
 	local i
 	for ((i = 0; i < 200; i++)); do
@@ -158,7 +158,7 @@ await_pool() {
 	done
 	own daemon prewarm -m codex --count 1
 	own daemon prewarm -m gemini --count 1
-	[ "$(status 'len(pools)')" = 4 ] # one for each of them: where it was asked for makes no difference
+	[ "$(status 'len(pools)')" = 4 ] # one for each mode: the directory makes no difference
 	cd "$W/project"
 	for mode in claude codex gemini; do
 		until [ "$(status "next(p for p in pools if p['mode'] == '$mode')['warm']")" = 1 ]; do sleep 0.05; done
@@ -174,7 +174,7 @@ await_pool() {
 	daemon_setup
 	mkdir -p "$W/home/.config/agentkernel" project
 	printf '[daemon]\nmin_warm = 1\n[daemon.agents.claude]\nmin_warm = 2\n' >"$W/home/.config/agentkernel/config.toml"
-	cd "$W/home" # where no workspace could be
+	cd "$W/home" # a directory that cannot be a workspace
 	OWN_HOME=$W/home own daemon start
 	await_pool 2
 	cd "$W/project"
@@ -219,13 +219,13 @@ await_pool() {
 	[[ $status -eq 125 && $output == *nonexistent* ]]
 	run own run -v "$STATE:/x" true
 	[[ $status -eq 125 && $output == *"no sandbox may see"* ]]
-	if [ "${AS:-root}" = root ]; then # a file system that was mounted after the sandbox was built
+	if [ "${AS:-root}" = root ]; then # a file system mounted after the sandbox was built
 		mkdir later
 		mount -t tmpfs none later
 		echo there >later/file
 		run own run --workspace=later cat file
 		umount later
-		# before 6.3 no sandbox of root's can show a tmpfs, whether it waited or not
+		# before 6.3 no sandbox of root can show a tmpfs, pooled or not
 		[[ $output == there || $output == *"cannot map owners"* ]] || { echo "$output"; return 1; }
 	fi
 }
@@ -288,7 +288,8 @@ await_pool() {
 
 @test "the walls of a sandbox that waited are those of every other" {
 	start_daemon
-	# through a pipe, also stderr: where a stream is a file, an older kernel's sandbox may have a filter more
+	# through a pipe, also stderr: if a stream is a file, an older kernel's sandbox may have one
+	# more filter
 	own run sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; cat /proc/self/uid_map /proc/self/cgroup | wc -l; ls -la /proc/self/fd | wc -l; hostname; grep -c . /proc/self/mountinfo' 2>&1 | cat >warm
 	own run -v "$PROBE:/probe:ro" sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; cat /proc/self/uid_map /proc/self/cgroup | wc -l; ls -la /proc/self/fd | wc -l; hostname; grep -cv /probe /proc/self/mountinfo' 2>&1 | cat >cold
 	[ "$(status 's["given"]')" = 1 ]
@@ -345,7 +346,7 @@ await_pool() {
 	[ "$output" = still ]
 }
 
-# Every process of this state directory's daemon: what waits, what is being built, what is used.
+# All processes of this state directory's daemon: ready, being built, in use.
 own_processes() {
 	local environment
 	for environment in /proc/[0-9]*/environ; do
@@ -369,7 +370,7 @@ own_processes() {
 	wait "${pids[@]}"
 	[ ! -e failed ] || { cat failed; return 1; }
 	await_warm 3
-	[ "$(own_processes | wc -l)" -ge 7 ] # the daemon, three that wait, each with its init
+	[ "$(own_processes | wc -l)" -ge 7 ] # the daemon, and three ready sandboxes with their inits
 	kill -9 "$(status 's["pid"]')"
 	for ((i = 0; i < 100; i++)); do
 		[ -n "$(own_processes)" ] || break
@@ -447,7 +448,7 @@ own_processes() {
 	[ "$(status 's["pid"] > 0')" = True ]
 }
 
-# What a command inherits from whoever calls: priority, processors, scheduler, how it is killed for memory.
+# What a command inherits from its caller: priority, processors, scheduler, OOM score, limits.
 INHERITED='awk "{ print \$19 }" /proc/self/stat; grep Cpus_allowed_list /proc/self/status; grep -h . /proc/self/oom_score_adj; grep -h policy /proc/self/sched 2>/dev/null || true; ulimit -n'
 
 @test "the caller's priority, processors, scheduler and limits hold as they do without the daemon" {
@@ -501,7 +502,7 @@ INHERITED='awk "{ print \$19 }" /proc/self/stat; grep Cpus_allowed_list /proc/se
 	# shellcheck disable=SC2016 # for the other shell
 	run bash -c 'echo $$ >"$0/cgroup.procs"; shift 0; "$@" 2>&1 | tail -n 1; true' "$group" env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host HOME="$SHARED/home" "$AK" run sh -c "$forks"
 	[[ $output != 60 ]] || { echo "60 processes in a group of 25"; rmdir "$group"; return 1; }
-	run env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host HOME="$SHARED/home" "$AK" run sh -c "$forks" # the control, outside of it
+	run env AGENTKERNEL_HOME="$STATE" AGENTKERNEL_IMAGE=host HOME="$SHARED/home" "$AK" run sh -c "$forks" # control, outside of the group
 	[ "$output" = 60 ]
 	for _ in $(seq 100); do
 		rmdir "$group" 2>/dev/null && break

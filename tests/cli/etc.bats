@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What a sandbox of the host image sees of /etc: what any user of this machine may read, and no secret.
+# What a sandbox of the host image sees of /etc: files that any user of this machine may read, and
+# no secret.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -10,7 +11,8 @@ setup() {
 	cd "$W" || return 1
 }
 
-# in_other_etc COMMAND...: with an /etc that is this machine's and what plant() puts into it; nobody else sees that
+# in_other_etc COMMAND...: with this machine's /etc plus the files of plant(), in a private mount
+# namespace
 in_other_etc() {
 	mkdir -p "$W/etc" "$W/upper" "$W/work-dir"
 	export -f plant as ak 2>/dev/null || true
@@ -36,7 +38,7 @@ SUSPECTS="shadow shadow- gshadow passwd- subuid sudoers sudoers.d/me ssh/ssh_hos
 	}
 	export SUSPECTS
 	run in_other_etc as sh -c "cat /etc/shadow; '$AK' run grep -rs canary-of-the-host /etc; '$AK' run sh -c 'ls -d $(printf '/etc/%s ' $SUSPECTS)' 2>/dev/null"
-	says canary-of-the-host # which the caller could read
+	says canary-of-the-host # which the caller can read
 	in_other_etc as sh -c "'$AK' create kept && '$AK' start kept"
 	run in_other_etc ak exec kept grep -rs canary-of-the-host /etc /.etc
 	ak remove -f kept
@@ -58,7 +60,7 @@ SUSPECTS="shadow shadow- gshadow passwd- subuid sudoers sudoers.d/me ssh/ssh_hos
 			chown 12345:12345 own closed && chmod 600 own && chown 0:12345 team && chmod 640 team && chmod 644 closed/file
 	}
 	run in_other_etc as sh -c "cat /etc/own; '$AK' run sh -c 'cat /etc/own /etc/team /etc/closed/file'"
-	# the caller could: user by its id and group, root by being root
+	# the caller can read them: a user by its id and group, root because it is root
 	[[ "$output" == "own-secret"* ]]
 	[ "$(grep -c own-secret <<<"$output")" -eq 1 ]
 	in_other_etc as sh -c "'$AK' create kept && '$AK' start kept"

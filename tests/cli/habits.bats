@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The words that people bring along from docker, podman and their shells.
+# Words and options of docker, podman and shells.
 
 load helpers
 bats_require_minimum_version 1.5.0

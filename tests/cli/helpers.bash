@@ -18,7 +18,7 @@ load_shared() {
 	[ -z "${IMAGE:-}" ] || import_image
 }
 
-# IMAGE=name: everything runs in an image of that name, which holds a busybox.
+# IMAGE=name: everything runs in an image of that name, which contains a busybox.
 import_image() {
 	as bash -c ". '$TOP/tests/image/rootfs.bash' && make_rootfs '$SHARED/work/rootfs'" &&
 		ak image import --quiet "$IMAGE" "$SHARED/work/rootfs" >/dev/null
@@ -34,7 +34,7 @@ setup() {
 	cd "$W" || return 1
 }
 
-# Runs a command as the caller of this round. AS=self: as whoever runs the tests.
+# Runs a command as the caller of this round. AS=self: as the user that runs the tests.
 as() {
 	if [ "${AS:-root}" != user ]; then
 		env HOME="$SHARED/home" AGENTKERNEL_HOME="$SHARED/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" "$@"
@@ -70,7 +70,7 @@ only_user() {
 	[ "${AS:-root}" != root ] || skip "needs an ordinary caller"
 }
 
-# fails_with STATUS WORDS: the last `run` failed for this reason, in one line
+# fails_with STATUS TEXT: the last `run` failed for this reason, in one line
 fails_with() {
 	[ "$status" -eq "$1" ] || { echo "status $status, not $1: $output"; return 1; }
 	[[ "$output" == *"$2"* ]] || { echo "no '$2' in: $output"; return 1; }

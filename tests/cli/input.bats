@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Bad input: one line on stderr that names the option and what would be right, exit 125, and
-# nothing created.
+# Bad input: one line on stderr that names the option and the accepted values, exit 125, and nothing
+# created.
 load helpers
 bats_require_minimum_version 1.5.0
 

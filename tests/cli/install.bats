@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
-# What `make install` does for AppArmor, in a tree of the test's own; and what doctor says where AppArmor is in the way.
+# What `make install` does for AppArmor, in the test's own tree; and what doctor says if AppArmor
+# denies user namespaces.
 load helpers
 bats_require_minimum_version 1.5.0
 
-# A directory as AppArmor 4 has, and a parser that says what it was asked for.
+# A directory as AppArmor 4 has it, and a parser that records its arguments.
 make_apparmor() {
 	mkdir -p "$W/apparmor.d/abi"
 	touch "$W/apparmor.d/abi/4.0"
@@ -11,7 +12,7 @@ make_apparmor() {
 	chmod 755 "$W/parser"
 }
 
-# install_profile TARGET WORD...: one of make's two, with these settings
+# install_profile TARGET WORD...: one of make's two targets, with these settings
 install_profile() {
 	local target=$1
 	shift
@@ -20,7 +21,7 @@ install_profile() {
 
 # bats test_tags=once
 @test "the profile is installed and loaded where AppArmor is, names the program, and goes again" {
-	only_root # others may not load one
+	only_root # others may not load a profile
 	make_apparmor
 	install_profile install-apparmor
 	grep -q '^profile agentkernel "/opt/our/own/bin/agentkernel" ' "$W/apparmor.d/agentkernel"
@@ -45,7 +46,7 @@ install_profile() {
 # bats test_tags=once
 @test "an installation succeeds without AppArmor, with an old one, and with one that takes no profile" {
 	mkdir -p "$W/apparmor.d"
-	install_profile install-apparmor # as AppArmor 3, whose parser has no word for user namespaces
+	install_profile install-apparmor # like AppArmor 3, whose parser does not know user namespaces
 	[ -z "$(ls "$W/apparmor.d")" ]
 	install_profile install-apparmor APPARMOR="$W/nosuch"
 	[ ! -e "$W/nosuch" ]
@@ -73,7 +74,8 @@ install_profile() {
 	run ! apparmor_parser -QT "$profile"
 }
 
-# doctor_where COMMAND: in a user namespace where no other can be made, with AppArmor's switch as Ubuntu has it
+# doctor_where COMMAND: in a user namespace that allows no nested one, with AppArmor's sysctl as in
+# Ubuntu
 doctor_where() {
 	unshare --user --map-root-user sh -c 'echo 1 >/proc/sys/user/max_user_namespaces && exec unshare --user --map-root-user --mount sh -c "$@"' \
 		sh "mount -t tmpfs none /proc/sys/kernel && echo 1 >/proc/sys/kernel/apparmor_restrict_unprivileged_userns && $1
@@ -82,7 +84,7 @@ doctor_where() {
 
 # bats test_tags=once
 @test "doctor names the profile for this program, not the switch for all of them" {
-	chmod 755 "$W" # of whichever caller: what looks into it is root of nothing here
+	chmod 755 "$W" # for any caller: the process that reads it is root only in its own namespace
 	run doctor_where true
 	[[ "$output" == *"sudo make install, and use what that installs: it has an AppArmor profile, /etc/apparmor.d/agentkernel"* ]]
 	[[ "$output" != *sysctl* ]]

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# Nothing stays: no mount, cgroup, process, file or descriptor; also when things end badly.
+# No mount, cgroup, process, file or descriptor is left behind, also after failures.
 load helpers
 bats_require_minimum_version 1.5.0
 
-# What a run could leave: looked at before and after. Others may use the machine as well: tests/run-all gives
-# this file a mount namespace of its own, other tests' folders are theirs, and so is the group of a caller that lives.
+# What a run could leave behind, listed before and after. Others may use the machine too:
+# tests/run-all gives this file its own mount namespace, and folders of other tests and cgroups of
+# living callers are ignored.
 world() {
 	local group pid
 	cat /proc/self/mountinfo
@@ -22,7 +23,8 @@ begin() {
 	world | sort >"$W/before"
 }
 
-# nothing_new [TRIES]: a group may be another's who was killed a moment ago, so it has half a minute to go
+# nothing_new [TRIES]: a cgroup may belong to another run that was just killed, so it has half a
+# minute to disappear
 nothing_new() {
 	local tries=${1:-1} left
 	while :; do

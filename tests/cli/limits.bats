@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Limits stop what they should, and say so.
+# Limits stop what they should, with a message.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -69,7 +69,7 @@ except OSError as e: print(e.errno, last)'
 	[[ "$output" == *1048576* ]]
 }
 
-# How many inotify watches can be had, up to MOST, and what the kernel says then.
+# How many inotify watches can be created, up to MOST, and the error then.
 watches() {
 	"$@" python3 -c '
 import ctypes, os, sys
@@ -105,7 +105,7 @@ print(got, "all" if got == most else os.strerror(ctypes.get_errno()))' "$most"
 	says "$most all" || skip "others use up the account's watches"
 	run watches ak run
 	says "$share No space left on device"
-	# what one has taken is not another's to lack
+	# what one sandbox uses is not missing for another
 	most=1000
 	run watches ak run
 	says "1000 all"
@@ -119,7 +119,7 @@ print(got, "all" if got == most else os.strerror(ctypes.get_errno()))' "$most"
 }
 
 @test "cpu-time: also of children that nobody waits for" {
-	only_root # without a cgroup such time is not seen: SECURITY.md
+	only_root # without a cgroup such time is not visible: SECURITY.md
 	run probe --cpu-time 1s -- burn-unseen 6
 	fails_with 152 "used up its processor time of 1s"
 }
@@ -180,7 +180,7 @@ print(got, "all" if got == most else os.strerror(ctypes.get_errno()))' "$most"
 	python3 -c 'import json,sys; r=json.loads(sys.argv[1]); assert r["memory"]["value"]=="2 GiB"' "$output"
 }
 
-# shows PATH TEXT [run's options]: what a file inside holds
+# shows PATH TEXT [run's options]: the content of a file inside
 shows() {
 	local path=$1 wanted=$2
 	shift 2
@@ -192,9 +192,9 @@ shows() {
 	shows /sys/fs/cgroup/memory.max 268435456 --memory 256M
 	shows /sys/fs/cgroup/cpu.max "100000 100000" --cpus 1
 	shows /sys/fs/cgroup/pids.max 51 --pids 50
-	run ak run --memory 256M sh -c 'free -m' # by /proc/meminfo
+	run ak run --memory 256M sh -c 'free -m' # reads /proc/meminfo
 	[[ "$output" == *"Mem: "*" 256 "* ]]
-	# without a limit it is the machine's
+	# without a limit the machine's values are shown
 	total=$(sed -n 's/^MemTotal: *//p' /proc/meminfo)
 	run ak run -p permissive sed -n 's/^MemTotal: *//p' /proc/meminfo
 	says "$total"
@@ -336,7 +336,7 @@ cgroup"
 }
 
 @test "reaching the limit of processes is told, with the option" {
-	only_root # a count of refusals needs a cgroup
+	only_root # counting refusals needs a cgroup
 	run --separate-stderr ak run --pids 20 sh -c 'for i in $(seq 40); do sleep 0.2 & done; wait'
 	[[ "$stderr" == *"a process inside could not be started: the limit is 20 processes and threads (raise it with --pids)"* ]]
 	run --separate-stderr ak run --pids 60 sh -c 'for i in $(seq 40); do sleep 0.1 & done; wait; false'

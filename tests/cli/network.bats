@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# The network commands, and what run says about the network. What the gate lets through is in
-# tests/net.
+# The network commands, and what run says about the network. tests/net tests what the gate allows.
 # shellcheck disable=SC2154
 load helpers
 bats_require_minimum_version 1.5.0
@@ -86,7 +85,7 @@ check() {
 	run ak run $DENY sh -c 'getent hosts denied.example; exit 3'
 	[ "$status" -eq 3 ]
 	says "agentkernel: the network policy denied denied.example: no rule names it, and the default is deny (--network-policy) (add --allow-host denied.example)"
-	run ak run $DENY sh -c 'getent hosts denied.example; true' # a command that gets along is left in peace
+	run ak run $DENY sh -c 'getent hosts denied.example; true' # no message for a command that succeeds
 	says ""
 	run ak run --json $DENY getent hosts denied.example
 	python3 -c 'import json,sys; d=json.loads(sys.argv[1])["denied"]; assert len(d)==1 and d[0]["host"]=="denied.example" and d[0]["fix"]=="--allow-host denied.example", d' "$output"
@@ -105,7 +104,7 @@ check() {
 	python3 -c 'import json,sys; l=[json.loads(x) for x in sys.argv[1].splitlines()]; assert sorted((o["host"],o["count"]) for o in l)==[("a.example",3),("b.example",1)], l' "$output"
 	run log run-nosuch
 	says "that sandbox has not used the network"
-	mv "$LOG_HOME/network.log" "$LOG_HOME/network.log.1" # lines before its first have been thrown away
+	mv "$LOG_HOME/network.log" "$LOG_HOME/network.log.1" # lines before its first one have been discarded
 	sed -i 's/^[0-9]*/1600000000000/' "$LOG_HOME/network.log.1"
 	run log run-nosuch
 	[[ "$output" == "nothing since 2020-09-1"*", when the log begins; what was before is no longer known" ]]

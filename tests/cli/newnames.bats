@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# A workspace is the directory it is: nothing appears in it that is not there, and what a sandbox makes in it
-# that a program outside would run or obey is taken away. The canary is a program that git outside would run.
+# A workspace shows exactly its directory: no additional name appears in it, and if a sandbox
+# creates a name that a program outside would run or obey, it is moved away. The canary is a program
+# that git outside would run.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -37,7 +38,7 @@ repository() {
 	git_ -C "$1" commit -q -m first
 }
 
-# inside [run's options] -- TEXT: a shell in a sandbox whose workspace is here
+# inside [run's options] -- TEXT: a shell in a sandbox whose workspace is the current directory
 inside() {
 	local options=()
 	while [ "$1" != -- ]; do
@@ -48,7 +49,7 @@ inside() {
 	ak run --workspace "${options[@]}" sh -c "$1"
 }
 
-# What git outside does without being asked for more: all of it, in every directory.
+# Runs common git commands in every directory outside.
 use_git() {
 	local dir
 	find . -name .git -prune -o -type d -print0 | while IFS= read -r -d '' dir; do
@@ -65,7 +66,7 @@ untouched() {
 	[ ! -e "$CANARY.ran" ] || { echo "git outside ran the canary"; return 1; }
 }
 
-# ---- what is there, and nothing else ----
+# ---- an empty workspace ----
 
 @test "an empty workspace is empty, inside and outside, before, during and after" {
 	[ -z "$(inside -- 'ls -A')" ]
@@ -90,7 +91,7 @@ up' ]
 	inside -- true
 	inside -- 'mkdir one; rmdir one'
 	wait "$watcher"
-	[ "$(grep -v '^up$' "$W/seen" | sort -u)" = "rename one" ] # the control, and nothing else
+	[ "$(grep -v '^up$' "$W/seen" | sort -u)" = "rename one" ] # control, and nothing else
 }
 
 @test "git init, add, commit, clone, branch and worktree work in an empty workspace" {
@@ -204,7 +205,7 @@ deploy" ]
 }
 
 @test "names are moved away also when the account has no inotify instance left" {
-	only_user # of an account that nobody else uses
+	only_user # an account that nobody else uses
 	as python3 -c '
 import ctypes, os, sys, time
 c = ctypes.CDLL(None)
@@ -223,7 +224,7 @@ while not os.path.exists(sys.argv[1]):
 	[ "$(wc -l <<<"$output")" -eq 1 ]
 }
 
-# ---- git: what was there ----
+# ---- git: existing repositories ----
 
 @test "control: without protection the canary runs" {
 	repository .
@@ -278,7 +279,7 @@ for name in '$dir', '$dir/hooks', 'parent', 'parent/plain':
 	run ak run --workspace="$W/project/sub" touch hooks/post-checkout # the repository is around the workspace
 	[ "$status" -ne 0 ]
 	[ ! -e sub/hooks/post-checkout ]
-	ak run --workspace touch tools/free # the neighbours are free
+	ak run --workspace touch tools/free # its neighbours are writable
 }
 
 @test "what is the caller's own is not touched: links that lead nowhere, our own directory, repositories as they are" {
@@ -299,14 +300,14 @@ for name in '$dir', '$dir/hooks', 'parent', 'parent/plain':
 	rm -f own/audit.jsonl own/etc-private
 	[ "$(find . -type f -exec sha256sum {} + ; find . -type l -ls | awk '{ print $NF }')" = "$before" ]
 	rm none
-	ln -s later none # that could be made inside
+	ln -s later none # which could be created inside
 	run inside -- true
 	fails_with 125 "'none' in '$W/project' is a link to 'later', which is missing and could be made inside (remove the link, or add --unprotect none/hooks)"
 }
 
-# ---- git: what a sandbox makes ----
+# ---- git: repositories that a sandbox creates ----
 
-# Each makes a repository that would run the canary, in its own way.
+# Each way creates a repository that would run the canary.
 plant() {
 	local canary=$CANARY
 	case $1 in
@@ -352,13 +353,13 @@ plant() {
 		rm -rf "$W/project"/* "$W/project"/.g*
 		[ "$way" != gitlink ] || repository .
 		text=$(plant "$way")
-		# first without a care, to see that it works: then the canary runs
+		# first without protection, as a control: then the canary runs
 		rm -rf "$W/control"
 		cp -a "$W/project" "$W/control"
 		(cd "$W/control" && ak run --mount "$W/control" --workdir "$W/control" --mount "$CANARY:/canary:ro" sh -c "$text" >/dev/null 2>&1 || true
 			use_git)
 		case $way in
-		# an alias has to be typed, and git itself refuses some of it
+		# an alias must be typed, and git itself refuses some of them
 		alias | quoted | before-section | in-git) ;;
 		*) [ -e "$CANARY.ran" ] || { echo "control: $way does not run the canary"; return 1; } ;;
 		esac
@@ -464,7 +465,7 @@ while True:
 	client=$(pgrep -P "$shell")
 	kill "$client"
 	sleep 0.2
-	kill "$client" # a second time: at once
+	kill "$client" # a second time: ends at once
 	began=$SECONDS
 	wait "$shell" || true
 	[ $((SECONDS - began)) -le 5 ]
@@ -507,15 +508,15 @@ while True:
 @test "settings that somebody outside replaced while a sandbox runs are still no way out" {
 	only_host
 	repository .
-	git_ config alias.mine '!true' # was there before
+	git_ config alias.mine '!true' # existed before
 	inside -- "touch up; until [ -e go ]; do sleep 0.02; done; git config core.fsmonitor '$CANARY' && touch done" 3>&- 2>"$W/err" &
 	run=$!
 	until [ -e up ]; do sleep 0.02; done
-	git_ config user.name outside # by a rename, with which the mount goes
+	git_ config user.name outside # by a rename, which drops the mount
 	sleep 0.2
 	touch go
 	wait "$run" || true
-	[ -e done ] # the control: it could be written
+	[ -e done ] # control: it could be written
 	untouched
 	[ "$(git config -f .git/config user.name)" = outside ]
 	[ "$(git_ config alias.mine)" = '!true' ]

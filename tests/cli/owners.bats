@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Archives and copies of files that belong to others, as root inside: in a workspace, where a root
+# Archives and copies of files with other owners, as root inside: in a workspace, where a root
 # caller's sandbox has one owner, and everywhere in the sandbox of an ordinary caller with one id.
 load helpers
 bats_require_minimum_version 1.5.0
@@ -14,12 +14,12 @@ make_archive() {
 	as rm -r tree
 }
 
-# owners PATH: as they are on disk
+# owners PATH: as on disk
 owners() {
 	stat -c %u:%g "$1"
 }
 
-# What tools that keep owners make of them, in the current directory.
+# What tools that preserve owners do, in the current directory.
 unpack_all() {
 	cat <<-'E'
 		set -e
@@ -87,7 +87,7 @@ data"
 0:0"
 	[ "$(owners tree/file)" = "$((FOREIGN_ID + 1234)):$((FOREIGN_ID + 1235))" ]
 	[ "$(owners new)" = 0:0 ]
-	# they are there again for the next sandbox, and for one with another user
+	# they are visible to the next sandbox, also with another user
 	run ak run --workspace stat -c %u:%g tree/file
 	says 1234:1235
 	run ak run --workspace -u 1234:1235 sh -c 'id -u; stat -c %u:%g tree/file new'
@@ -136,7 +136,7 @@ missing No such file or directory
 /usr/bin/env Read-only file system
 /usr/bin/env Read-only file system"
 	[ "$(owners f)" = 12345:12345 ]
-	# who is not root inside gets the truth
+	# a user other than root inside gets the real error
 	run ak run -p restrictive python3 -c 'import os; os.chown("/tmp", 1234, -1)'
 	[[ "$output" == *"Invalid argument"* ]]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The plugin command, on real files in a temporary project and home: what is there stays, what
-# cannot be done is not begun, and a stranger's project leads nowhere.
+# The plugin command, on real files in a temporary project and home: existing content stays, an
+# impossible change is not started, and a project from elsewhere redirects nothing.
 # shellcheck disable=SC2154,SC2016
 load helpers
 bats_require_minimum_version 1.5.0
@@ -13,23 +13,24 @@ setup() {
 	cd "$P" || return 1
 }
 
-# plugin WORDS...: in the project $P, with the home $H and none of the clients' own variables
+# plugin WORDS...: in the project $P, with the home $H and without the clients' own variables
 plugin() {
 	as env -u XDG_CONFIG_HOME -u CODEX_HOME -u CLAUDE_CONFIG_DIR -u GEMINI_CLI_HOME HOME="$H" "$AK" plugin "$@"
 }
 
-# As the caller of this round, so that files are theirs.
+# As the caller of this round, which then owns the files.
 put() {
 	as mkdir -p "$(dirname "$1")"
 	as tee "$1" >/dev/null
 }
 
-# What there is beneath a directory, with contents, owners, modes and files' times.
+# Everything below a directory, with contents, owners, modes and files' times.
 snapshot() {
 	(cd "$1" && find . \( -type d -printf '%p %m %U\n' \) -o -printf '%p %y %m %U %T@ %l\n' | sort && find . -type f -exec sha256sum {} + | sort)
 }
 
-# nothing_changes STATUS WORDS -- PLUGIN-WORDS...: it fails for this reason and every file is as it was
+# nothing_changes STATUS TEXT -- PLUGIN-WORDS...: it fails for this reason and every file is
+# unchanged
 nothing_changes() {
 	local status_wanted=$1 words=$2 before
 	shift 3
@@ -51,7 +52,7 @@ entry() {
 	echo "{\"args\": [\"mcp\", \"server\"], \"command\": \"$AK\"}"
 }
 
-# Codex passes no others on to a server.
+# Codex passes no other variables to a server.
 CODEX_VARIABLES='env_vars = ["AGENTKERNEL_HOME", "AGENTKERNEL_IMAGE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"]'
 
 # ---- what is written ----
@@ -129,7 +130,7 @@ created: .opencode/commands/sandbox.md"
 	as chmod 755 "$W/elsewhere/agentkernel"
 	run as env HOME="$H" PATH="$W/elsewhere:$SHARED:/usr/bin:/bin" "$AK" plugin install mcp --force
 	[ "$(json .mcp.json mcpServers agentkernel command)" = "\"$AK\"" ]
-	# what PATH finds only from here is not found from elsewhere
+	# a relative directory in PATH does not count
 	as ln -s "$AK" agentkernel
 	run as env HOME="$H" PATH=".::/usr/bin:/bin" "$AK" plugin install mcp
 	says "unchanged: .mcp.json"
@@ -176,7 +177,7 @@ agentkernel: codex asks before each call that changes something, and codex exec 
 	[ -z "$stderr" ]
 	run --separate-stderr plugin install codex gemini --global --approve
 	[ "$stderr" = "agentkernel: gemini uses MCP servers in a folder that you trust: start gemini there once, and say so, or set GEMINI_CLI_TRUST_WORKSPACE=true (--skip-trust is not enough)" ]
-	run --separate-stderr plugin install opencode mcp # ask for nothing
+	run --separate-stderr plugin install opencode mcp # no notes
 	[ -z "$stderr" ]
 }
 
@@ -188,20 +189,20 @@ changed: .gemini/settings.json" ]
 	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\n%s\ndefault_tools_approval_mode = "approve"\n' "$AK" "$CODEX_VARIABLES" | diff - .codex/config.toml
 	[ "$(json .gemini/settings.json mcpServers agentkernel trust)" = true ]
 	[ "$(json .mcp.json mcpServers agentkernel)" = "$(entry)" ]
-	# both are what agentkernel writes: nothing is in the way, and the approval stays
+	# agentkernel writes both forms: no conflict, and the approval stays
 	run plugin list
 	[ "$(awk '$2 == "project" { print $3 }' <<<"$output" | sort -u)" = installed ]
 	before=$(snapshot "$P")
 	run plugin install all
 	diff <(echo "$before") <(snapshot "$P")
-	run --separate-stderr plugin install codex gemini --force # takes it away
+	run --separate-stderr plugin install codex gemini --force # removes it
 	[ "$(json .gemini/settings.json mcpServers agentkernel)" = "$(entry)" ]
 	run ! grep -q approval .codex/config.toml
 	run plugin install codex gemini --approve
 	run plugin remove all
 	[ "$status" -eq 0 ]
 	[ -z "$(ls -A)" ]
-	# another approval is somebody's own
+	# another approval mode is the user's own
 	printf '[mcp_servers.agentkernel]\ncommand = "%s"\nargs = ["mcp", "server"]\ndefault_tools_approval_mode = "prompt"\n' "$AK" | put .codex/config.toml
 	nothing_changes 125 "'.codex/config.toml' has an entry 'agentkernel' already" -- install codex --approve
 }
@@ -299,7 +300,7 @@ changed: .gemini/settings.json" ]
 	run plugin install opencode
 	[[ "$output" == "changed: .opencode/opencode.jsonc"* ]]
 	echo '{"mcp": {"agentkernel": {"enabled": false}}}' | put opencode.jsonc
-	# the one that the client reads last has it already
+	# the file that the client reads last has the entry already
 	run plugin install opencode
 	[[ "$output" == "unchanged: .opencode/opencode.jsonc"* ]]
 	run plugin remove opencode
@@ -321,7 +322,7 @@ removed: .opencode/opencode.jsonc"* ]]
 	[ "$(json opencode.json mcp agentkernel type)" = '"local"' ]
 }
 
-# ---- what is in the way ----
+# ---- conflicts ----
 
 @test "plugin install: something else in its place is replaced with --force only" {
 	echo '{"mcpServers": {"agentkernel": {"command": "evil"}, "x": {}}}' | put .mcp.json
@@ -415,7 +416,7 @@ removed: .opencode/opencode.jsonc"* ]]
 	[ "$status" -eq 0 ]
 }
 
-# ---- a stranger's project ----
+# ---- a project from elsewhere ----
 
 @test "plugin install: no link of a project is followed" {
 	echo '{}' | put "$W/elsewhere/settings.json"
@@ -433,11 +434,11 @@ removed: .opencode/opencode.jsonc"* ]]
 	as ln -s "$W/elsewhere" .claude/skills
 	nothing_changes 125 "'.claude/skills' is a symbolic link" -- install claude --force
 	as rm .claude/skills
-	# also one that stays inside
+	# also a link that stays inside
 	as mkdir real
 	as ln -s real .opencode
 	nothing_changes 125 "'.opencode' is a symbolic link" -- install opencode --force
-	# with the same links a home is followed
+	# the same links in a home are followed
 	as rm .opencode
 	as ln -s ../elsewhere/settings.json .mcp.json
 	run plugin install claude --global
@@ -462,7 +463,7 @@ removed: .opencode/opencode.jsonc"* ]]
 	[ "$status" -eq 0 ]
 	[ -L "$H/.claude.json" ]
 	[ "$(json "$W/elsewhere/claude.json")" = '{"keep": 1}' ]
-	# settings that were ours alone stay behind their link, empty
+	# a settings file with only our entry stays behind its link, empty
 	echo '{}' | put "$W/elsewhere/claude.json"
 	run plugin install claude --global
 	run plugin remove claude --global
@@ -486,12 +487,12 @@ removed: .opencode/opencode.jsonc"* ]]
 	run ak run --workspace sh -c "mv .agents .a || mv opencode.json o"
 	[ "$status" -ne 0 ]
 	diff <(echo "$before") <(snapshot "$P" | grep -v /other)
-	# the control: what is no agent's is writable
+	# control: names that belong to no agent are writable
 	run ak run --workspace sh -c "echo new >> other"
 	[ "$(cat other)" = $'old\nnew' ]
 }
 
-# ---- telling ----
+# ---- reporting ----
 
 @test "plugin install --dry-run: tells and writes nothing" {
 	echo '{"mcpServers": {}}' | put .mcp.json

@@ -13,7 +13,7 @@ load helpers
 	[ "${AS:-root}" != user ] || chown -R 12345:12345 "$W"
 	cd "$W/tour"
 	exec 9>/tmp/agentkernel-test-readme.lock
-	flock 9 # the tour's port is one, and this test may run as another caller at the same time
+	flock 9 # the tour uses a fixed port, and this test may run at the same time as another caller
 	python3 -m http.server --bind 127.0.0.1 8000 --directory "$W/bin" >/dev/null 2>&1 3>&- 9>&- &
 	server=$!
 	for _ in $(seq 50); do

@@ -1,24 +1,25 @@
 #!/usr/bin/env bats
-# Programs that need what every sandbox refuses: the end of a run says so, once, and of no other program.
+# Programs that need what every sandbox refuses: the end of a run says so, once, and only for these
+# programs.
 
 load helpers
 bats_require_minimum_version 1.5.0
 
-# program NAME STATUS: a program of that name that ends like that
+# program NAME STATUS: a program of that name that exits with STATUS
 program() {
 	mkdir -p "$W/bin"
 	printf '#!/bin/sh\nexit %s\n' "$2" >"$W/bin/$1"
 	chmod -R a+rx "$W/bin"
 }
 
-# told WORDS: the last run said them in one line of ours, and no other
+# told TEXT: the last run printed exactly one line of ours, with this text
 told() {
 	[ "$(grep -c '^agentkernel:' <<<"$output")" -eq 1 ] || { echo "$output"; false; }
 	[[ "$output" == *"agentkernel: $1"* ]] || { echo "no '$1' in: $output"; false; }
 }
 
 @test "a program that needs what is refused is told so when it fails" {
-	echo '{}' >package.json # what would be hinted at otherwise
+	echo '{}' >package.json # would cause another hint
 	program ping 2
 	run ak run -v "$W/bin:/mnt/bin:ro" -- /mnt/bin/ping -c 1 example.org
 	[ "$status" -eq 2 ]

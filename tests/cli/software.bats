@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What programs do to their own processes, queues and sockets works inside as outside.
+# What programs do to their own processes, queues and sockets works as outside.
 load helpers
 bats_require_minimum_version 1.5.0
 

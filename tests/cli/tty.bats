@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# Terminals: the command has its own; the caller's comes back as it was. In a real one (tmux).
+# Terminals: the command has its own; the caller's is restored. In a real one (tmux).
 load helpers
 bats_require_minimum_version 1.5.0
 
-# A tmux server of this test alone, running a shell as this round's caller.
+# This test's own tmux server, running a shell as this round's caller.
 start_tmux() {
 	TMUX_SOCKET=$W/tmux.sock
 	as env -u TMUX tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 \
@@ -108,7 +108,7 @@ wait_for() {
 }
 
 @test "-t gives a terminal where there is none, and passes the end of input on" {
-	# more than a terminal holds, without a new line at the end
+	# more than a terminal's buffer, without a newline at the end
 	count=$({ seq 5000; printf end; } | timeout 20 "$AK" run -t sh -c 'stty -echo; cat' | tr -d '\r' | grep -c .)
 	[ "$count" -ge 4000 ]
 	output=$(echo 'echo hello; tty' | ak run -t sh)

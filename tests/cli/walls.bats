@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The walls as options and circumstances shape them. What hostile code tries in every kind of sandbox
-# is in tests/escape; here is what only one of them has. A denial inside is checked together with
-# something outside that stays as it was, or with a control: the same act, outside, works.
+# Protections that depend on options and circumstances. tests/escape has what hostile code tries in
+# every kind of sandbox; here is what only one kind has. A denial inside is checked together with
+# something outside that stays unchanged, or with a control: the same act works outside.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -26,8 +26,8 @@ bats_require_minimum_version 1.5.0
 
 @test "two sandboxes of root never share an id" {
 	only_root
-	# all ranges but two are taken: the third sandbox has to be refused. The file of locks is the machine's,
-	# so this is done over a folder of ours in its place, which nobody else sees.
+	# all id ranges but two are taken: the third sandbox must be refused. The lock file is the
+	# machine's, so a folder of ours is mounted over it in a private namespace.
 	ak run true
 	mkdir "$W/run"
 	unshare --mount --propagation private sh -c 'mount --bind "$1" /run/agentkernel && touch "$2" && exec sleep 60' \
@@ -73,7 +73,7 @@ bats_require_minimum_version 1.5.0
 	    all(os.stat(f"/proc/{c}/maps").st_uid != 0 for c in commands), len(commands))
 	p.terminate()
 	PY
-	says "[0] True 1" # the command itself is an ordinary process: the control
+	says "[0] True 1" # control: the command itself is an ordinary process
 }
 
 @test "the environment is clean" {
@@ -167,7 +167,7 @@ bats_require_minimum_version 1.5.0
 	[ -d "$W/.git/hooks" ]
 	[ "$(cat "$W/.git/config")" = '[core]' ]
 	[ ! -e "$W/.vscode/tasks.json" ]
-	# nor can the directory be moved aside and made anew
+	# nor can the directory be moved aside and recreated
 	run ak run --workspace sh -c 'mv .git .g2; mkdir -p .git/hooks; echo evil >.git/hooks/post-commit; rm -rf .git'
 	[ ! -e "$W/.g2" ]
 	[ ! -e "$W/.git/hooks/post-commit" ]
@@ -182,7 +182,7 @@ bats_require_minimum_version 1.5.0
 	says "refused
 fine"
 	[ -z "$(ls "$W/elsewhere/hooks")" ]
-	run ak run --mount "$W/elsewhere" touch "$W/elsewhere/hooks/x" # control: only a workspace protects
+	run ak run --mount "$W/elsewhere" touch "$W/elsewhere/hooks/x" # control: only a workspace is protected
 	[ "$status" -eq 0 ]
 }
 

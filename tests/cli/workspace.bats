@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# What a sandbox can and cannot do in a directory that it may write to. The attack is attack.py,
-# which tries everything on a list of names; that nothing came of it is checked outside.
+# What a sandbox can and cannot do in a directory that it may write to. attack.py tries everything
+# on a list of names; the test checks outside that nothing came of it.
 load helpers
 bats_require_minimum_version 1.5.0
 
-# Obeyed or run by something outside: each as it is protected, and what would be in it.
+# Names that programs outside obey or run: each protected name, and what would be in it.
 TOP_NAMES=(.claude .claude/settings.json .claude/skills/x/SKILL.md .mcp.json .codex
 	.codex/config.toml .gemini .gemini/settings.json .opencode opencode.json opencode.jsonc .agents
 	.cursor .cursor/mcp.json .vscode .vscode/tasks.json .idea .zed .devcontainer .devcontainer.json)
@@ -36,14 +36,14 @@ repository() {
 	git_ -C "$1" commit -q -m first
 }
 
-# All that is below a directory: names, kinds, modes, owners, links and contents.
+# Everything below a directory: names, kinds, modes, owners, links and contents.
 snapshot() {
 	(cd "$1" && find . -printf '%p %y %m %U:%G %l\n' | sort
 		find . -type f -print0 | sort -z | xargs -0 -r sha256sum)
 }
 
-# attack [run's options] -- NAME...: tries it in a sandbox whose workspace is here. Names that do not exist are
-# blocked: what becomes of them otherwise is in newnames.bats.
+# attack [run's options] -- NAME...: runs attack.py in a sandbox whose workspace is the current
+# directory. Missing names are blocked: newnames.bats tests the default.
 attack() {
 	local options=()
 	while [ "$1" != -- ]; do
@@ -55,7 +55,7 @@ attack() {
 		python3 /attack.py "$@"
 }
 
-# unharmed DIR COMMAND...: after it, all in DIR is as it was
+# unharmed DIR COMMAND...: afterwards DIR is unchanged
 unharmed() {
 	local dir=$1 before
 	shift
@@ -84,7 +84,7 @@ unharmed() {
 	chmod 555 .
 	if [ "${AS:-root}" = root ]; then
 		unharmed . attack -- .git "${TOP_NAMES[@]}" "${GIT_NAMES[@]}"
-	else # its owner could write inside, and we cannot outside
+	else # its owner could write inside, but we cannot outside
 		run ak run --workspace --protect-new strict true
 		fails_with 125 "keep the name '.git' free in '$W': Permission denied"
 	fi
@@ -113,7 +113,7 @@ unharmed() {
 	own .
 	unharmed . attack -- .mcp.json .vscode .vscode/tasks.json .claude .claude/settings.json real/settings.json \
 		deep/ deep/conf/ deep/conf/envrc far/ far/away far/away/tasks.json
-	ak run --workspace touch deep/fine deep/conf/fine # what is not on the list is free
+	ak run --workspace touch deep/fine deep/conf/fine # names that are not on the list are writable
 	[ -e deep/conf/fine ]
 }
 
@@ -134,11 +134,12 @@ unharmed() {
 	[ "$(ls -A)" = .mcp.json ]
 	ak run --workspace --unprotect .mcp.json true
 	rm .mcp.json
-	ln -s /nonexistent/outside .mcp.json # nobody inside can make that
+	ln -s /nonexistent/outside .mcp.json # nobody inside can create that
 	ak run --workspace true
 }
 
-# A sandbox whose workspace is here and that lives until there is a file "NAME.go": holder NAME [COMMAND]
+# holder NAME [COMMAND]: a sandbox whose workspace is the current directory and that runs until the
+# file "NAME.go" exists
 holder() {
 	ak run --workspace --protect-new strict --timeout 30s sh -c "${2:-true}; touch $1.up; until [ -e $1.go ]; do sleep 0.05; done
 		mkdir .vscode && echo made; mkdir .git && echo made" >"$W/$1.out" 2>&1 3>&- &
@@ -165,7 +166,7 @@ until_there() {
 	cd project
 	git_ config extensions.worktreeConfig true
 	holder one 'git status --short && git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m inside'
-	[ "$(cat .git/commondir)" = . ] # stands in
+	[ "$(cat .git/commondir)" = . ] # a placeholder
 	[ ! -s .git/config.worktree ]
 	run git_ status --short
 	says "?? one.up"
@@ -231,7 +232,7 @@ first" ]
 	run ak run --workspace sh -c 'echo new >new && git add new && git -c user.name=a -c user.email=a@example.org commit -q -m inside && git status --short'
 	says ""
 	[ "$(git_ log -1 --format=%s)" = inside ]
-	run ak run --workspace ls "$W/main" # of the repository, git's directory alone
+	run ak run --workspace ls "$W/main" # only git's directory of the repository is visible
 	[ "$status" -ne 0 ] || says ""
 }
 
@@ -246,7 +247,7 @@ first" ]
 		run ak run --workspace=project ls "$git"
 		[ "$status" -eq 2 ]
 	done
-	echo "$W/project/.git" >"$W/home/worktrees/x/gitdir" # named, but no repository
+	echo "$W/project/.git" >"$W/home/worktrees/x/gitdir" # refers back, but is no repository
 	run ak run --workspace=project cat "$W/home/secret"
 	[ "$status" -eq 1 ]
 	[[ "$output" == *"No such file"* ]]
@@ -361,7 +362,7 @@ first" ]
 	says "env secret a/b/c/secret .dot/d/secret sp ace/b[1] .git/secret/x a/b/secret.d/x a/b/c/dir/x "
 	run ak run --workspace --mask 'a/**' sh look
 	says ".env .env.local env secret .dot/d/secret sp ace/b[1] .git/secret/x "
-	run ak run --workspace --mask '*nv' sh look # as in a shell, a dot at the beginning is not meant
+	run ak run --workspace --mask '*nv' sh look # as in a shell, '*' does not match a leading dot
 	says ".env .env.local a/.env secret a/b/c/secret .dot/d/secret sp ace/b[1] a/b/keep .git/secret/x a/b/secret.d/x a/b/c/dir/x "
 	run ak run --workspace --mask 'a/*/*.d' --mask 'a/b/c/dir' sh look
 	says ".env .env.local env a/.env secret a/b/c/secret .dot/d/secret sp ace/b[1] a/b/keep .git/secret/x "
@@ -474,7 +475,7 @@ first" ]
 
 # ---- --clone ----
 
-# A repository with a commit, and changes that are in none.
+# A repository with a commit, and uncommitted changes.
 dirty_repository() {
 	repository "$1"
 	mkdir "$1/d"
@@ -533,10 +534,10 @@ A  new
 A  "odd name/z"' ]
 	[ -x file ]
 	ak stop clone
-	ak diff --git clone | cmp - "$W/patch" # it is started for that, and stopped again
+	ak diff --git clone | cmp - "$W/patch" # the sandbox is started for that, and stopped again
 	[ "$(ak info clone | sed -n 's/^state *//p')" = stopped ]
 	ak start clone
-	run ak exec clone cat new # and the clone is still the same one
+	run ak exec clone cat new # and it is still the same clone
 	says new
 	ak remove -f clone
 }
@@ -584,7 +585,7 @@ first"
 }
 
 @test "whoever holds on to what keeps a name free makes nobody wait for ever" {
-	mkdir -m 1555 .mcp.json # as a killed sandbox leaves it
+	mkdir -m 1555 .mcp.json # as left by a killed sandbox
 	own .mcp.json
 	flock -x -o .mcp.json sleep 30 3>&- &
 	holder=$!
@@ -610,7 +611,8 @@ first"
 	run -0 ak run --workspace --protect-new strict true
 }
 
-# Exchanges two names as fast as it can, an even number of times, until swapped(): swapping DIR A B
+# swapping DIR A B: exchanges two names as fast as possible, an even number of times, until
+# swapped()
 swapping() {
 	rm -f "$SHARED/stop"
 	as python3 -c '
@@ -629,7 +631,7 @@ swapped() {
 	wait "$swapper"
 }
 
-# shown_while_swapped WHAT: "good", a refusal, but never what the link leads to
+# shown_while_swapped WORD...: "good" or a refusal, but never the link's target
 shown_while_swapped() {
 	local seen
 	for _ in $(seq 120); do
@@ -644,8 +646,8 @@ shown_while_swapped() {
 	echo good >ours/deep/project/mark
 	mkdir -p secret/project
 	echo secret | tee secret/project/mark >secret/mark
-	ln -s ../secret ours/link      # in the place of a directory on the way
-	ln -s ../../secret ours/deep/link # in the place of the directory itself
+	ln -s ../secret ours/link      # in place of a parent directory
+	ln -s ../../secret ours/deep/link # in place of the directory itself
 	own .
 	good=0
 	swapping ours deep link
@@ -656,7 +658,7 @@ shown_while_swapped() {
 	shown_while_swapped --workspace="$W/ours/deep/project" cat mark
 	shown_while_swapped --mount "$W/ours/deep/project:/data" cat /data/mark
 	swapped
-	[ "$good" -gt 20 ] # it did start now and then
+	[ "$good" -gt 20 ] # it did start sometimes
 }
 
 @test "links that only root can have made are followed, others are not" {

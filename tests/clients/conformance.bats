@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# MCP's own conformance suite, both of its lines, against /mcp: docs/design/mcp-conformance.md has what
-# passes and why the rest does not apply. About the protocol, not about the caller: as root alone.
+# MCP's own conformance suite, both protocol versions, against /mcp: docs/design/mcp-conformance.md
+# lists what passes and why the rest does not apply. It tests the protocol, not the caller: only as
+# root.
 
 load ../cli/helpers
 

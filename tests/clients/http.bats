@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The HTTP API: the published SDK, MCP's two, and raw sockets. Each test is a sentence of http.mjs,
-# in a home and a project of its own. About the protocol, not about the caller: as root alone.
+# with its own home and project. It tests the protocol, not the caller: only as root.
 
 load ../cli/helpers
 
@@ -10,7 +10,7 @@ api() {
 		node "$BATS_TEST_DIRNAME/http.mjs" "$1"
 }
 
-# A test that failed half-way leaves nothing that runs.
+# Removes sandboxes that a failed test left running.
 teardown() {
 	local sandbox
 	for sandbox in "$W"/state/sandboxes/*/; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The MCP server and real clients of it: npm's @modelcontextprotocol/sdk, client and inspector. Each
-# test is a sentence of mcp.mjs, in a home and a project of its own. About the protocol, not about
-# the caller: as root alone.
+# The MCP server with real clients: npm's @modelcontextprotocol/sdk, client and inspector. Each test
+# is a sentence of mcp.mjs, with its own home and project. It tests the protocol, not the caller:
+# only as root.
 
 load ../cli/helpers
 

@@ -1,7 +1,7 @@
 /*
- * calls - one system interface a call, as real programs use it
+ * calls - exercises one system interface per call, as real programs use it
  *
- * `calls NAME` prints "ok", or the step that failed and the error's text; programs/calls runs each
+ * `calls NAME` prints "ok", or the failed step and the error's text; programs/calls runs each
  * inside and outside. Each function returns NULL or the name of the failed step, with errno set.
  */
 #include <errno.h>
@@ -37,7 +37,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Leaves the function with the call's own text when it fails. */
+/* Returns the call's own text if it fails. */
 #define must(call)                                                                                  \
 	do {                                                                                        \
 		errno = 0;                                                                          \
@@ -251,7 +251,7 @@ static const char *posix_shm(void)
 	return NULL;
 }
 
-/* A stopped child of ours that asked to be traced. */
+/* Forks a child that asked to be traced and stopped. */
 static pid_t traced_child(void)
 {
 	pid_t pid = fork();
@@ -265,7 +265,7 @@ static pid_t traced_child(void)
 	return pid;
 }
 
-/* What gdb does to read and write a program's variables. */
+/* Like gdb, reads and writes a program's variables. */
 static const char *child_memory(void)
 {
 	char path[64];
@@ -344,7 +344,7 @@ static const char *comm(void)
 	return NULL;
 }
 
-/* What pthread_setname_np() does for another thread. */
+/* Like pthread_setname_np() for another thread. */
 static const char *thread_comm(void)
 {
 	char path[64];

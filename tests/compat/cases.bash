@@ -11,7 +11,7 @@ set -u
 TOOLS=$(dirname "${BASH_SOURCE[0]}")
 mkdir -p "$WORK" && cd "$WORK" || exit 1
 
-# try NAME COMMAND...: one case. Its output and its exit status have to be the same inside and outside.
+# try NAME COMMAND...: one case, whose output and exit status must be the same inside and outside.
 try() {
 	printf '\036%s\n' "$1"
 	shift
@@ -19,7 +19,8 @@ try() {
 	printf '\037%s\n' $?
 }
 
-# expect NAME TEXT COMMAND...: a case about a limit. Inside, COMMAND has to print TEXT; outside there is no limit.
+# expect NAME TEXT COMMAND...: a case about a limit. Inside, COMMAND must print TEXT; outside there
+# is no limit.
 expect() {
 	if [ "$WHERE" = inside ]; then
 		try "$1" "${@:3}"
@@ -28,7 +29,7 @@ expect() {
 	fi
 }
 
-# until_true COMMAND...: a server has started, or ten seconds have gone by.
+# until_true COMMAND...: waits until a server has started, at most ten seconds.
 until_true() {
 	for _ in $(seq 100); do
 		"$@" >/dev/null 2>&1 && return 0

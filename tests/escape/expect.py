@@ -30,12 +30,13 @@ EXCEPTIONS = (
     ("NS05c", lambda p: may_signal_init(p), "ESCAPED", "this kernel's Landlock has no scopes"),
 )
 
-# Cases that are not tried outside, and why. "walls": removing the wall is the control (make check-walls).
+# Cases that are not tried outside, and why. "walls": removing the protection is the control (make
+# check-walls).
 NO_CONTROL = {
     "FS07": "allowed by other profiles",
     "FS34": "walls",
     "PR04c": "walls",  # it would be the machine's own limits
-    "NS12b": "walls",  # it would run the machine's own pid 1 once more
+    "NS12b": "walls",  # it would run the machine's own pid 1 again
     "NS30": "the kernel has been repaired (since 5.16.11)",
     "PR06": "what is no mount can be removed anywhere",
     "NS01c": "the kernel refuses it too",
@@ -45,7 +46,7 @@ NO_CONTROL = {
     "NW06": "there is no cloud here; NW07b is the same wall",
 }
 
-# What a kernel may have been built without, or a machine not have: the answer outside, and what is missing.
+# Features that a kernel or a machine may lack: the answer outside, and the feature.
 LACKS = {
     "PR02a": ("ENOENT", "this kernel has no sysrq (CONFIG_MAGIC_SYSRQ)"),
     "NS17a": ("ENOSYS", "this kernel has no modules (CONFIG_MODULES)"),
@@ -53,7 +54,7 @@ LACKS = {
     "PR04b": ("/", "this machine's processes lie in the first cgroup"),
 }
 
-# What runs outside, or needs more than one machine to tell: (row, what, where it is tested)
+# Cases that run outside, or need more than one machine: (row, what, where it is tested)
 ELSEWHERE = (
     ("FS08 FS10", "links and names that a sandbox chose, when its files are read or copied from outside",
      "tests/named/files.bats, tests/named/hostile.bats, tests/named/attacks.bats"),

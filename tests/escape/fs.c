@@ -1,6 +1,6 @@
 /*
- * fs - files of the host, the mount table, devices, set-id files, and what a workspace protects;
- * see escape.h.
+ * fs - files of the host, the mount table, devices, set-id files, and a workspace's protected
+ * names; see escape.h.
  */
 #include "escape.h"
 
@@ -86,7 +86,7 @@ static void read_through_roots(void)
 	tally_say(&t);
 }
 
-/* What each process that can be seen calls its root and its directory. */
+/* Tries the root and the working directory of each visible process. */
 static void read_through_processes(void)
 {
 	struct tally t = { 0 };
@@ -135,7 +135,7 @@ static void walk_up(void)
 	strncat(path, canary("file") + 1, 500);
 	tally_read(&t, path);
 	tally_read(&t, join("/..", canary("file")));
-	/* step by step: a directory above the root would be the old root, or what lies on it */
+	/* step by step: a directory above the root would be the old root, or a mount on it */
 	for (int i = 0; i < STEPS_UP; i++)
 		(void)chdir("..");
 	tally_read(&t, canary("file") + 1);
@@ -198,7 +198,7 @@ static void read_callers_groups_file(void)
 	tally_say(&t);
 }
 
-/* The runner mounts a secret there once it sees that we run, and says when it has. */
+/* The runner mounts a secret there when it sees that we run, and tells us when it is done. */
 static void watch_later_mount(void)
 {
 	struct tally t = { 0 };
@@ -211,7 +211,7 @@ static void watch_later_mount(void)
 	tally_say(&t);
 }
 
-/* ---- writing where one may only read ---- */
+/* ---- writing where only reading is allowed ---- */
 
 static void write_programs(void)
 {
@@ -262,7 +262,7 @@ static void write_stdin_file(void)
 	tally_say(&t);
 }
 
-/* CVE-2022-0847: a pipe whose buffer still says that it may be merged with. */
+/* CVE-2022-0847: a pipe whose buffer is still marked as mergeable. */
 static void dirty_pipe(void)
 {
 	const char *path = join(canary("shown_ro"), "/file");
@@ -334,7 +334,7 @@ static void unmount_mask(void)
 {
 	struct tally t = { 0 };
 
-	/* detached, so that a success outside is nothing that anyone misses */
+	/* detached, so that a success outside does no harm */
 	(void)mkdir(scratch("mnt"), 0755);
 	(void)mount("none", scratch("mnt"), "tmpfs", 0, NULL);
 	tally_result(&t, umount2(scratch("mnt"), MNT_DETACH), "unmounting");
@@ -347,7 +347,7 @@ static void pivot(void)
 	struct tally t = { 0 };
 
 	(void)mkdir(scratch("mnt"), 0755);
-	/* not a mount point: EINVAL comes after the question who asks */
+	/* not a mount point: EINVAL comes after the privilege check */
 	if (syscall(SYS_pivot_root, scratch("mnt"), scratch("mnt")) == 0 || errno != EPERM)
 		say_escaped("pivot_root is answered: %s", errno_name(errno));
 	tally_error(&t, errno);
@@ -370,7 +370,7 @@ static void new_mount_calls(void)
 	tally_say(&t);
 }
 
-/* CVE-2022-0185: a heap overflow behind fsconfig(). Reaching it is the escape. */
+/* CVE-2022-0185: a heap overflow in fsconfig(). Reaching the call is the escape. */
 static void fsconfig_entry(void)
 {
 	struct tally t = { 0 };
@@ -401,7 +401,7 @@ static void mount_fuse(void)
 	tally_say(&t);
 }
 
-/* The root of a file system by its inode number, as the "shocker" exploit did. */
+/* Opens the root of a file system by its inode number, like the "shocker" exploit. */
 static void open_by_handle(void)
 {
 	struct {
@@ -484,14 +484,14 @@ static void list_devices(void)
 	say_denied_as("the harmless six");
 }
 
-/* CVE-2025-31133, CVE-2025-52565: what a later start mounts or opens at these names. */
+/* CVE-2025-31133, CVE-2025-52565: a later start mounts or opens these names. */
 static void replace_devices(void)
 {
 	static const char *const names[] = { "/dev/null", "/dev/pts", "/dev/tty" };
 	struct tally t = { 0 };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (has_canary("outside")) /* nothing is removed where that is the machine's own */
+		if (has_canary("outside")) /* outside nothing is removed */
 			say_escaped("/dev is there to be changed");
 		tally_result(&t, unlink(names[i]), names[i]);
 		tally_result(&t, rename(names[i], "/dev/escape-old"), names[i]);
@@ -500,7 +500,7 @@ static void replace_devices(void)
 	tally_say(&t);
 }
 
-/* ---- set-id files and file capabilities that would count outside ---- */
+/* ---- set-id files and file capabilities that would take effect outside ---- */
 
 static const char *make_tool(const char *name)
 {
@@ -592,7 +592,7 @@ static void file_capability(void)
 		   "a file capability");
 }
 
-/* ---- what a workspace protects ---- */
+/* ---- protected names in a workspace ---- */
 
 static void write_protected(void)
 {
@@ -629,7 +629,7 @@ static void move_protected(void)
 	tally_say(&t);
 }
 
-/* What appears is moved away from outside: within a moment it is gone again. */
+/* A process outside moves new protected names away within a moment. */
 static bool is_gone_soon(const char *path)
 {
 	const struct timespec pause = { .tv_nsec = GONE_LOOK_NS };

@@ -11,8 +11,8 @@ import time
 
 from world import Place, parse
 
-STARTS = 24  # the same, for sandboxes that start
-COPIES = 12  # while directory and link change places as fast as they can
+STARTS = 24  # attempts with starting sandboxes
+COPIES = 12  # copies, while a directory and a link are swapped continuously
 WAIT_SECONDS = 10
 LAST_SECONDS = 2  # for a sandbox to end without its supervisor
 

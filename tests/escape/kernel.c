@@ -1,4 +1,4 @@
-/* kernel - system calls that are entries to the kernel's own powers or its bugs; see escape.h. */
+/* kernel - system calls that lead to the kernel's powers or its bugs; see escape.h. */
 #include "escape.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define X32_BIT 0x40000000
 #define I386_UNSHARE 310
 
-/* The kernel asks who calls before it looks at the arguments: another answer is a way in. */
+/* The kernel checks privileges before it looks at the arguments: another error is an escape. */
 static void tally_entry(struct tally *t, long result, const char *call)
 {
 	if (result >= 0 || (errno != EPERM && errno != ENOSYS))
@@ -178,7 +178,7 @@ static void set_clocks(void)
 	tally_result(&t, syscall(SYS_clock_settime, CLOCK_REALTIME, &now), "clock_settime");
 	if (syscall(SYS_adjtimex, &time) < 0)
 		say_broken("adjtimex cannot be read: %s", errno_name(errno));
-	time.modes = ADJ_TICK; /* the tick that it has */
+	time.modes = ADJ_TICK; /* its current value */
 	tally_result(&t, syscall(SYS_adjtimex, &time), "adjtimex");
 	tally_result(&t, syscall(SYS_clock_adjtime, CLOCK_REALTIME, &time), "clock_adjtime");
 	tally_say(&t);
@@ -234,7 +234,7 @@ static void set_ldt(void)
 	say_result(syscall(SYS_modify_ldt, 1, entry, sizeof(entry)), "modify_ldt");
 }
 
-/* unshare(CLONE_NEWUSER) by the number that it has for 32-bit programs */
+/* unshare(CLONE_NEWUSER) by its number for 32-bit programs */
 static void enter_by_i386(void)
 {
 	long result;
@@ -274,7 +274,7 @@ static void call_unknown(void)
 {
 	struct tally t = { 0 };
 
-	/* numbers that come with later kernels, and those beyond any */
+	/* numbers of later kernels, and those beyond any */
 	for (long number = 470; number < 480; number++)
 		tally_result(&t, syscall(number, 0, 0, 0, 0, 0, 0), "an unknown call");
 	tally_result(&t, syscall(1023), "call 1023");

@@ -1,4 +1,4 @@
-/* limits - taking more of the machine than was given; see escape.h. */
+/* limits - using more of the machine than allowed; see escape.h. */
 #include "escape.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ static void raise_limits(void)
 
 	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
 		if (resources[i] == RLIMIT_NOFILE)
-			continue; /* its highest value is below infinity: EPERM even for the host's
-				     root */
+			continue; /* its maximum is below infinity: EPERM even for the host's root
+				   */
 		tally_result(&t, setrlimit(resources[i], &all), "raising a limit");
 	}
 	tally_say(&t);
@@ -111,7 +111,7 @@ static void fill_inodes(void)
 	char path[320];
 	int count = 0, error = 0;
 
-	/* 16 MiB have 4096 */
+	/* 16 MiB allow 4096 */
 	(void)mkdir(scratch("many"), 0755);
 	for (; count < 5000 && !error; count++) {
 		(void)snprintf(path, sizeof(path), "%s/%d", scratch("many"), count);

@@ -1,10 +1,8 @@
 /*
  * main - runs the cases; see escape.h.
  *
- *	escape [only=ID,ID...] [slow=1] [KEY=VALUE...]   one line per case:
- *	                                                            ID verdict detail, with tabs
- *	escape list                                                 the table: ID wall name, with
- *tabs
+ *   escape [only=ID,ID...] [slow=1] [KEY=VALUE...]   one line per case: ID verdict detail, with
+ * tabs escape list                                      the table: ID wall name, with tabs
  */
 #include "escape.h"
 
@@ -26,7 +24,7 @@
 #define CASE_SECONDS_MAX 30
 #define DETAIL_MAX_BYTES 160
 #define RENAME_EXCHANGE 2
-#define RESULT_FD 200 /* out of the way of what cases open and look for */
+#define RESULT_FD 200 /* above the descriptors that cases open and check */
 
 enum verdict { DENIED, ESCAPED, BROKEN, ABSENT, WORKS, VERDICT_COUNT };
 
@@ -48,7 +46,7 @@ static const struct escape_case *const tables[] = {
 	cases_terminal, cases_network, cases_limits,     cases_neighbours,
 };
 
-/* ---- what cases use ---- */
+/* ---- for the cases ---- */
 
 static _Noreturn void say(enum verdict verdict, const char *format, va_list args)
 {
@@ -184,7 +182,7 @@ void tally_write(struct tally *t, const char *path, const char *text)
 		tally_error(t, errno);
 		return;
 	}
-	/* nobody's knobs are written, not even with what they hold, where there is no wall */
+	/* without protection no kernel setting is written, not even with its current value */
 	if (has_canary("outside") && (!strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5)))
 		say_escaped("%s opens for writing", path);
 	if (write(fd, text, strlen(text)) >= 0)
@@ -353,7 +351,7 @@ const char *errno_name(int error)
 
 /* ---- running them ---- */
 
-/* Is every word of `detail` (with commas) one of `answers` (with bars)? */
+/* Is every comma-separated word of `detail` one of the `answers` (separated by bars)? */
 static bool is_expected(const char *detail, const char *answers)
 {
 	for (const char *word = detail;;) {
@@ -434,7 +432,7 @@ static struct result run_case(const struct escape_case *c)
 	} else {
 		(void)waitpid(pid, &status, 0);
 	}
-	(void)kill(-pid, SIGKILL); /* what the case has left running */
+	(void)kill(-pid, SIGKILL); /* processes that the case left running */
 	(void)close(ends[0]);
 	if (r.verdict == DENIED && !is_expected(r.detail, c->answers))
 		r.verdict = BROKEN;
@@ -470,8 +468,7 @@ int main(int argc, char **argv)
 			(void)syscall(SYS_renameat2, AT_FDCWD, argv[2], AT_FDCWD, argv[3],
 				      RENAME_EXCHANGE);
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* pid 1 gives up its privileges after it has started us: not before it waits is it complete
-	 */
+	/* pid 1 drops its privileges after it has started us, so wait until it sleeps */
 	for (int i = 0; i < 1000 && state_of(1) != 'S'; i++)
 		(void)usleep(1000);
 	passed_count = mmap(NULL, sizeof(*passed_count), PROT_READ | PROT_WRITE,

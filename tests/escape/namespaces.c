@@ -1,4 +1,4 @@
-/* namespaces - new namespaces, others' processes, ids, capabilities, descriptors; see escape.h. */
+/* namespaces - new namespaces, other processes, ids, capabilities, descriptors; see escape.h. */
 #include "escape.h"
 
 #include <dirent.h>
@@ -45,7 +45,7 @@ static void write_text(const char *path, const char *text)
 	(void)close(fd);
 }
 
-/* As far as it goes: root in a new user namespace, then a mount. */
+/* As far as possible: root in a new user namespace, then a mount. */
 static void new_user_namespace(void)
 {
 	char map[64];
@@ -179,7 +179,7 @@ static void read_init_memory(void)
 	struct iovec other = { (void *)0x400000, sizeof(byte) };
 	struct tally t = { 0 };
 
-	/* EFAULT: we may, and there is nothing at this address */
+	/* EFAULT: allowed, but nothing is mapped at this address */
 	if (process_vm_readv(victim(), &own, 1, &other, 1, 0) >= 0 || errno == EFAULT)
 		say_escaped("another's memory can be read");
 	tally_error(&t, errno);
@@ -212,7 +212,7 @@ static void move_init_pages(void)
 	tally_say(&t);
 }
 
-/* Where they are let through at all, they must not end or stop it. */
+/* If signals get through at all, they must not end or stop it. */
 static void signal_init(void)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGSTOP, SIGKILL, SIGSEGV };
@@ -232,10 +232,10 @@ static void signal_init(void)
 	tally_say(&t);
 }
 
-/* SIGUSR2 is let through, or not; then pid 1 takes it for an order from outside, or not. */
+/* If SIGUSR2 gets through, pid 1 must not take it for an order from outside. */
 static void await_passing(unsigned before)
 {
-	int most = has_canary("only") ? 500 : 20; /* patient where it is the question */
+	int most = has_canary("only") ? 500 : 20; /* wait longer if this is the only case */
 
 	for (int i = 0; i < most && passed_on() == before; i++)
 		(void)usleep(1000);
@@ -243,13 +243,13 @@ static void await_passing(unsigned before)
 		say_escaped("pid 1 took it for a signal from outside");
 }
 
-/* pid 1 knows those by their sender's pid, 0, which a sender may invent. */
+/* pid 1 recognizes orders by the sender's pid 0, which a sender may forge. */
 static void forge_signal(void)
 {
 	siginfo_t info = { .si_signo = SIGUSR2, .si_code = SI_QUEUE };
 	unsigned before = passed_on();
 
-	if (has_canary("outside")) /* there our parent is the one to deceive */
+	if (has_canary("outside")) /* outside, the target is our parent */
 		say_result(syscall(SYS_rt_sigqueueinfo, getppid(), SIGUSR2, &info),
 			   "a forged signal");
 	if (syscall(SYS_rt_sigqueueinfo, 1, SIGUSR2, &info) < 0)
@@ -258,7 +258,7 @@ static void forge_signal(void)
 	say_denied_as("ignored");
 }
 
-/* The kernel signals the owner of a socket when there is something to read: sender 0, too. */
+/* The kernel signals the owner of a socket when it is readable: also with sender 0. */
 static void signal_by_owner(void)
 {
 	unsigned before = passed_on();
@@ -315,7 +315,7 @@ static void renice_init(void)
 	tally_result(&t, setpriority(PRIO_PGRP, (id_t)victim(), 19), "renicing its group");
 	tally_result(&t, syscall(SYS_ioprio_set, 1, victim(), 3 << 13), "its turn at the disk");
 	tally_result(&t, syscall(SYS_ioprio_set, 2, victim(), 3 << 13), "its group's turn");
-	if (!has_canary("outside")) { /* root's processes outside are many */
+	if (!has_canary("outside")) { /* outside, root has many processes */
 		tally_result(&t, setpriority(PRIO_USER, getuid(), 19), "renicing our user");
 		tally_result(&t, syscall(SYS_ioprio_set, 3, getuid(), 3 << 13), "our user's turn");
 	}
@@ -388,7 +388,7 @@ static void gain_by_exec(void)
 	tally_say(&t);
 }
 
-/* A set-id program of another user of the sandbox, which we make if we may. */
+/* Runs a set-id program of another user of the sandbox, which we create if allowed. */
 static void gain_by_set_id(void)
 {
 	const char *path = scratch("set-id");
@@ -446,13 +446,13 @@ static void become_root(void)
 
 /* ---- descriptors, directory, environment ---- */
 
-/* CVE-2024-21626: a descriptor that the runtime forgot, and ".." from there. */
+/* CVE-2024-21626: a descriptor leaked by the runtime, and ".." from there. */
 static void leaked_descriptors(void)
 {
 	for (int fd = 3; fd < 1024; fd++) {
 		char link[64], path[256] = "";
 
-		if (fd == 200 || fcntl(fd, F_GETFD) < 0) /* 200: how cases tell their result */
+		if (fd == 200 || fcntl(fd, F_GETFD) < 0) /* 200: RESULT_FD */
 			continue;
 		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 		(void)readlink(link, path, sizeof(path) - 1);

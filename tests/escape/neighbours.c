@@ -1,6 +1,6 @@
 /*
- * neighbours - what stands beside the attacks and must go on working; see escape.h. A case here
- * "works", or is denied, which the runner expects only where the profile says so.
+ * neighbours - legitimate operations similar to the attacks, which must work; see escape.h. A case
+ * here "works", or is denied, which the runner expects only for some profiles.
  */
 #include "escape.h"
 

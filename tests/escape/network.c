@@ -1,7 +1,6 @@
 /*
  * network - what can be reached without a test network: the host's own listeners and sockets, and
- * the network namespace itself; see escape.h. The rest of the network's cases is in
- * tests/net/attacks.bats.
+ * the network namespace itself; see escape.h. tests/net/attacks.bats has the other network cases.
  */
 #include "escape.h"
 
@@ -28,8 +27,8 @@
 #define IP_TRANSPARENT_ 19
 
 /*
- * The gate completes a handshake before it knows where to: only a byte from the other side is a
- * connection. The listeners say one at once.
+ * The gate completes a handshake before it knows the target: only a byte from the server is a
+ * connection. The listeners send one at once.
  */
 static void tally_tcp(struct tally *t, const char *address, long port)
 {
@@ -188,10 +187,10 @@ static void take_loopback_down(void)
 
 	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) < 0)
 		say_broken("no loopback: %s", errno_name(errno));
-	say_result(ioctl(fd, SIOCSIFFLAGS, &request), "setting the flags of lo"); /* as they are */
+	say_result(ioctl(fd, SIOCSIFFLAGS, &request), "setting the flags of lo"); /* unchanged */
 }
 
-/* Removes a route that is not there: EPERM or ESRCH tells who may. */
+/* Removes a missing route: EPERM or ESRCH shows who may do it. */
 static void change_routes(void)
 {
 	struct {

@@ -47,7 +47,7 @@ static void write_sysrq(void)
 {
 	struct tally t = { 0 };
 
-	tally_write(&t, "/proc/sysrq-trigger", "h"); /* help: a line in the kernel's log */
+	tally_write(&t, "/proc/sysrq-trigger", "h"); /* help: one line in the kernel's log */
 	tally_say(&t);
 }
 
@@ -63,7 +63,7 @@ static void write_binfmt(void)
 {
 	struct tally t = { 0 };
 
-	/* an entry that the kernel refuses after it has let us write */
+	/* the kernel would refuse the entry after the write was allowed */
 	int fd = open("/proc/sys/fs/binfmt_misc/register", O_WRONLY);
 
 	if (fd >= 0)
@@ -151,7 +151,7 @@ static void read_sys(void)
 	tally_say(&t);
 }
 
-/* Where our memory lies in the machine's: what rowhammer and friends start from. */
+/* Physical addresses of our memory, from which rowhammer attacks start. */
 static void read_frame_numbers(void)
 {
 	static volatile char page[4096];
@@ -170,7 +170,7 @@ static void read_frame_numbers(void)
 
 /* ---- cgroups ---- */
 
-/* CVE-2022-0492: a program of ours that the kernel runs outside when a group empties. */
+/* CVE-2022-0492: a program of ours that the kernel would run outside when a cgroup gets empty. */
 static void release_agent(void)
 {
 	static const char *const places[] = {
@@ -228,7 +228,7 @@ static void write_limits(void)
 	tally_say(&t);
 }
 
-/* "memory" is a name of v1 for what is in the directory above it. */
+/* "memory" is v1's name for the content of the parent directory. */
 static void see_other_groups(void)
 {
 	DIR *dir = opendir("/sys/fs/cgroup");
@@ -261,7 +261,7 @@ static void read_init(void)
 	tally_say(&t);
 }
 
-/* What its links say, and what they lead to. */
+/* Reads its links, and what they lead to. */
 static void follow_init(void)
 {
 	static const char *const names[] = { "ns/mnt", "ns/net", "ns/user", "root", "cwd" };
@@ -318,7 +318,7 @@ static void read_host_process(void)
 	tally_say(&t);
 }
 
-/* A pid 1 of ours, this program and its case: everything else is somebody else's. */
+/* Expected: pid 1, this program and its case; any other process is a leak. */
 static void count_processes(void)
 {
 	DIR *proc = opendir("/proc");
@@ -357,7 +357,7 @@ static void overwrite_program(void)
 	tally_result(&t, open("/proc/self/exe", O_WRONLY), "writing this program");
 	tally_result(&t, open(exe, O_WRONLY), "writing the program of pid 1");
 	tally_result(&t, open(canary("binary"), O_WRONLY), "writing it by its path");
-	/* the trick of the exploit: keep a name for it, and write once it does not run any more */
+	/* as in the exploit: keep a name for it, and write when it no longer runs */
 	path_fd = open(exe, O_PATH);
 	tally_result(&t, path_fd, "keeping the program of pid 1 by O_PATH");
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
@@ -365,7 +365,7 @@ static void overwrite_program(void)
 	tally_say(&t);
 }
 
-/* Does it run? What it says then is nobody's business. */
+/* Does it run? Its output is ignored. */
 static void tally_exec(struct tally *t, const char *path)
 {
 	char *const argv[] = { (char *)path, NULL }, *const envp[] = { NULL };
@@ -391,7 +391,7 @@ static void tally_exec(struct tally *t, const char *path)
 	tally_error(t, error);
 }
 
-/* A program whose interpreter is whoever starts it: what "exec" from outside runs next. */
+/* A script whose interpreter is the program that starts it: "exec" from outside would run it. */
 static void plant_interpreter(void)
 {
 	const char *path = scratch("script");

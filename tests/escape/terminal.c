@@ -20,11 +20,11 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-/* A terminal of our own: there the filter alone is in the way. */
+/* A terminal of our own, where only the filter refuses. */
 static int open_own_terminal(void)
 {
 	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY), unlock = 0, slave;
-	pid_t pid = fork(); /* who leads a group, as a case does, cannot start a session */
+	pid_t pid = fork(); /* a process group leader, like a case, cannot start a session */
 
 	if (pid < 0)
 		say_broken("no process: %s", errno_name(errno));
@@ -65,7 +65,7 @@ static void type_with_high_bits(void)
 	tally_say(&t);
 }
 
-/* ENOTTY and EINVAL are a terminal's own answers: the request has reached it. */
+/* ENOTTY and EINVAL come from the terminal: the request has reached it. */
 static void console_requests(void)
 {
 	static const struct {
@@ -79,7 +79,7 @@ static void console_requests(void)
 
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		if (has_canary("outside") && requests[i].request == TIOCCONS)
-			continue; /* it would work: console output would be ours */
+			continue; /* it would work and redirect the console output to us */
 		if (ioctl(terminal, requests[i].request, &zero) >= 0 || errno != EPERM)
 			say_escaped("%s is answered: %s", requests[i].name, errno_name(errno));
 		tally_error(&t, errno);
@@ -96,7 +96,7 @@ static void open_callers_terminal(void)
 	tally_result(&t, open("/dev/console", O_RDWR | O_NOCTTY), "/dev/console");
 	if (!has_canary("own_terminal") && !has_canary("outside"))
 		tally_result(&t, open("/dev/tty", O_RDWR), "/dev/tty");
-	/* the caller's is on another devpts, whatever its number */
+	/* the caller's terminal is on another devpts */
 	(void)snprintf(path, sizeof(path), "/dev/pts/%ld", canary_number("pts"));
 	if (stat(path, &st) == 0 && (long)st.st_dev == canary_number("pts_dev"))
 		say_escaped("%s is the host's", path);
@@ -115,7 +115,7 @@ static void hold_callers_terminal(void)
 	say_denied_as("none");
 }
 
-/* Through /proc a stream can be opened anew, for the other direction too. */
+/* /proc allows to open a stream again, also in the other direction. */
 static void turn_streams_round(void)
 {
 	struct tally t = { 0 };
@@ -137,7 +137,7 @@ static void turn_streams_round(void)
 	tally_say(&t);
 }
 
-/* A server that the caller runs, whose listener we could answer in its place. */
+/* A listener that the caller left open, which we could answer in its place. */
 static void callers_listeners(void)
 {
 	for (int fd = 3; fd < 1024; fd++) {

@@ -21,9 +21,9 @@ class Removal:
     walls: tuple
     cases: tuple
     place: Place = None
-    host_side: object = None  # instead of a place: a case of hostside
+    host_side: object = None  # instead of a place: a function of hostside
     needed: tuple = ()
-    outside: str = ""  # what the world must say has happened to it
+    outside: str = ""  # the change that world.look() must report
 
     @property
     def caller(self):
@@ -80,7 +80,8 @@ REMOVALS = (
     off("bounding-set", cases="NS08b"),
     off("no-new-privs", "seccomp", *LANDLOCK, cases="NS08d", needed=("seccomp", *LANDLOCK)),
     off("nosuid", "no-new-privs", "seccomp", *LANDLOCK, cases="NS08e", needed=("seccomp", *LANDLOCK)),
-    # a root caller's init has changed its ids, and one that counts memory keeps a capability: the kernel hides both
+    # a root caller's init has changed its ids, and an init that counts memory keeps a capability:
+    # the kernel hides both
     off("hidden-init", *LANDLOCK, cases="PR08a PR08b NS04a NS04b NS12b", caller="user",
         profile="permissive"),
     off("set-id-refusal", cases="FS15a FS15b FS15c FS15d", outside="set-id"),
@@ -104,7 +105,7 @@ REMOVALS = (
         profile="permissive"),
     off("seccomp-architectures", cases="NS22a"),
     off("seccomp-tracing", cases="OK04", profile="restrictive"),
-    # what a command starts with
+    # how a command starts
     off("descriptors-closed", cases="NS13a TT06"),
     off("clean-environment", cases="NS15a NS15b"),
     off("defined-start", cases="CP11"),
@@ -116,7 +117,7 @@ REMOVALS = (
     off("cgroup", cases="NS27", extra=("--memory", "64M")),
     off("cgroup", "rlimits", cases="NS06", extra=("--pids", "60")),
     off("lifeline", "parents-death", cases="CP07", host_side=hostside.without_supervisor),
-    # the gate, and what works on files from outside
+    # the gate, and operations on files from outside
     off("targets-in-root", cases="FS35", host_side=hostside.mount_race),
     off("copies-in-root", cases="FS09", host_side=hostside.copy_race),
     off("gate-addresses", cases="NW07b", outside="a listener was reached"),

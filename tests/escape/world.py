@@ -20,15 +20,15 @@ import threading
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 USER_ID = 12345
-OTHER_ID = 4321  # owner of what is shown to root's sandboxes
+OTHER_ID = 4321  # owner of directories shown to root's sandboxes
 GROUP_ID = 54321  # a supplementary group of the caller
 PROGRAMS = ("agentkernel", "agentkernel-gate", "agentkernel-image", "escape")
 RUN_SECONDS = 120
-BYSTANDER = "bystander"  # a sandbox that has nothing to do with it
-SECRET_SHOWN = 16  # so much of it is as good as all
+BYSTANDER = "bystander"  # an unrelated sandbox
+SECRET_SHOWN = 16  # that many characters count as the whole secret
 IPC_CREAT = 0o1000
 KEYCTL_JOIN_SESSION_KEYRING, KEY_SPEC_SESSION_KEYRING = 1, -3
-ADD_KEY, KEYCTL = (248, 250) if os.uname().machine == "x86_64" else (217, 219)  # calls that libc has no names for
+ADD_KEY, KEYCTL = (248, 250) if os.uname().machine == "x86_64" else (217, 219)  # libc has no wrappers for these
 
 libc = ctypes.CDLL(None, use_errno=True)
 own_session = threading.local()  # the kernel keeps a session keyring for each thread
@@ -64,7 +64,7 @@ class Listeners:
         for name, s in self.sockets.items():
             if name != "udp":
                 s.listen(64)
-        self.forgotten = socket.socket()  # what a caller left open
+        self.forgotten = socket.socket()  # a descriptor that the caller left open
         self.forgotten.bind(("127.0.0.1", 0))
         self.forgotten.listen(1)
         threading.Thread(target=self.serve, daemon=True).start()
@@ -138,8 +138,8 @@ class World:
         self.caller = caller
         self.token = os.urandom(8).hex()
         self.secret = f"CANARY-{os.urandom(12).hex()}"
-        self.shown_text = f"CANARY-{os.urandom(12).hex()}"  # what a profile may show
-        self.outputs = []  # all that any command of this world has said
+        self.shown_text = f"CANARY-{os.urandom(12).hex()}"  # which a profile may show
+        self.outputs = []  # output of all commands in this world
         self.base = tempfile.mkdtemp(prefix="agentkernel-escape.", dir="/tmp")
         os.chmod(self.base, 0o755)
         self.id = USER_ID if caller == "user" else 0
@@ -184,7 +184,7 @@ class World:
         self.write("shown/groups", self.shown_text if self.id else None, mode=0o040, uid=0, gid=GROUP_ID)
         self.write("shown-ro/file", mode=0o666)
         self.stdin = self.write("stdin", mode=0o666)
-        os.mknod(self.path("shown/device"), stat.S_IFCHR | 0o666, os.makedev(1, 5))  # zero
+        os.mknod(self.path("shown/device"), stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero
         os.chmod(self.path("shown/device"), 0o666)
         self.usr_open = self.write(f"/usr/local/share/agentkernel-escape-{self.token}", mode=0o666)
         self.usr_root = self.write(f"{self.usr_open}-root", mode=0o600, uid=0, gid=0)
@@ -194,7 +194,7 @@ class World:
         for top, dirs, files in os.walk(self.base):
             for name in dirs:
                 os.chown(os.path.join(top, name), self.id, self.id)
-        os.makedirs(self.path("own"))  # for what the runner makes while it goes on
+        os.makedirs(self.path("own"))  # for files that the runner creates later
         for name in "home", "own":
             os.chown(self.path(name), self.id, self.id)
         os.chown(self.path("shown"), shown_id, shown_id)
@@ -276,7 +276,7 @@ class World:
             raise RuntimeError(f"{' '.join(words)}: {done.returncode} {done.stderr.strip()} {done.stdout.strip()}")
         return done.stdout.strip()
 
-    # ---- looking ----
+    # ---- checking ----
 
     def look(self):
         """What must not change, by name."""
@@ -348,14 +348,14 @@ class Place:
     """One way to run the attacker."""
     caller: str
     profile: str = "moderate"
-    user: str = ""  # "": the profile's own
+    user: str = ""  # "": the profile's user
     image: str = "host"
     kind: str = "run"
-    event: str = ""  # for a named sandbox: what has happened to it
+    event: str = ""  # for a named sandbox: its history
     slow: bool = False
     extra: tuple = ()  # more options
-    lacks: tuple = ()  # arguments that are not given
-    program: str = "/escape"  # of the image, where nothing can be shown
+    lacks: tuple = ()  # arguments to omit
+    program: str = "/escape"  # path in the image, if nothing can be mounted
 
     @property
     def name(self):

@@ -1,15 +1,14 @@
 /*
- * fault - which call fails, and how often each was made; see fault.h.
+ * fault - decides which call fails, and counts all calls; see fault.h.
  *
- * Theory of operation. One operation is many processes: the launcher, a janitor, an init, a
- * supervisor, helpers. They share one table, a file that each maps before main(), so it is still
- * there after fork, vfork, a change of root and a filter of system calls: counting is memory alone.
- * Our own programs are told where the file is, whatever environment they are given; what runs in a
- * sandbox is not.
+ * Theory of operation. One operation has many processes: the launcher, a janitor, an init, a
+ * supervisor, helpers. They share one table, a file that each maps before main(), so it survives
+ * fork, vfork, a change of root and a seccomp filter: counting only touches memory. Our own
+ * programs get the path of the file in their environment; commands in a sandbox do not.
  *
- * The table says what is struck, not the environment: a supervisor that was started before can
- * so be struck in what it does for a later command, and left alone again. AGENTKERNEL_FAULT fills
- * a fresh table; tests/faults/sweep writes it itself, and reads the counts. Both know its layout.
+ * The table, not the environment, selects the failing call: so a running supervisor can be made to
+ * fail during a later command, and then run normally again. AGENTKERNEL_FAULT fills a new table;
+ * tests/faults/sweep writes the table itself and reads the counts. Both know its layout.
  */
 #include "fault.h"
 
@@ -22,7 +21,7 @@
 #define POINTS_MAX 4096u
 #define NAME_MAX_BYTES 56u
 #define ENVIRONMENT_MAX 512u
-#define PATIENCE 100000u /* with a process that died while it entered a name */
+#define PATIENCE 100000u /* with a process that died while it wrote a name */
 
 enum { TABLE_FRESH, TABLE_ARMED, TABLE_OFF };
 enum { SLOT_EMPTY, SLOT_BEING_NAMED, SLOT_NAMED };
@@ -36,8 +35,8 @@ struct point {
 struct table {
 	atomic_uint state;
 	uint32_t nth;
-	int32_t error;       /* 0: the call's own */
-	atomic_uint strikes; /* how often the fault was met: 0 or 1 */
+	int32_t error;       /* 0: the call's default */
+	atomic_uint strikes; /* how often the fault was triggered: 0 or 1 */
 	char name[64];
 	struct point points[POINTS_MAX];
 };
@@ -45,16 +44,17 @@ struct table {
 static struct table *table;
 static char counts_variable[4096] = "AGENTKERNEL_FAULT_COUNTS=";
 
-/* What a call fails with when nobody says otherwise: what it may well fail with in life. */
+/* The default error of a call: one that it returns in practice. */
 static const struct {
 	const char *call; /* or a whole point */
-	int error;        /* 0: it does not fail */
+	int error;        /* 0: never fails */
 } errors[] = {
-	{ "report.write", 0 },  /* a pipe, far from full, whose reader waits */
-	{ "watch.statvfs", 0 }, /* on purpose the end of the sandbox: no limit without a count */
+	{ "report.write", 0 }, /* a pipe with free space and a reader */
+	{ "watch.statvfs",
+	  0 }, /* ends the sandbox on purpose: without the count there is no limit */
 	{ "cgroup.unlinkat", EBUSY },
 	{ "getppid", 0 },
-	{ "getrandom", 0 }, /* for so few bytes, once the kernel has started */
+	{ "getrandom", 0 }, /* cannot fail for so few bytes after the kernel's start */
 	{ "rt_sigaction", 0 },
 	{ "rt_sigprocmask", 0 },
 	{ "open", EMFILE },
@@ -151,7 +151,7 @@ static const struct {
 	{ "tcgetattr", EIO },
 };
 
-/* Those that a test may ask for by name. */
+/* Errors that a test may select by name. */
 static const struct {
 	const char *word;
 	int error;
@@ -222,7 +222,7 @@ __attribute__((constructor)) static void map_table(void)
 		arm(fault);
 }
 
-/* Another process may be entering the same name right now. */
+/* Another process may be writing the same name right now. */
 static bool is_named(struct point *p, const char *name)
 {
 	unsigned expected = SLOT_EMPTY;
@@ -274,7 +274,7 @@ bool fault_strikes(const char *file, const char *call)
 	return true;
 }
 
-/* May run in a child that shares our memory: nothing is allocated. */
+/* May run in a child that shares our memory: allocates nothing. */
 char *const *fault_environment(const char *path, char *const *environ_list)
 {
 	static char *list[ENVIRONMENT_MAX];

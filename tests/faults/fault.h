@@ -1,20 +1,20 @@
 #pragma once
 /*
- * fault - every call that our sources make to the system can be made to fail, by name.
+ * fault - makes any system call of our sources fail, by name.
  *
- * `make TESTING=1` puts this header in front of every source of ours (-include). It takes the
+ * `make TESTING=1` includes this header before every source of ours (-include). It includes the
  * system's declarations first and then replaces each call by a macro of the same name, which asks
- * fault_strikes() before it calls. The sources themselves know nothing of it.
+ * fault_strikes() before it calls. The sources need no change.
  *
  *   AGENTKERNEL_FAULT=record.renameat:2          the second renameat() that record.c makes fails
  *   AGENTKERNEL_FAULT=record.renameat:2=EDQUOT   with this error, not the one in fault.c's table
  *   AGENTKERNEL_FAULT_COUNTS=FILE                counts over all processes of one operation
  *
  * A point is a file and a call: "record.renameat". Calls by number have their own name: "openat2".
- * What cannot fail, or whose failure nobody could see (close), is left alone.
+ * Calls that cannot fail, or whose failure nobody could see (close), are omitted.
  *
- * Not here: what libraries call. Where a source has a member or a function of a call's name, or
- * needs a header that cannot stand beside others, the Makefile says so with a FAULT_ word.
+ * Calls of libraries are not covered. If a source has a member or a function with a call's name, or
+ * needs a header that conflicts with others, the Makefile defines a FAULT_ macro for it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -48,9 +48,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* True, with errno set: this call, made in this file, is the one that fails. */
+/* True, with errno set, if this call in this file must fail. */
 bool fault_strikes(const char *file, const char *call);
-/* For a program of ours: this environment, and where the counts are. */
+/* For a program of ours: this environment plus the path of the counts. */
 char *const *fault_environment(const char *path, char *const *environ_list);
 
 #define FAULT(call) fault_strikes(__FILE_NAME__, call)

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * feed - a connection through sniff, as the gate would run it, for fuzz targets.
+ * feed - passes a connection through sniff, like the gate does, for fuzz targets.
  *
- * Checks on the way what must hold for every input, and leaves a trace: two runs with the
- * same bytes cut in different ways must leave the same one.
+ * Checks invariants on the way and leaves a trace: two runs with the same bytes cut in different
+ * ways must leave the same trace.
  */
 #include "fuzz.h"
 
@@ -16,20 +16,20 @@ struct feed_trace {
 	enum sniff_verdict verdict; /* the last one */
 	const char *problem;
 	size_t released;
-	bool is_answered; /* the server has said all it says where its word decides */
-	bool can_end;     /* if the client ended here, what is held might go */
+	bool is_answered; /* the server has sent all bytes that the decision needs */
+	bool can_end;     /* if the client ended here, held bytes could be released */
 	unsigned questions;
 	uint64_t asks;    /* a hash of all questions */
 	uint64_t asks_at; /* and of how much was released before each */
 };
 
 struct feed_options {
-	uint32_t seed;      /* of the lengths of the pieces; 0: all in one */
-	const void *server; /* what the server answers to each CONNECT, Upgrade and hello */
+	uint32_t seed;      /* for the lengths of the pieces; 0: all in one */
+	const void *server; /* the server's answer to each CONNECT, Upgrade and hello */
 	size_t server_len;
 };
 
-/* The problem of a line that flows while it is watched: how much is out depends on the cuts. */
+/* Problem of a line that is released while it is checked: the amount depends on the cuts. */
 #define FEED_WATCHED "HTTP: unknown method"
 
 static inline uint32_t feed_random(uint32_t *seed)
@@ -46,7 +46,7 @@ static inline void feed_hash(uint64_t *hash, const void *bytes, size_t len)
 		*hash = (*hash ^ p[i] ^ 0x9e37u) * 1099511628211u;
 }
 
-/* Small pieces mostly, often of one byte, sometimes large. */
+/* Mostly small pieces, often of one byte, sometimes large. */
 static inline size_t feed_piece(struct feed_options *o, size_t left)
 {
 	static const uint32_t most[] = { 1, 1, 3, 40, 1000, 70000 };
@@ -99,7 +99,7 @@ static inline void feed_answer(struct sniff *s, struct feed_options *o)
 	}
 }
 
-/* All that can be said about what is held. */
+/* Decides about held bytes as far as possible. */
 static inline void feed_settle(struct sniff *s, const uint8_t *bytes, size_t len,
 			       struct feed_options *o, struct feed_trace *trace)
 {
@@ -129,13 +129,13 @@ static inline void feed_settle(struct sniff *s, const uint8_t *bytes, size_t len
 	} while (can_go_on);
 }
 
-/* What some server takes for a blank in a request line, and the end of one. */
+/* Bytes that some servers accept as a blank in a request line, or as its end. */
 static inline bool feed_is_blank(uint8_t b)
 {
 	return b != 0 && memchr("\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0", b, 12);
 }
 
-/* Whoever is refused has not said "HTTP/" to the server, nor may go on. */
+/* A refused client has not sent "HTTP/" to the server, and may not continue. */
 static inline void feed_check_refusal(const uint8_t *bytes, struct feed_trace *trace)
 {
 	bool has_word = false;

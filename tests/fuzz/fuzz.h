@@ -1,5 +1,5 @@
 #pragma once
-/* fuzz - what a fuzz target has: a check, and what clang's library and replay.c call. */
+/* fuzz - a check for fuzz targets, and the function that clang's library and replay.c call. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * fuzz_audit - lines of the audit log, and events of any bytes.
+ * fuzz_audit - lines of the audit log, and events with arbitrary bytes.
  *
- * The first byte of an input says how the rest is used. Even: it is a line. One that is taken must
- * come out of the writer as it went in. Odd: it is an event, texts between NULs, whose line must be
- * bounded, one line, and taken by the reader.
+ * The first byte of an input selects how the rest is used. Even: it is a line. An accepted one must
+ * be written again unchanged. Odd: it is an event, texts between NULs, whose line must be bounded,
+ * a single line, and accepted by the reader.
  */
 #include "fuzz.h"
 
@@ -28,7 +28,7 @@ static void check_line(const uint8_t *data, size_t size)
 		return;
 	auditline_format(&a, &again);
 	FUZZ_CHECK(!again.is_cut && again.bytes[again.len - 1] == '\n');
-	/* a line that is longer than the writer would have made it is cut anew */
+	/* a line longer than the writer's maximum is cut again */
 	if (again.len == size + 1)
 		FUZZ_CHECK(memcmp(again.bytes, data, size) == 0);
 	else

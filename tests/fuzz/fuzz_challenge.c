@@ -1,7 +1,7 @@
 /*
  * fuzz_challenge - the WWW-Authenticate field of a registry.
  *
- * What is taken is terminated text without control bytes, and a bearer has a realm.
+ * Accepted fields are terminated text without control bytes, and a bearer has a realm.
  */
 #include "fuzz.h"
 

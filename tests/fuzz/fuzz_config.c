@@ -1,7 +1,7 @@
 /*
  * fuzz_config - the config of an image.
  *
- * What is taken keeps to the maxima, its environment is NAME=VALUE, its digests are digests.
+ * An accepted config is within the maxima, its environment is NAME=VALUE, its digests are digests.
  */
 #include "fuzz.h"
 

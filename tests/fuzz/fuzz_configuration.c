@@ -1,9 +1,9 @@
 /*
- * fuzz_configuration - an agentkernel.toml, as a project brings it.
+ * fuzz_configuration - an agentkernel.toml of a project.
  *
- * A refusal says where, within the document, and holds no control characters. What is taken keeps
- * to the maxima, every setting knows its line, and what they add up to is a policy or a refusal
- * that names the file. A project that is not trusted gets nothing that the defaults do not give.
+ * An error names a position within the document and has no control characters. An accepted document
+ * is within the maxima, every setting knows its line, and together they make a policy or an error
+ * that names the file. An untrusted project gets nothing that the defaults do not give.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 /*
- * fuzz_control - bytes on a supervisor's socket: a frame, and in it a command.
+ * fuzz_control - bytes on a supervisor's socket: a frame with a command.
  *
- * The input is sent as one message, as a client could. What is taken as a command must hold what
- * init relies on; nothing may be left open.
+ * The input is sent as one message, like a client could. An accepted command must meet init's
+ * assumptions; nothing may stay open.
  */
 #include "fuzz.h"
 

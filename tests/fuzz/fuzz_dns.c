@@ -1,8 +1,8 @@
 /*
- * fuzz_dns - packets into the name server's parser, and their answers.
+ * fuzz_dns - packets for the name server's parser, and their answers.
  *
- * The first byte of an input picks the room for the answer, the rest is the packet. Whatever it
- * is, each kind of answer to it has the query's id, fits, and echoes the question byte for byte.
+ * The first byte of an input selects the maximum size of the answer, the rest is the packet. Each
+ * kind of answer to it must have the query's id, fit, and repeat the question byte for byte.
  */
 #include "fuzz.h"
 
@@ -38,7 +38,7 @@ static void check_query(const uint8_t *bytes, size_t len, const struct dns_query
 	FUZZ_CHECK(q->question_len == strlen(q->name) + 2 + 4);
 }
 
-/* Walks over a record whose name is a pointer to the question, or the root. */
+/* Checks a record whose name is a pointer to the question, or the root. */
 static size_t check_record(const uint8_t *bytes, size_t at, size_t len)
 {
 	if (bytes[at] == 0) {
@@ -65,7 +65,8 @@ static void check_answer(const uint8_t *query, const struct dns_query *q,
 
 	FUZZ_CHECK(len <= max && len <= sizeof(out));
 	FUZZ_CHECK(len >= at);
-	FUZZ_CHECK(dns_parse(out, len, &ignored, &rcode) == DNS_DROP); /* as a response is */
+	FUZZ_CHECK(dns_parse(out, len, &ignored, &rcode) ==
+		   DNS_DROP); /* because it is a response */
 	FUZZ_CHECK(read16(out) == q->id);
 	FUZZ_CHECK((out[3] & 0xf) == a->rcode);
 	FUZZ_CHECK(read16(out + 4) == (q->question_len != 0));

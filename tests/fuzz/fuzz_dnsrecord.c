@@ -1,9 +1,9 @@
 /*
- * fuzz_dnsrecord - replies of name servers into the parser of records, and our answers from them.
+ * fuzz_dnsrecord - replies of name servers for the parser of records, and our answers with these.
  *
- * The first byte of an input picks the type, the rest is the reply to a question for "a.example".
- * Whatever it is, what comes out is within its maxima, and our own answer with it holds exactly the
- * same records when it is parsed again.
+ * The first byte of an input selects the type, the rest is the reply to a question for "a.example".
+ * Parsed records are within their maxima, and our own answer has exactly the same records when it
+ * is parsed again.
  */
 #include "fuzz.h"
 

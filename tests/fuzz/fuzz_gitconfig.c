@@ -1,8 +1,8 @@
 /*
- * fuzz_gitconfig - the text of a git configuration file into settings.
+ * fuzz_gitconfig - the text of a git configuration file.
  *
- * What is read must survive being written and read again, and a text that is called plain must be
- * read whole.
+ * Parsed settings must be the same after writing and parsing them again, and a text that is
+ * reported as plain must be parsed completely.
  */
 #include "fuzz.h"
 

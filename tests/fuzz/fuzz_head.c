@@ -1,9 +1,8 @@
 /*
  * fuzz_head - the head of an HTTP request.
  *
- * What is taken must be what was said, once: one Host at most, one length at most, no length beside
- * a coding, no control characters; and the same however much follows it. Then the query of its
- * target.
+ * An accepted head is unambiguous: at most one Host, at most one length, no length beside a coding,
+ * no control characters; and independent of the bytes that follow it. Then the query of its target.
  */
 #include "fuzz.h"
 
@@ -36,7 +35,7 @@ static void check(const struct head *h)
 	}
 }
 
-/* Every pair comes once, whole and not longer than it was written. */
+/* Every pair is returned once, complete and not longer than it was written. */
 static void check_query(const struct head *h)
 {
 	const char *at = strchr(h->target, '?');

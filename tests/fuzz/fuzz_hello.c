@@ -1,10 +1,10 @@
 /*
- * fuzz_hello - TLS ClientHellos into sniff, cut in different ways.
+ * fuzz_hello - TLS ClientHellos for sniff, cut in different ways.
  *
- * The first byte of an input says how it is used. Even: the rest are the client's bytes after the
- * byte that makes them TLS. Odd: the rest is a hello's message, which is wrapped into
- * records; then the cuts between records are ours, and must not change what is found. The next
- * bit asks for a second hello after the first, in which everything must be found once more.
+ * The first byte of an input selects how it is used. Even: the rest are the client's bytes after
+ * the byte that makes them TLS. Odd: the rest is a hello's message, which is wrapped into records;
+ * then the cuts between records are ours, and must not change the result. The next bit requests a
+ * second hello after the first, in which everything must be found again.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@
 
 static uint8_t wire[WIRE_MAX_BYTES];
 
-/* A ServerHello is any other answer; this one asks for a second hello. */
+/* This answer requests a second hello; any other one is a ServerHello. */
 static const uint8_t retry_request[] = {
 	0x16, 0x03, 0x03, 0x00, 0x58, 0x02, 0x00, 0x00, 0x54, 0x03, 0x03, 0xcf, 0x21, 0xad, 0x74,
 	0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11,
@@ -30,7 +30,7 @@ static void check_cuts(const uint8_t *bytes, size_t len, uint32_t seed, struct f
 	struct feed_trace cut;
 
 	if (!(seed & IS_RETRIED))
-		o.server_len = 12; /* and a random of its own */
+		o.server_len = 12; /* with its own random */
 	if (!(seed & IS_RETRIED))
 		o.server = "\x16\x03\x03\x00\x58\x02\x00\x00\x54\x03\x03\x00";
 	*ret = feed_run(bytes, len, o);
@@ -41,7 +41,7 @@ static void check_cuts(const uint8_t *bytes, size_t len, uint32_t seed, struct f
 	}
 }
 
-/* The message as records of up to `most` bytes, behind what is in `wire`. */
+/* Appends the message to `wire` as records of up to `most` bytes. */
 static size_t wrap(size_t used, const uint8_t *message, size_t len, size_t most)
 {
 	while (len > 0) {
@@ -57,7 +57,7 @@ static size_t wrap(size_t used, const uint8_t *message, size_t len, size_t most)
 	return used;
 }
 
-/* Once, or twice with a change of ciphers between. Returns the length in `wire`. */
+/* Once, or twice with a ChangeCipherSpec between. Returns the length in `wire`. */
 static size_t wrap_all(const uint8_t *message, size_t len, size_t most, uint32_t seed)
 {
 	static const uint8_t change[] = { 20, 3, 3, 0, 1, 1 };

@@ -1,8 +1,8 @@
 /*
- * fuzz_http - anything but TLS into sniff, cut in different ways.
+ * fuzz_http - anything but TLS for sniff, cut in different ways.
  *
- * The first byte of an input picks what the server answers, the second how the rest is cut;
- * the rest are the client's bytes.
+ * The first byte of an input selects the server's answer, the second how the rest is cut; the rest
+ * are the client's bytes.
  */
 #include "fuzz.h"
 

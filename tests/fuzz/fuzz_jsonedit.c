@@ -1,10 +1,9 @@
 /*
- * fuzz_jsonedit - somebody's JSON settings with one entry set in them, and removed again.
+ * fuzz_jsonedit - sets one entry in JSON settings, and removes it again.
  *
- * The first byte chooses the flags, the rest is the document. A refusal says where and holds no
- * control characters. After an edit the document is good JSON still, the entry is what was asked
- * for, and everything else means what it meant, which jansson judges where it can read the
- * document.
+ * The first byte selects the flags, the rest is the document. An error names a position and has no
+ * control characters. After an edit the document is still valid JSON, the entry has its new value,
+ * and everything else has the same meaning, according to jansson if it can parse the document.
  */
 #include "fuzz.h"
 
@@ -37,8 +36,7 @@ static void decrefp(json_t **j)
 	json_decref(*j);
 }
 
-/* NULL where jansson cannot judge: comments, lone surrogates, numbers without end; a NUL ends it.
- */
+/* NULL if jansson cannot parse it: comments, lone surrogates, huge numbers; a NUL ends its text. */
 static json_t *load(const struct jsonscan_text *t)
 {
 	bool has_mark = t->len >= 3 && memcmp(t->bytes, "\xef\xbb\xbf", 3) == 0;
@@ -49,7 +47,7 @@ static json_t *load(const struct jsonscan_text *t)
 			  JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 }
 
-/* Without our entry, and the object around it when that is empty. */
+/* Removes our entry, and the object around it if that becomes empty. */
 static void drop_entry(json_t *document)
 {
 	json_t *m = json_object_get(document, keys[0]);
@@ -118,7 +116,7 @@ static void check_set(const struct jsonscan_text *t, unsigned flags)
 	check_remove(&set, flags);
 }
 
-/* Whatever jansson takes is taken. */
+/* Everything that jansson accepts is accepted. */
 static void check_taken(const struct jsonscan_text *t)
 {
 	CLEANUP(decrefp) json_t *known = load(t);

@@ -1,13 +1,13 @@
 /*
- * fuzz_layer - archives into layer_unpack(), and into fileunpack_run().
+ * fuzz_layer - archives for layer_unpack() and fileunpack_run().
  *
- * The input is the archive: plain, gzip or zstd, as its first bytes say. The checksums of a plain
- * one are made right first, as hardly any change of a header would get past them. Each one is
- * unpacked into a directory of its own in memory, with low limits. Whatever it is, nothing outside
- * of the directory changes, nothing inside is called like a whiteout or is a device other than one,
- * and what was taken can be packed again.
+ * The input is the archive: plain, gzip or zstd, according to its first bytes. The checksums of a
+ * plain one are corrected first, because hardly any change of a header would pass them. Each one is
+ * unpacked into its own directory in memory, with low limits. Nothing outside the directory may
+ * change, nothing inside may have the name of a whiteout or be a device other than one, and the
+ * result can be packed again.
  *
- * Then once more as files, into a directory with links that lead out of it.
+ * Then the same as files, into a directory with links that lead out of it.
  */
 #include "fuzz.h"
 
@@ -33,7 +33,7 @@ static char place[64];
 
 static void remove_place(void);
 
-/* place/canary and place/layer; the canary is as old as nothing that happens now. */
+/* place/canary and place/layer; the canary has an old time, so that changes are visible. */
 static void make_place(void)
 {
 	const struct timespec times[2] = { { MTIME, 0 }, { MTIME, 0 } };
@@ -87,7 +87,7 @@ static void check_outside(int fd)
 	FUZZ_CHECK(st.st_mode == (S_IFREG | 0644) && st.st_uid == geteuid());
 	FUZZ_CHECK(st.st_nlink == 1 && st.st_mtime == MTIME);
 	FUZZ_CHECK(fstat(fd, &st) == 0);
-	FUZZ_CHECK(st.st_nlink == 3); /* itself, its own '.', and the layer */
+	FUZZ_CHECK(st.st_nlink == 3); /* its name, its own '.', and the layer */
 	FUZZ_CHECK((st.st_mode & 07777) == 0700);
 }
 
@@ -193,7 +193,7 @@ static void unpack_files(int archive_fd, int dir_fd)
 	FUZZ_CHECK(result.file_bytes <= limits.file_bytes);
 }
 
-/* In a directory of its own, which goes again. */
+/* Runs `act` in a new directory, which is removed again. */
 static void try(int archive_fd, void (*act)(int archive_fd, int dir_fd), __nftw_func_t check)
 {
 	cleanup_fd int place_fd = -1, layer_fd = -1;

@@ -1,8 +1,8 @@
 /*
  * fuzz_manifest - documents of a registry: index and manifest.
  *
- * What is taken has only checked digests, sizes and counts within their maxima; no document is
- * taken both as an index and as a manifest.
+ * An accepted document has only checked digests, and sizes and counts within their maxima; no
+ * document is accepted both as an index and as a manifest.
  */
 #include "fuzz.h"
 

@@ -1,9 +1,9 @@
 /*
- * fuzz_mcp - lines from an MCP client: framing, dispatch, arguments; and words about them.
+ * fuzz_mcp - lines from an MCP client: framing, dispatch, arguments; and messages about them.
  *
- * The input is split into lines. Calls are answered, dropped or left open by what their id is;
- * every request that is one gets exactly one answer, and every message sent is one JSON object or a
- * list of them.
+ * The input is split into lines. Calls are answered, dropped or left open depending on their id;
+ * every valid request gets exactly one answer, and every message sent is one JSON object or a list
+ * of them.
  */
 #include "fuzz.h"
 
@@ -48,7 +48,7 @@ static void on_call(void *context, struct protocol_call *call)
 		protocol_answer_failure(w->protocol, call, e.msg);
 		return;
 	}
-	/* what a worker process reads: whole rows, each with a value */
+	/* a worker process reads complete rows, each with a value */
 	FUZZ_CHECK(a.rows.len > 0 && a.rows.bytes[a.rows.len - 1] == '\0');
 	for (size_t at = 0; at < a.rows.len; at += strlen(a.rows.bytes + at) + 1)
 		FUZZ_CHECK(strchr(a.rows.bytes + at, '='));
@@ -80,7 +80,7 @@ static unsigned on_count(void *context)
 	return ((struct world *)context)->open_count;
 }
 
-/* A message may quote what a caller sent: it stays text, of a length that its own bounds. */
+/* A message may quote the caller's input: it stays text, of a bounded length. */
 static void check_hints(const uint8_t *data, size_t size)
 {
 	char *text = mem_dup_bytes((const char *)data, size);

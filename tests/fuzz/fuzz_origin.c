@@ -1,8 +1,8 @@
 /*
  * fuzz_origin - Host, Origin and Content-Type of an HTTP request.
  *
- * What is taken for an authority says the same when it is put together again, and no Origin is
- * ours that does not end in a name of ours and our port.
+ * An accepted authority is the same after formatting and parsing it again, and every Origin
+ * accepted as ours ends in a name of ours and our port.
  */
 #include "fuzz.h"
 

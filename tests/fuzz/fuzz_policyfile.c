@@ -1,8 +1,8 @@
 /*
- * fuzz_policyfile - bytes into a policy.
+ * fuzz_policyfile - bytes for the parser of stored policies.
  *
- * What is taken must be within the maxima that the rest relies on, and must come back from its own
- * written form as the same bytes.
+ * An accepted policy must be within the maxima that other code relies on, and must give the same
+ * bytes after writing, parsing and writing again.
  */
 #include "fuzz.h"
 

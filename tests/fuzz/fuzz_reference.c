@@ -1,8 +1,8 @@
 /*
- * fuzz_reference - text into the name of an image.
+ * fuzz_reference - text for the parser of image names.
  *
- * What is taken must come back from its full form and from its short form as the same image, and
- * the file form is a file name.
+ * An accepted name must give the same image from its full form and from its short form, and the
+ * file form is a file name.
  */
 #include "fuzz.h"
 

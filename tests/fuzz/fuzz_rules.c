@@ -1,11 +1,11 @@
 /*
- * fuzz_rules - text into rules of the network, and rules into decisions.
+ * fuzz_rules - text for network rules, and rules for decisions.
  *
- * The first byte of an input says how the rest is used. Even: it is a file of rules, as
- * egress_save() writes them. Odd: it is a list of patterns as people type them, one list a line;
- * the next two bits are the default and the action. What is taken must survive being written and
- * read, with every decision the same, and no rule with a name in it may open what only addresses
- * open.
+ * The first byte of an input selects how the rest is used. Even: it is a file of rules, as
+ * egress_save() writes them. Odd: it is a list of patterns as people type them, one list per line;
+ * the next two bits are the default and the action. Accepted rules must make the same decisions
+ * after writing and parsing them, and no rule with a name may allow what only rules with addresses
+ * may.
  */
 #include "fuzz.h"
 
@@ -26,10 +26,10 @@
 static const uint16_t ports[] = { 0, 1, 80, 443 };
 #define FIX_PORT 443 /* one is enough */
 
-/* Which one of all denials has its advice checked: it takes as long as everything else. */
+/* Selects the denial whose suggested fix is checked: the check takes as long as everything else. */
 static unsigned fix_countdown;
 
-/* All that rules are asked about: fixed ones, and those that stand in the rules. */
+/* Targets for the rules: fixed ones, and those named in the rules. */
 static const char *const names[] = {
 	"a.example",
 	"b.a.example",
@@ -84,7 +84,7 @@ static bool has_address_rule(const struct egress *g, const struct address *a)
 	return false;
 }
 
-/* What must hold for every address that is let through, whatever the rules are. */
+/* What must hold for every allowed address, whatever the rules are. */
 static void check_address(const struct egress *g, const struct address *a, enum egress_owner owner,
 			  const struct egress_decision *d)
 {
@@ -97,7 +97,7 @@ static void check_address(const struct egress *g, const struct address *a, enum 
 		FUZZ_CHECK(d->rule->network.prefix_bits == a->bits);
 }
 
-/* The option that is advised must do what it says. */
+/* The suggested option must allow the target. */
 static void check_fix(const struct egress *g, const struct egress_decision *d, const char *name,
 		      const struct address *a, uint16_t port)
 {
@@ -230,7 +230,7 @@ static void type(char *text, unsigned how)
 			       how & IS_ADDRESSES ? EGRESS_ADDRESSES : EGRESS_PATTERNS, "typed",
 			       &e) < 0)
 			FUZZ_CHECK(e.code != ERR_NONE && e.msg[0]);
-		how ^= IS_ALLOW; /* the next line is about the other action */
+		how ^= IS_ALLOW; /* the next line is for the other action */
 	}
 	check_rules(&g);
 }

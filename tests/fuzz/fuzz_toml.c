@@ -1,9 +1,9 @@
 /*
  * fuzz_toml - a TOML document.
  *
- * A refusal says where, within the document, and holds no control characters. What is taken keeps
- * to the maxima, and each value can be asked for what it says it is. The bytes that a value knows
- * as its own mean the same when they stand alone.
+ * An error names a position within the document and has no control characters. An accepted document
+ * is within the maxima, and each value can be read as its type. The bytes of a value have the same
+ * meaning when they stand alone.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@
 #define NAME "fuzz.toml"
 #define ALONE_DEPTH_MAX 2 /* deeper ones are part of these */
 
-/* What is being looked at. */
+/* The current document. */
 struct document {
 	const char *bytes;
 	size_t len;
@@ -68,7 +68,7 @@ static void check_span(const struct document *d, struct toml_span span)
 	FUZZ_CHECK(span.start < span.end && span.end <= d->len);
 }
 
-/* A table or an array that has headers or dotted keys knows a name as its bytes. */
+/* For a table or an array with headers or dotted keys, its bytes are only a name. */
 static bool is_name(const struct document *d, const struct toml_value *v)
 {
 	char first = d->bytes[toml_span(v).start];

@@ -1,9 +1,9 @@
 /*
- * fuzz_tomledit - a TOML document in which the table m.a is set and removed.
+ * fuzz_tomledit - sets and removes the table m.a in a TOML document.
  *
- * Whatever the document, it is refused only if it is no TOML, if something on the way is no table,
- * or at a limit; never because the change went wrong. Doing the same twice changes nothing,
- * removing only leaves out, and no comment of its own line is lost.
+ * A document is refused only if it is no TOML, if something on the path is no table, or at a limit;
+ * never because the edit failed. Doing the same twice changes nothing, removing only omits bytes,
+ * and no comment on its own line is lost.
  */
 #include "fuzz.h"
 
@@ -25,7 +25,7 @@ static struct tomledit_table table_of(const char *text, size_t len)
 	return (struct tomledit_table){ NAME, text, len, path };
 }
 
-/* The table, and whether the way to it is free. */
+/* Finds the table, and whether the path to it is free. */
 static const struct toml_value *find(const struct toml *t, bool *ret_is_free)
 {
 	const struct toml_value *v = toml_root(t);
@@ -66,7 +66,7 @@ static bool is_in_value(const struct toml_value *v, const char *text, size_t at)
 	return false;
 }
 
-/* The root's span is all of the text, which may begin with anything. */
+/* The root's span is the whole text, which may begin with anything. */
 static bool is_in_a_value(const struct toml *t, const char *text, size_t at)
 {
 	size_t count = 0;
@@ -101,7 +101,7 @@ static void check_left_out(const char *text, size_t len, const struct buf *out)
 	FUZZ_CHECK(used == out->len);
 }
 
-/* Once more: nothing to do. */
+/* Repeats the edit: nothing to do. */
 static void check_again(const struct buf *out, bool is_set)
 {
 	struct tomledit_table table = table_of(buf_text(out), out->len);
@@ -151,7 +151,7 @@ static void check_remove(const struct toml *t, const char *text, size_t len)
 
 	if (r < 0) {
 		check_refusal(&e, is_free);
-		FUZZ_CHECK(!is_free); /* what becomes less meets no limit */
+		FUZZ_CHECK(!is_free); /* removing reaches no limit */
 		return;
 	}
 	FUZZ_CHECK(r == (is_there ? TOMLEDIT_REMOVED : TOMLEDIT_UNCHANGED));

@@ -1,6 +1,4 @@
-/*
- * replay - runs a fuzz target over every file of the folders that are given, without clang.
- */
+/* replay - runs a fuzz target over every file of the given folders, without clang. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
@@ -32,7 +30,7 @@ static int replay_file(int dir_fd, const char *name)
 	return 0;
 }
 
-/* Returns how many files there were, or -1. */
+/* Returns the number of files, or -1. */
 static int replay_folder(const char *path)
 {
 	CLEANUP(closedirp) DIR *dir = opendir(path);

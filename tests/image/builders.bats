@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Images as other programs make them, with their habits: names that begin with a slash, links in the way, an
-# archive that ends too soon, layouts with a short name or none.
+# Images as other programs write them: names that begin with a slash, links in paths, an archive
+# that ends too early, layouts with a short name or none.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -19,7 +19,7 @@ make_merged_root() {
 	chmod 755 tool
 }
 
-# umoci_layout NAME: by umoci, a root and then a file of a few bytes
+# umoci_layout NAME: written by umoci, a root and then a small file
 umoci_layout() {
 	umoci init --layout "$W/umoci" && umoci new --image "$W/umoci:$1" &&
 		umoci insert --image "$W/umoci:$1" "$SHARED/merged" / &&
@@ -28,7 +28,7 @@ umoci_layout() {
 	chmod -R a+rX "$W/umoci"
 }
 
-# The control of the next test: what is in its layers.
+# Control of the next test: the content of its layers.
 # bats test_tags=once
 @test "umoci writes an entry called / and a layer without its last padding" {
 	umoci_layout app
@@ -59,7 +59,7 @@ umoci_layout() {
 	says docker.io/library/app:2
 }
 
-# As kaniko and bazel write them. tar -P is what can be had of it without them.
+# As kaniko and bazel write them; tar -P gives the same without them.
 @test "absolute names are those below the root of the image" {
 	mkdir "$W/pieces"
 	echo first >"$W/pieces/file"
@@ -136,7 +136,7 @@ oci_machine() {
 		run -0 ak run --pull never --image "$name" echo "$name"
 		says "$name"
 	done
-	# both are there: the name comes first
+	# both exist: the name comes first
 	cp "$W/root.tar" "$W/name"
 	run -0 ak image import -q name root.tar
 	says docker.io/library/name:latest

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Images in files: from and to podman and skopeo, file for file; trees and tars; and what stays as
-# long as somebody uses it.
+# Images in files: from and to podman and skopeo, file by file; trees and tars; and what is kept
+# while it is in use.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ setup_file() {
 	setup_shared && make_base && cd "$SHARED" && make_special && make_images
 }
 
-# A busybox and one of everything that an archive can hold.
+# A busybox and one of every kind of file that an archive can contain.
 make_special() {
 	make_rootfs special
 	mkdir -p special/sp/{empty,sticky,deep/er}
@@ -39,7 +39,7 @@ make_special() {
 		--xattrs-include='security.capability' --pax-option=delete=atime,delete=ctime -cf special.tar .
 }
 
-# In podman's own store, once.
+# Imported once into podman's own store.
 make_images() {
 	podman_do import -q --change 'CMD ["cat","/sp/file"]' --change 'ENV A=b' special.tar registry.example.org/special:1 >/dev/null &&
 		podman_do save -q --format docker-archive -o docker.tar registry.example.org/special:1 &&
@@ -56,7 +56,7 @@ teardown_file() {
 	remove_shared
 }
 
-# Where the files of an image's only layer lie.
+# The directory of an image's only layer.
 layer_of() {
 	local id
 	id=$(tr '\0' '\n' <"$(readlink -f "${STATE:-$W/state}/images/names/$1")" | sed -n 's/^layer=//p')
@@ -70,7 +70,7 @@ same_trees() {
 	[ "$(wc -l <"$W/tree.1")" -gt 100 ] && diff "$W/tree.1" "$W/tree.2"
 }
 
-# With the owners where this caller's files can have them as they are.
+# With the owners if this caller's files can have them.
 compare() {
 	if [ "${AS:-root}" = root ]; then
 		same_trees "$1" "$2"
@@ -81,7 +81,7 @@ compare() {
 
 # bats test_tags=once
 @test "tree.py sees each kind of difference" {
-	only_root # to make them
+	only_root # to create them
 	for change in 'chmod 700 sp/sticky' 'chown 5 sp/fifo' 'touch -h -d "2019-04-05 06:07:08.123456788" sp/absolute' \
 		'echo contenT >sp/file; touch -d "2019-04-05 06:07:08.123456789" sp/file' 'ln -sf x sp/relative' \
 		'cp -a --remove-destination sp/file sp/copy; mv sp/copy sp/second' 'rm sp/nothing' \
@@ -131,7 +131,7 @@ $(find "$SHARED/special/sp" -mindepth 1 -maxdepth 1 -printf x | wc -c)"
 
 # bats test_tags=once
 @test "what podman has and what we have loaded is the same, file for file" {
-	only_root # podman's owners are as the image has them
+	only_root # podman's owners are those of the image
 	ak image load -q "$SHARED/oci.tar" >/dev/null
 	place=$(podman_do image mount registry.example.org/special:1)
 	compare "$place" "$(layer_of registry.example.org+special:1)"
@@ -249,9 +249,9 @@ $(find "$SHARED/special/sp" -mindepth 1 -maxdepth 1 -printf x | wc -c)"
 	[ "${#lines[@]}" -le 1 ]
 }
 
-# ---- what stays, and what goes ----
+# ---- what is kept, and what is removed ----
 
-# A sandbox that runs until stop_user; $1 is its image.
+# start_user IMAGE: a sandbox that runs until stop_user
 start_user() {
 	mkfifo "$W/stop"
 	give "$W/stop"
@@ -310,7 +310,7 @@ teardown() {
 @test "prune takes what has no name, --all what nobody uses, --dry-run nothing" {
 	ak image import -q kept:1 "$SHARED/base.tar" >/dev/null
 	ak image load -q "$SHARED/docker.tar" >/dev/null
-	ak image import -q registry.example.org/special:1 "$SHARED/base.tar" >/dev/null # the name moves
+	ak image import -q registry.example.org/special:1 "$SHARED/base.tar" >/dev/null # the name moves to another image
 	before=$(store_list)
 	run -0 ak image prune --dry-run
 	[[ "$output" == "would be removed: 1 image, 1 layer, "* ]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Faults between a pull and the registry, pulls that are killed, disks that are full: the right end,
-# the right words, nothing half-there, and the next pull goes on.
+# Faults between a pull and the registry, killed pulls, full disks: the right status and message,
+# nothing incomplete in the store, and the next pull continues.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -46,13 +46,13 @@ runs() {
 	[ "$(ak run --pull never --image "$FAULTY/four:1" sh -c 'cat /opt/* | wc -c')" = 600000 ]
 }
 
-# refuses WORDS [IMAGE]: and the store has nothing of it
+# refuses TEXT [IMAGE]: and the store has nothing of it
 refuses() {
 	run pull "${2:-}"
 	fails_with 125 "$1" && store_is_empty
 }
 
-# How many bytes of blobs were asked for, by the log: what a range leaves out is not.
+# The highest start of a range that was requested, according to the log.
 first_byte() {
 	sed -n 's/^main GET .*\/blobs\/.* range=bytes=\([0-9]*\)-.*/\1/p' "$SHARED/faulty.log" | sort -n | tail -n 1
 }
@@ -91,7 +91,7 @@ first_byte() {
 	[ "$(requests blobs)" -eq 1 ]
 }
 
-# A partial file of another's making is what a killed pull leaves: here with the first 100000 bytes.
+# Creates the partial file of a killed pull, with the first 100000 bytes.
 make_partial() {
 	local digest
 	pull "one:1"
@@ -268,7 +268,8 @@ timeout = "soon"'
 	rm -r "$SHARED/home/.config"
 }
 
-# A registry at a public address, in a network of its own: it redirects blobs to $1, and wants a token from REALM.
+# A registry at a public address, in its own network: it redirects blobs to $1, and requires a token
+# from REALM.
 public_registry() {
 	unshare --net -- bash -c '
 		ip link set lo up && ip address add 93.184.216.34/32 dev lo && ip address add 10.9.8.7/32 dev lo &&
@@ -328,7 +329,7 @@ insecure = true'
 	run grep "^10.9.8.7 " "$W/asked"
 	[ "$status" -eq 1 ]
 	rm -f "$W/ready"
-	REALM=93.184.216.35 run public_registry 93.184.216.35 "${pull[@]}" # control: another public one
+	REALM=93.184.216.35 run public_registry 93.184.216.35 "${pull[@]}" # control: another public address
 	[ "$status" -eq 0 ]
 	grep -q "^93.184.216.35 /token" "$W/asked"
 	rm -rf "$W/ready" "$W/state"
@@ -366,7 +367,7 @@ private-redirects = true"
 			STATE=$W/$kind-$host pull
 			[ "$(requests '^other GET .*auth=none')" -ge 5 ]
 			[ "$(requests '^other .*auth=[^n]')" -eq 0 ]
-			# and to the registry itself they went
+			# the registry itself did get them
 			[ "$(requests '^main GET .*/blobs/.*auth=b')" -ge 5 ]
 		done
 	done
@@ -434,13 +435,13 @@ private-redirects = true"
 	PY
 	killed=0
 	step=1
-	[ "${AS:-root}" = root ] || step=3 # who calls makes little difference to the moment
+	[ "${AS:-root}" = root ] || step=3 # the caller makes little difference to the moment
 	for i in $(seq 1 $step 20); do
 		kind=all
 		[ $((i % 4)) -ne 0 ] || kind=one
 		run as env KILL=$kind python3 "$W/kill.py" $((i * took / 20)) "$AK" image pull -q "$FAULTY/two:1"
 		[ "$output" != -9 ] || killed=$((killed + 1))
-		if [ $((i % 2)) -eq 0 ]; then # what is left is garbage, unless it got to its end
+		if [ $((i % 2)) -eq 0 ]; then # leftovers are garbage, unless the pull completed
 			ak image prune -q
 			store_list >"$W/list"
 			[ -s "$W/list" ] && { cmp -s "$W/empty.list" "$W/list" || diff "$W/clean.list" "$W/list"; }
@@ -472,7 +473,7 @@ private-redirects = true"
 
 # ---- disk full ----
 
-# A file system of so many kilobytes, as the place of the store.
+# make_small KILOBYTES: a small file system for the store
 make_small() {
 	[ "$(id -u)" -eq 0 ] || skip "mounting a small file system needs root"
 	SMALL=$W/small STATE=$W/small
@@ -487,7 +488,7 @@ make_small() {
 		make_small "$size"
 		refuses "No space left on device"
 		[ -z "$(find "$SMALL"/images/layers/*/making "$SMALL/images/names" "$SMALL/images/records" -mindepth 1)" ]
-		# with room again
+		# with free space again
 		mount -o remount,size=20000k "$SMALL"
 		pull
 		ak run --image "$FAULTY/four:1" true
@@ -512,7 +513,7 @@ make_small() {
 }
 
 @test "unpacking leaves a reserve on the file system" {
-	make_small 100000 # of which 2 %, 2000k, are for others
+	make_small 100000 # of which 2 %, 2000k, are reserved
 	rm -rf "$W/tree"
 	mkdir "$W/tree"
 	head -c 101000000 /dev/zero | tr '\0' x >"$W/tree/large"

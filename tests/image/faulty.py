@@ -128,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_request(self, code="-", size="-"):
         if not self.server.log or not hasattr(self, "headers"):
-            return  # what came was no request: TLS, most likely
+            return  # not a request: probably TLS
         scheme = self.headers.get("Authorization", "none").split(" ")[0].lower()
         with self.server.log_lock:
             self.server.log.write(
@@ -160,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def hang_up(self):
         self.close_connection = True
 
-    # ---- what is asked ----
+    # ---- the request ----
 
     def is_blob(self):
         return "/blobs/" in self.path
@@ -219,7 +219,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         words = b'{"errors":[{"code":"FAULT","message":"said faulty.py"}]}'
         self.answer(int(values[0]), fields, words)
 
-    # ---- who asks ----
+    # ---- authentication ----
 
     def refuse_stranger(self):
         kind, _, given = self.headers.get("Authorization", "").partition(" ")
@@ -276,7 +276,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(307, [("Location", f"http://{(host or ['127.0.0.1'])[0]}:{port}{self.path}")])
         return True
 
-    # ---- what comes back ----
+    # ---- the answer ----
 
     def ask_upstream(self):
         fields = {name: value for name, value in self.headers.items() if name in ("Accept", "Range")}
@@ -385,7 +385,7 @@ def parse_arguments():
 def speak_tls(server, arguments):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(arguments.cert, arguments.key)
-    # the handshake is left to the connection's own thread
+    # the connection's own thread does the handshake
     server.socket = context.wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What attacks on images have found, each fixed: names that promise a digest, stores that are another's,
-# links of an image where a mount goes, limits with many users inside.
+# Fixed findings of attacks on images: names with a wrong digest, stores of other users, links of an
+# image in the place of a mount, limits with many users inside.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ setup_file() {
 	setup_shared && make_base
 }
 
-# tree COMMANDS: a root directory of the caller's, changed by COMMANDS, as the image "odd"
+# tree COMMANDS: imports a root directory, changed by COMMANDS, as the image "odd"
 tree() {
 	rm -rf "$W/tree"
 	mkdir "$W/tree"
@@ -34,7 +34,7 @@ tree() {
 	fails_with 125 "names another digest"
 	run ak run --pull never -i "$lie" true
 	fails_with 125 "not in the store"
-	run -0 ak image list --json # and the right one is fine
+	run -0 ak image list --json # and the right one is accepted
 	digest=$(grep -o '"digest":"sha256:[0-9a-f]*"' <<<"$output" | head -1 | cut -d'"' -f4)
 	ak image load -q --name "mine@$digest" "$W/saved.tar"
 	run ak run --pull never -i "mine@$digest" echo right
@@ -51,7 +51,7 @@ tree() {
 	ak image import -q mine:1 "$SHARED/base.tar" >/dev/null
 	run ak run -i mine:1 echo fine
 	says fine
-	[ "$(stat -c %a "$W/state/images/layers/raw" "$W/state/images")" = $'700\n700' ] # shut, whatever it was
+	[ "$(stat -c %a "$W/state/images/layers/raw" "$W/state/images")" = $'700\n700' ] # closed, whatever its mode was
 	chmod 777 "$W/state/images/names"
 	run ak run -i mine:1 echo fine
 	fails_with 125 "is not a directory of this user alone"
@@ -86,7 +86,7 @@ tree() {
 	fails_with 125 "no image 'nosuch:1' in the store"
 	[ "$(cat "$W/file")" = precious ]
 	give "$W/file"
-	ak image save mine:1 "$W/file" # and one that is there replaces it
+	ak image save mine:1 "$W/file" # and it replaces an existing file
 	tar -tf "$W/file" | grep -q index.json
 	[ -z "$(ls "$W" | grep part)" ]
 	ak image save mine:1 /dev/null
@@ -123,7 +123,7 @@ tree() {
 		done
 		sleep 1
 		ls -d /proc/[0-9]* | wc -l'
-	# a cgroup lets no more be made; where there is none, the sandbox is ended
+	# a cgroup refuses more processes; without one, the sandbox is ended
 	[[ "$output" == *"more processes than its limit of 40"* ]] || [ "$output" -le 41 ]
 }
 
@@ -147,7 +147,7 @@ tree() {
 	as sh -c "echo another-boot >'$W/state/images/records/$record.unsynced'"
 	run ak run -i mine:1 echo whole
 	[[ "$output" == *"unpacking mine:1 again from the store"*whole ]]
-	# another image with the same layer, in use perhaps, vouches for it
+	# another image with the same layer, perhaps in use, keeps it
 	as cp "$W/state/images/records/$record" "$W/state/images/records/aaaaaaaaaaaaaaaaaaaaaaaaaa"
 	as touch "$layer/kept"
 	as sh -c "echo another-boot >'$W/state/images/records/$record.unsynced'"
@@ -211,21 +211,21 @@ tree() {
 	echo SECRET >"$SHARED/home/.ssh/id_rsa"
 	mkdir -p "$W/.git/hooks"
 	give "$SHARED/home" "$SHARED/home/.ssh" "$SHARED/home/.ssh/id_rsa" "$W/.git" "$W/.git/hooks"
-	# before the home is mounted /tmp is /r2; when it is, .ssh is a directory and /tmp is /
+	# before the home is mounted /tmp is /r2; afterwards .ssh is a directory and /tmp is /
 	tree "rmdir tmp; mkdir -p r2/a/b/c/d r2/$name/home D; ln -s /r2/a/b/c/d r2/$name/home/.ssh
 		ln -s /r2/$name/home/.ssh/../../../.. tmp"
 	run ak run -p permissive --no-network -i odd sh -c "cat /r2/$name/home/.ssh/id_rsa"
 	fails_with 125 "the image's links lead '$SHARED/home' elsewhere"
-	# the same for what a workspace protects
+	# the same for protected names of a workspace
 	tree "rmdir tmp; mkdir -p r2/a/b/c/d/e 'r2/$name/work/$(basename "$W")'
 		ln -s /r2/a/b/c/d/e 'r2/$name/work/$(basename "$W")/.git'
 		ln -s '/r2/$name/work/$(basename "$W")/.git/../../../../..' tmp"
 	run ak run --no-network -i odd --workspace --workdir / \
 		sh -c "touch '/r2/$name/work/$(basename "$W")/.git/hooks/pre-commit'"
-	# (the state directory lies in this workspace, and is looked for first, to hide it)
+	# (the state directory is in this workspace, and is resolved first, to hide it)
 	fails_with 125 "'$W"
 	[ -z "$(ls "$W/.git/hooks")" ]
-	tree 'true' # and without such links all is as usual
+	tree 'true' # and without such links everything works
 	run ak run -p permissive --no-network -i odd sh -c "cat '$SHARED/home/.ssh/id_rsa'; touch .git/hooks/pre-commit; touch fine && echo fine"
 	[[ "$output" != *SECRET* && "$output" == *"Read-only file system"* && "$output" == *fine ]]
 }

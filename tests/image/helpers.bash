@@ -1,6 +1,6 @@
 # Shared by the bats files about images. They run as three callers: AS=root; AS=user, an id without
-# an account, which has one id to give; AS=subuser, an account made here that has a range of ids in
-# /etc/subuid. Each test has a store of its own, in its directory $W, unless STATE names another.
+# an account and without additional ids; AS=subuser, an account created here with a range of ids in
+# /etc/subuid. Each test has its own store, in its directory $W, unless STATE names another.
 . "$BATS_TEST_DIRNAME/../surroundings.bash"
 . "$BATS_TEST_DIRNAME/rootfs.bash"
 
@@ -20,7 +20,7 @@ setup_shared() {
 	give "$SHARED/home"
 }
 
-# An account of these tests alone, with 65536 ids besides its own.
+# Creates an account only for these tests, with 65536 additional ids.
 make_account() {
 	local name=ak-test-$$
 	useradd --home-dir "$SHARED/home" --no-create-home --shell /bin/sh "$name" || return 1
@@ -30,7 +30,7 @@ make_account() {
 	grep -q "^$name:" /etc/subgid || usermod --add-subgids 700000000-700065535 "$name"
 }
 
-# What the caller of this round may write to.
+# Makes the caller of this round the owner.
 give() {
 	[ "$(id -u)" -ne 0 ] || chown "$CALLER_ID:$CALLER_ID" "$@"
 }
@@ -82,12 +82,12 @@ only_root() {
 	[ "${AS:-root}" = root ] || skip "needs a root caller"
 }
 
-# needs_kernel RELEASE FEATURE: an older one does not have it
+# needs_kernel RELEASE FEATURE: skips on an older kernel
 needs_kernel() {
 	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ] || skip "needs $2 (Linux $1)"
 }
 
-# Those who can give files to other users.
+# Can the caller give files to other users?
 has_many_ids() {
 	[ "${AS:-root}" = root ] || [ "${AS:-root}" = subuser ]
 }
@@ -105,7 +105,7 @@ wait_for_line() {
 	return 1
 }
 
-# A real registry on loopback; its address in REGISTRY. Its log is that of its requests, too.
+# Starts a real registry on loopback; REGISTRY is its address. Its log includes its requests.
 start_registry() {
 	export REGISTRY
 	mkdir "$SHARED/registry"
@@ -121,7 +121,8 @@ start_registry() {
 	REGISTRY=$(sed -n 's/.*msg="listening on \([0-9.:]*\)".*/\1/p' "$SHARED/registry.log" | head -n 1)
 }
 
-# faulty.py before the registry: FAULTY, and where it redirects to, OTHER. fault() says what it does.
+# Starts faulty.py in front of the registry: FAULTY, and OTHER, its redirect target. fault() sets
+# its faults.
 start_faulty() {
 	export FAULTY OTHER
 	: >"$SHARED/faults"
@@ -133,19 +134,19 @@ start_faulty() {
 	FAULTY=127.0.0.1:$FAULTY OTHER=127.0.0.1:$OTHER
 }
 
-# From now on these faults, and an empty log.
+# Sets the faults from now on, and clears the log.
 fault() {
 	echo "$*" >"$SHARED/faults.new"
 	mv "$SHARED/faults.new" "$SHARED/faults"
 	: >"$SHARED/faulty.log"
 }
 
-# The requests that faulty.py has logged, and match.
+# Counts the matching requests in faulty.py's log.
 requests() {
 	grep -c -- "$1" "$SHARED/faulty.log" || true
 }
 
-# push NAME TARGET [WORD...]: an image of the layout into the registry, by skopeo
+# push NAME TARGET [WORD...]: copies an image of the layout into the registry with skopeo
 push() {
 	local name=$1 target=$2
 	shift 2
@@ -155,12 +156,12 @@ push() {
 
 # ---- images ----
 
-# image NAME [--config JSON] LAYER...: into the layout
+# image NAME [--config JSON] LAYER...: adds an image to the layout
 image() {
 	python3 "$TOP/tests/image/oci.py" image "$SHARED/layout" "$@"
 }
 
-# pack DIR TAR: as the layers of images are
+# pack DIR TAR: like layers of images
 pack() {
 	tar -C "$1" --numeric-owner --sort=name --format=posix -cf "$2" .
 }
@@ -170,21 +171,21 @@ make_base() {
 	make_rootfs "$SHARED/base" && pack "$SHARED/base" "$SHARED/base.tar" && rm -rf "$SHARED/base"
 }
 
-# ---- what is left ----
+# ---- leftovers ----
 
-# What the store holds, without what differs between two equal ones: the lock, the marks of what is
-# not on disk yet, what could not be reached.
+# The store's content, without what differs between two equal stores: the lock, the marks of
+# unsynced images, notes about unreachable images.
 store_list() {
 	(cd "${1:-${STATE:-$W/state}}/images" 2>/dev/null && find . -mindepth 1 -maxdepth 4 -not -name lock \
 		-not -name '*.unsynced' -not -path './unreachable*' | LC_ALL=C sort)
 }
 
-# The same without blobs, which a pull that fails may leave for the next one.
+# The same without blobs, which a failed pull may leave for the next one.
 store_images() {
 	store_list "$@" | grep -v '^./blobs/'
 }
 
-# No image, no layer, nothing half-made.
+# No image, no layer, nothing incomplete.
 store_is_empty() {
 	local found
 	found=$(cd "${STATE:-$W/state}/images" 2>/dev/null && find names records layers -mindepth 1 -not -name '*.unsynced' |
@@ -192,7 +193,7 @@ store_is_empty() {
 	[ -z "$found" ] || { echo "left: $found"; return 1; }
 }
 
-# fails_with STATUS WORDS: the last `run` failed for this reason, in one line
+# fails_with STATUS TEXT: the last `run` failed for this reason, in one line
 fails_with() {
 	[ "$status" -eq "$1" ] || { echo "status $status, not $1: $output"; return 1; }
 	[[ "$output" == *"$2"* ]] || { echo "no '$2' in: $output"; return 1; }

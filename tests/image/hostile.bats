@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Layers, manifests and configs that want more than they may: refused with the entry and the rule,
-# nothing outside touched, nothing left in the store. And their neighbours, which must work.
+# Layers, manifests and configs that try more than they may: refused with the entry and the rule,
+# nothing outside changed, nothing left in the store. And similar valid ones, which must work.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ setup_file() {
 	export CANARY HOSTILE
 	setup_shared || return 1
 	CANARY=$SHARED/canary HOSTILE=$SHARED/hostile
-	mkdir -m 777 "$CANARY" # an attack that goes through would succeed
+	mkdir -m 777 "$CANARY" # writable for everyone, so that only unpacking stops an attack
 	echo canary >"$CANARY/file"
 	chmod 666 "$CANARY/file"
 	python3 "$TOP/tests/image/hostile.py" make "$HOSTILE" "$CANARY" && make_base
@@ -33,7 +33,7 @@ show_canary() {
 	cat "$CANARY/file"
 }
 
-# refused CASE WORDS: when it is loaded, and with PULLED=yes also when it is pulled
+# refused CASE TEXT: when it is loaded, and with PULLED=yes also when it is pulled
 refused() {
 	local before
 	# a store in use, with an image that must stay
@@ -49,7 +49,7 @@ refused() {
 	unchanged "$before" || { echo "case $1, pulled"; return 1; }
 }
 
-# unchanged LISTING: the canary and the store, where no image, layer or half a layer has come
+# unchanged LISTING: the canary, and the store without any new image, layer or partial layer
 unchanged() {
 	local now
 	now=$(show_canary)
@@ -67,7 +67,7 @@ takes() {
 	[ -d "$LAYER" ]
 }
 
-# The canary's own check: what hostile layers try is possible for this caller.
+# Control for the canary: this caller can do what hostile layers try.
 @test "the canary can be written to by this caller" {
 	as sh -c "echo changed >'$CANARY/file'"
 	[ "$(show_canary)" != "$canary" ]
@@ -108,7 +108,8 @@ takes() {
 
 # ---- links ----
 
-# Files, directories, links, hard links and whiteouts. The control is the first test: this caller could write there.
+# Files, directories, links, hard links and whiteouts. The first test is the control: this caller
+# could write there.
 @test "a name that leads through links lands in the layer, wherever the links point" {
 	for case in inside-link inside-dots inside-links inside-swapped; do
 		takes "$case"
@@ -118,7 +119,7 @@ takes() {
 		[ "$(stat -c %a "$inside/new")" = 700 ] && [ -c "$inside/gone" ]
 		[ "$LAYER/hard" -ef "$inside/file" ] && [ "$LAYER/hard" -ef "$inside/hard" ]
 	done
-	[ -e "$LAYER/etc/b" ] && [ ! -e "$LAYER/etc/a" ] # the last case: what its link was when the entry came
+	[ -e "$LAYER/etc/b" ] && [ ! -e "$LAYER/etc/a" ] # the last case: the link's target at the time of the entry
 }
 
 @test "links that lead nowhere are refused" {
@@ -171,9 +172,9 @@ takes() {
 
 @test "a set-user-id bit is kept, behind a door that nobody else passes" {
 	takes good-setuid
-	# with a single id as with many: the file keeps what the image says
+	# with one id as with many: the file keeps the image's mode
 	[ "$(stat -c %a "$LAYER/su")" = 6755 ] && [ "$(stat -c %a "$LAYER/plain")" = 600 ]
-	# a set-user-id file that any user of this machine could start would be a gift
+	# users of this machine must not be able to execute a set-user-id file
 	door=$(dirname "$LAYER")
 	[ "$(stat -c %a "$door")" = 700 ]
 	run ! setpriv --reuid 54321 --regid 54321 --clear-groups "$LAYER/su"
@@ -207,7 +208,7 @@ takes() {
 	says "user.mine"
 }
 
-# getfattr_all FILE: the names of its attributes, those of the system left out
+# getfattr_all FILE: the names of its attributes, without those of the system
 getfattr_all() {
 	python3 -c 'import os,sys; print("\n".join(n for n in os.listxattr(sys.argv[1]) if n != "security.selinux"))' "$1"
 }

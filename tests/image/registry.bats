@@ -7,7 +7,7 @@ setup_file() {
 	setup_shared && start_registry && start_faulty && make_base && make_images
 }
 
-# Five layers, of which the two images share four; other formats of one layer; two machines.
+# Five layers, of which the two images share four; other formats of one layer; two architectures.
 make_images() {
 	local n
 	for n in 1 2 3 4 5; do
@@ -118,7 +118,7 @@ digest_of() {
 		run ak run --image "$REGISTRY/$name:1" sh -c 'echo $0 works' "$name"
 		says "$name works"
 	done
-	# they are what they are called: the store keeps the manifests as they came
+	# and have these formats: the store keeps the manifests unchanged
 	for type in oci.image.layer.v1.tar oci.image.layer.v1.tar+gzip oci.image.layer.v1.tar+zstd \
 		docker.image.rootfs.diff.tar.gzip; do
 		grep -qa "application/vnd.$type\"" "$W"/state/images/blobs/sha256/* || { echo "no $type"; false; }
@@ -145,7 +145,7 @@ digest_of() {
 	fault
 	run -0 ak image pull --json "$FAULTY/five:2"
 	[ "$(json layers)" -eq 5 ] && [ "$(json layers_fetched)" -eq 1 ]
-	[ "$(requests blobs)" -eq 2 ] # and the config
+	[ "$(requests blobs)" -eq 2 ] # plus the config
 	ak run --image "$FAULTY/five:2" test -e /opt/5
 	ak run --image "$FAULTY/five:1" test ! -e /opt/5
 }
@@ -193,10 +193,10 @@ digest_of() {
 		wait "${prunes[@]}"
 		ak image prune -q --all
 	done
-	[ -z "$(find "$W/state/images/records" -mindepth 1)" ] # nothing holds it any more
+	[ -z "$(find "$W/state/images/records" -mindepth 1)" ] # nothing keeps it any more
 }
 
-# ---- who asks ----
+# ---- authentication ----
 
 # bats test_tags=once
 @test "a registry with tokens gives the image to who logged in" {
@@ -204,7 +204,7 @@ digest_of() {
 	login "$FAULTY" "{\"auth\":\"$(printf ann:secret | base64)\"}"
 	ak image pull -q "$FAULTY/five:1"
 	[ "$(requests 'GET /v2/.*auth=bearer')" -gt 5 ]
-	[ "$(requests 'GET /v2/.*auth=basic')" -eq 0 ] # the password is for the realm alone
+	[ "$(requests 'GET /v2/.*auth=basic')" -eq 0 ] # the password is sent only to the realm
 }
 
 # bats test_tags=once
@@ -299,7 +299,7 @@ mirrors = [\"http://$FAULTY\"]"
 	[ "$(requests 'auth=basic')" -eq 0 ] && [ "$(requests 'auth=none')" -ge 1 ]
 }
 
-# The registry once more, with TLS and a certificate that nobody has signed: TLS is its address.
+# Starts the registry with TLS and a self-signed certificate; TLS is its address.
 start_tls() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 \
 		-addext subjectAltName=IP:127.0.0.1 -keyout "$W/key" -out "$W/cert" 2>/dev/null
@@ -315,7 +315,7 @@ start_tls() {
 	start_tls
 	run ak image pull -q "$TLS/five:1"
 	fails_with 125 certificate
-	[ ! -s "$W/tls.log" ] # not a request was made
+	[ ! -s "$W/tls.log" ] # no request was made
 	configure '[registries."registry.example.org"]
 insecure = true'
 	run ak image pull -q "$TLS/five:1"
@@ -334,7 +334,7 @@ insecure = "yes"'
 	fails_with 125 "config.toml:2:12: true or false is expected, not a string"
 }
 
-# ---- what one sees ----
+# ---- output ----
 
 # bats test_tags=once
 @test "--quiet prints the full name and nothing else" {

@@ -1,4 +1,4 @@
-# A small root directory to make images from: a static busybox and the few files a system has.
+# A small root directory to make images from: a static busybox and a few system files.
 
 # make_rootfs DIR
 make_rootfs() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a command started from an image gets, what it may do, and which image that is.
+# What a command of an image gets and may do, and which image is used.
 load helpers
 bats_require_minimum_version 1.5.0
 
@@ -32,7 +32,7 @@ make_images() {
 	cd "$SHARED/home" && ak image load -q "$SHARED/layout" >/dev/null
 }
 
-# Two layers: the upper one names only what it changes, not the directories above.
+# Two layers: the upper one has only its changes, not the directories above.
 make_layers() {
 	mkdir -p lower/{d,opaque/sub,swap,closed,both} upper/{d,opaque,tmp,closed,both}
 	echo lower | tee lower/d/{keep,gone,changed} lower/opaque/a lower/opaque/sub/b lower/swap/f lower/both/x lower/plain >/dev/null
@@ -49,7 +49,7 @@ make_layers() {
 		closed/y swap plain both/.wh.x both/y
 }
 
-# Links where the sandbox has files or mounts of its own.
+# Links in the place of the sandbox's own files or mounts.
 make_links() {
 	mkdir -p links/etc places etc/etc-of-its-own
 	ln -s "$CANARY/file" links/etc/resolv.conf
@@ -66,7 +66,7 @@ make_links() {
 	tar -C etc -cf etc.tar etc-of-its-own etc
 }
 
-# inside IMAGE COMMAND...: whatever the image's own entrypoint is
+# inside IMAGE COMMAND...: without the image's entrypoint
 inside() {
 	local image=$1
 	shift
@@ -119,7 +119,7 @@ inside() {
 
 @test "User is looked up in the image's own files, by name and number, with its groups" {
 	groups=",55"
-	has_many_ids || groups="" # a single id has no other groups to give
+	has_many_ids || groups="" # with a single id there are no other groups
 	run -0 inside conf:1 sh -c 'echo $(id -u):$(id -g):$(id -G | tr " " ,)'
 	says "1234:1234:1234$groups"
 	run -0 inside user:1 sh -c 'echo $(id -u):$(id -g):$(id -G | tr " " ,)'
@@ -207,7 +207,7 @@ its own"
 
 @test "directories that a layer only implies keep what the lower layer gave them" {
 	owner=1234:55
-	has_many_ids || owner=0:0 # all files are the one user's
+	has_many_ids || owner=0:0 # one user owns all files
 	run -0 ak run --image layers:1 -u 0 sh -c 'stat -c "%a" /tmp; stat -c "%a %u:%g %Y" /closed; ls /closed /tmp | tr "\n" " "'
 	says "1777
 751 $owner $(date -d '2001-02-03 04:05:06' +%s)
@@ -222,7 +222,7 @@ its own"
 
 # ---- writing ----
 
-# All that the layers are, with contents, owners, times of change.
+# A checksum of all layers, with contents, owners and change times.
 layer_sums() {
 	(cd "$STATE/images/layers" && find . -printf '%p %y %m %U:%G %s %T@ %C@ %l\n' | LC_ALL=C sort &&
 		find . -type f -exec sha256sum {} + | LC_ALL=C sort) | sha256sum
@@ -306,12 +306,12 @@ mknod: /w: Operation not permitted"
 
 # ---- which image ----
 
-# Nothing can be reached: what needs a registry fails at once.
+# Without any connection: requests to a registry fail at once.
 offline() {
 	as env https_proxy=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9 http_proxy=http://127.0.0.1:9 "$AK" "$@"
 }
 
-# in_store NAME...: images that say their names
+# in_store NAME...: images that contain their names
 in_store() {
 	local name
 	for name; do
@@ -357,10 +357,10 @@ in_store() {
 	touch Makefile
 	STATE=$W/state run -0 offline run cat /etc/image
 	says gcc:14-bookworm
-	touch package.json # says more about a project than a Makefile
+	touch package.json # takes precedence over a Makefile
 	STATE=$W/state run -0 offline run cat /etc/image
 	says node:22-alpine
-	STATE=$W/state run -0 offline run sh -c 'cat /etc/image' # the command says most
+	STATE=$W/state run -0 offline run sh -c 'cat /etc/image' # the command takes precedence over the project
 	says alpine:3.20
 }
 
@@ -393,8 +393,8 @@ in_store() {
 	says "entry sh"
 }
 
-# By its own limits each user inside may have 64: what two of them have is more than the account may have on a machine
-# with the kernel's default of 128, and the kernel adds up what the users of a namespace have for whoever made it.
+# The limit is 64 per user inside: two users together exceed the account's limit on a machine with
+# the kernel's default of 128, and the kernel counts the users of a namespace for its creator too.
 @test "many users inside do not use up the caller's own inotify instances" {
 	has_many_ids || skip "one id: its share is a part of the account's"
 	cp "$BUILD/probe" "$W/probe"

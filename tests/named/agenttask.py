@@ -111,7 +111,7 @@ def write(path, text):
     server.call("sandbox_file_write", "PUT", BOX + "/files/{path}", {"name": "task", "path": path, "content": text})
 
 
-# ---- a sandbox, and whatever command comes to mind ----
+# ---- a sandbox, and various commands ----
 
 server.call("sandbox_create", "POST", "/sandboxes", {"name": "task"})
 for command in (["python3", "-c", "print(1)"], ["sh", "-c", "echo"], ["bash", "-c", "echo"], ["node", "-e", "0"], ["make", "--version"],
@@ -160,12 +160,12 @@ expect(ended.get("running") is False and ended.get("exit_code") == 0, ended)
 part = server.call("sandbox_exec_output", "GET", logs, {"name": "task", "id": task})
 expect("pass 2 hello" in (part.get("output") or part.get("stdout") or ""), part)
 
-# ---- a checkpoint, a mistake, the way back ----
+# ---- a checkpoint, a mistake, a restore ----
 
 if face != "http":
     mark = server.call("sandbox_checkpoint", "", "", {"name": "task", "comment": "tests pass"}).get("id")
 else:
-    mark = "tests-pass"  # its name is as good as an id
+    mark = "tests-pass"  # its name works like an id
     server.call("", "POST", "/snapshots", {"sandbox": "task", "name": mark})
 server.call("sandbox_file_edit", "POST", BOX + "/edit", {"name": "task", "path": f"{home}/app/test.js", "old_text": "greet", "new_text": "no-such"})
 expect("no-such" in (read(f"{home}/app/test.js") or ""), "the edit")
@@ -176,7 +176,7 @@ else:
     server.call("", "POST", "/snapshots/{id}/restore", {"id": mark})
 expect("greet" in (read(f"{home}/app/test.js") or "") and read(f"{home}/greet/index.js"), "all is back")
 
-# ---- two ways to go on, and the results ----
+# ---- two forks, and the results ----
 
 for name in ("task-2", "task-3"):
     server.call("sandbox_fork", "POST", BOX + "/fork", {"name": "task", "new_name": name})
@@ -190,7 +190,7 @@ else:
 with tarfile.open(fileobj=io.BytesIO(got)) as tar:
     expect(any(name.endswith("index.js") for name in tar.getnames()), tar.getnames())
 
-# ---- tidying up ----
+# ---- cleaning up ----
 
 for tool, method, path in (("sandbox_pause", "POST", "/pause"), ("sandbox_resume", "POST", "/resume"), ("sandbox_stop", "POST", "/stop"),
                            ("sandbox_start", "POST", "/start"), ("sandbox_stop", "POST", "/stop")):

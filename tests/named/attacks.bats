@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What an attack on named sandboxes found, again.
+# Regression tests of attacks on named sandboxes.
 
 load helpers
 
@@ -7,7 +7,7 @@ gone() {
 	! kill -0 "$1" 2>/dev/null
 }
 
-# The processes of one sandbox, by the pid of its init outside.
+# The pid of a sandbox's init outside.
 init_of() {
 	field "$1" init
 }
@@ -17,7 +17,7 @@ init_of() {
 	local init
 	init=$(init_of stopper)
 	ak exec -d stopper /probe stop-all
-	for _ in 1 2 3; do # one of them meets it between its birth and its first instruction
+	for _ in 1 2 3; do # one of them is stopped between its fork and its first instruction
 		as timeout -s KILL 1 "$AK" exec stopper true 3>&- || true
 	done
 	kill -9 "$(supervisor stopper)"
@@ -62,7 +62,7 @@ init_of() {
 	[ "$(state other)" = created ] || [ "$status" -ne 0 ]
 	run ak start other
 	[ "$status" -ne 0 ]
-	# nobody can tell a link of the caller's own from that one
+	# a link of the caller cannot be distinguished from that one
 	ln -s "$W/ws" "$W/mine"
 	run ak create linked -v "$W/mine:/mine"
 	fails_with 125 "'$W/mine' is a symbolic link (name the place that it leads to)"
@@ -83,7 +83,7 @@ init_of() {
 @test "a control socket answers nobody from inside" {
 	only_user
 	started target
-	# the socket in a directory of its own, as if it had come to be there
+	# the socket in its own directory, as if it had been moved there
 	mkdir "$W/door"
 	give "$W/door"
 	as ln "$STATE/sandboxes/target/control.sock" "$W/door/control.sock"
@@ -112,7 +112,7 @@ print(len(s.recv(4096)))
 @test "a command cannot make the file another one's output goes to a set-id program" {
 	only_user
 	started setter -i bb -v "$PROBE:/probe:ro"
-	# what the command gets is not the caller's file at all
+	# the command does not get the caller's file
 	ak exec -T setter sh -c 'readlink /proc/self/fd/1' >"$W/result"
 	grep -q '^pipe:' "$W/result"
 }
@@ -145,7 +145,7 @@ print(len(s.recv(4096)))
 	ak info fresh | grep -q '^profile  *restrictive'
 }
 
-# FS12: what others have run on the host's side because it had the right name (CVE-2026-41567)
+# FS12: programs that other tools executed on the host because of their names (CVE-2026-41567)
 @test "programs with well-known names are run by nobody, wherever they lie" {
 	local name id names="tar gzip gunzip zstd xz git sh cp rm mount umount mke2fs nft ip iptables modprobe newuidmap newgidmap fusermount3"
 	mkdir "$W/planted"
@@ -158,13 +158,13 @@ print(len(s.recv(4096)))
 	give "$W/planted"
 	found() { (cd "$W/planted" && as env PATH=".:$W/planted:$PATH" "$@" 3>&-); }
 	found tar 2>/dev/null || true
-	rm "$W/ran.tar" # so it would have been seen
+	rm "$W/ran.tar" # control: an execution is noticed
 	started planted -i bb
 	for name in $names; do
 		ak cp "$W/inside" "planted:/bin/$name"
 	done
 	ak exec planted /bin/tar 2>/dev/null || true
-	ak exec planted /bin/busybox rm /ran # as it would have been seen inside
+	ak exec planted /bin/busybox rm /ran # control: also inside
 
 	found "$AK" cp /etc/hostname planted:/tmp/in
 	found "$AK" cp planted:/tmp/in "$W/out"

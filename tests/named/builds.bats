@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# An older and a newer build over one state directory. The newer one is a build for tests that claims another
-# version of every message and record (src/base/buildid.h).
+# An older and a newer build with one state directory. The newer one is a test build that claims
+# another version of every message and record (src/base/buildid.h).
 
 load helpers
 
@@ -10,12 +10,12 @@ setup_file() {
 	cp "$BUILD"/testing/agentkernel "$SHARED/agentkernel"
 }
 
-# The same as ak, by a program of a later build.
+# Like ak, with a program of a later build.
 newer() {
 	as env AGENTKERNEL_TEST_NEWER=1 "$AK" "$@"
 }
 
-member() { # of `info --json`: member NAME KEY
+member() { # member NAME KEY: of `info --json`
 	ak info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$2"
 }
 
@@ -81,7 +81,7 @@ member() { # of `info --json`: member NAME KEY
 
 @test "a daemon of another build is not used, and says how to renew it" {
 	as "$AK" daemon start 3>&-
-	ak run true # it makes a pool of it
+	ak run true # creates a pool for it
 	for _ in $(seq 100); do
 		ak daemon status --json | grep -q '"warm":[1-9]' && break
 		sleep 0.1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What a server's options forbid, no caller gets: neither by a preset nor by an image, and a project's file
-# gets no more than the user's own words.
+# No caller gets what a server's options forbid, neither through a preset nor through an image, and
+# a project's file allows no more than the user's own settings.
 
 load helpers
 
@@ -17,7 +17,7 @@ session() {
 
 ID='"command":["id","-u"]'
 
-# Whoever has one id cannot be another user: then all of it is refused, which is as good.
+# With one id there is no other user: then everything is refused, which is also correct.
 needs_ids() {
 	[ "${AS:-root}" != user ] || skip "needs more than one id"
 }
@@ -30,7 +30,7 @@ needs_ids() {
 	done
 	run session -i bb --user node -- sandbox_run "{$ID,\"profile\":\"moderate\"}"
 	[[ $output == *1000* ]]
-	run session -i bb -- sandbox_run "{$ID}" # the control: without --user it is root
+	run session -i bb -- sandbox_run "{$ID}" # control: without --user it is root
 	[[ $output == *0* && $output != *1000* ]]
 }
 
@@ -63,7 +63,8 @@ needs_ids() {
 	rm "$SHARED/home/.config/agentkernel/config.toml"
 }
 
-# An image that is only detected is a default: without a registry the sandbox is the host's, and has to be usable.
+# An image that is only detected is a default: without a registry the sandbox uses the host's
+# programs, and must be usable.
 agents_task() {
 	local files=("" package.json requirements.txt Makefile)
 	[ "${AS:-root}" = root ] || files=("" package.json)
@@ -100,7 +101,7 @@ TRUE='"command":["true"]'
 	done
 	run session -i bb --no-network -- sandbox_run '{"command":"ls /sys/class/net","profile":"moderate"}'
 	[[ $output == *"not granted: profile: network = 'through the gate' goes beyond 'none' (the server)"* && $output != *eth* ]]
-	# from the home directory, which no workspace can hold
+	# from the home directory, which cannot be a workspace
 	cd "$SHARED/home"
 	run session -i bb -- sandbox_run "{$TRUE,\"compatibility_mode\":\"claude\"}"
 	[[ $output == "exit code 0"*"not granted: compatibility_mode: workspace"* ]]

@@ -1,17 +1,17 @@
 #!/usr/bin/env bats
-# Checkpoints: all that a sandbox has on disk at one moment, and what is made from it.
+# Checkpoints: everything that a sandbox has on disk at one moment, and what is created from it.
 load helpers
 
 prepare_file() {
 	started base --image bb
 }
 
-# checkpoint NAME [options]: its id
+# checkpoint NAME [options]: prints its id
 checkpoint() {
 	ak checkpoint create "$@" | grep -o '[0-9a-f]\{12\}' | head -n 1
 }
 
-# A tree with everything that a file system has.
+# A tree with every kind of file.
 make_tree='mkdir /tree; cd /tree; echo text >file; ln file hard; ln -s file soft; ln -s /nowhere dangling; mkfifo fifo
 	mkdir -m 1777 sticky; mkdir -m 0 closed; echo x >unreadable; chmod 0 unreadable; head -c 3000000 /dev/urandom >big
 	dd if=/dev/zero of=sparse bs=1 count=1 seek=50000000 2>/dev/null; touch "a name with spaces" "$(printf "new\nline")"
@@ -59,7 +59,7 @@ show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%
 @test "a live checkpoint is of one moment: what is written together is together" {
 	started live
 	ak exec live sh -c 'cd /tmp; for f in 1 2 3 4 5 6; do head -c 3000000 /dev/urandom >ballast.$f; echo 0 >count.$f; done'
-	# others that compute: init comes to its orders late
+	# with busy processes beside it, init reads its orders late
 	ak exec -d live sh -c 'for spinner in 1 2 3 4; do while :; do :; done & done
 		cd /tmp; i=0; while :; do i=$((i+1)); for f in 1 2 3 4 5 6; do echo $i >count.$f; done; done'
 	for round in 1 2 3 4 5; do
@@ -67,13 +67,14 @@ show_tree='cd /; find tree opaque doomed | sort | while read -r f; do stat -c "%
 	done
 	for id in $(ak checkpoint list live --json | grep -o '"id":"[^"]*"' | cut -d'"' -f4); do
 		layer=$(tr '\0' '\n' <"$STATE/checkpoints/$id/record" | sed -n 's/^layer=//p' | head -n 1)
-		# one after the other: the first ones may be one ahead, and one may be empty, just being written
+		# written one after the other: the first ones may be one ahead, and one may be
+		# empty, just being written
 		cat "$STATE/layers/$layer"/tmp/count.* | tr '\n' ' ' >"$W/counts"
 		awk '{ for (i = 2; i <= NF; i++) if ($i > $(i - 1)) exit 1; exit NF < 5 || $1 - $NF > 1 }' "$W/counts" || { cat "$W/counts"; false; }
 	done
 	first=$(ak exec live cat /tmp/count.1)
 	moves_on() { [ "$(ak exec live cat /tmp/count.1)" != "$first" ]; }
-	until_true moves_on # it runs on
+	until_true moves_on # it continues
 	ak remove -f live
 }
 
@@ -124,7 +125,7 @@ twin-$i" ]
 	run ak exec base cat /tmp/own
 	[ "$status" -ne 0 ]
 	run ak exec twin-1 sh -c 'ls -d /proc/[0-9]* | wc -l'
-	[ "$output" -le 4 ] # no process has come with it
+	[ "$output" -le 4 ] # no process was copied
 	ak info twin-1 | grep -q '^pids  *300'
 	ak info twin-1 | grep -q 'fork of base'
 	ak stop twin-1
@@ -161,7 +162,7 @@ twin-$i" ]
 	ak remove -f long
 	layers=$(find "$STATE/layers" -mindepth 1 -maxdepth 1 -type d | wc -l)
 	records=$(cat "$STATE"/sandboxes/*/record "$STATE"/checkpoints/*/record 2>/dev/null | tr '\0' '\n' | grep '^layer=' | sort -u | wc -l)
-	[ "$layers" -eq "$records" ] # none that nobody names
+	[ "$layers" -eq "$records" ] # every layer is in a record
 }
 
 # bats test_tags=once
@@ -255,7 +256,7 @@ CapBnd:	0000000000000000"
 	rm -rf "$layer"
 	run ak checkpoint restore intact "$id"
 	fails_with 125 "checkpoint '$id'"
-	ak start intact # as it was
+	ak start intact # unchanged
 	run ak exec intact cat /tmp/file
 	says original
 	ak exec base true
@@ -284,7 +285,7 @@ CapBnd:	0000000000000000"
 		ak list --all --json | python3 -c 'import json, sys; json.load(sys.stdin)'
 		ak gc >/dev/null
 		ak exec base true
-		[ -e "$STATE/sandboxes/bad-$kind" ] # for people to judge
+		[ -e "$STATE/sandboxes/bad-$kind" ] # left for the user to judge
 		ak remove -f "bad-$kind"
 		[ ! -e "$STATE/sandboxes/bad-$kind" ]
 	done
@@ -310,7 +311,7 @@ CapBnd:	0000000000000000"
 	[[ "$output" == *"there are checkpoints whose record cannot be read"* ]]
 	run ak create broken --from "$id"
 	[ "$status" -eq 125 ]
-	ak gc >/dev/null # takes no layer away that it may name
+	ak gc >/dev/null # removes no layer that the record may name
 	ak checkpoint remove "$id"
 	run ak checkpoint list
 	[[ "$output" != *"cannot be read"* ]]

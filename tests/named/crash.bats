@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# Death at random moments: what was confirmed is there, nothing else is left. tests/named/crash does
-# it as often as ROUNDS says (30), and with the SEED that it has printed, again.
+# Kills at random moments: everything confirmed is there, nothing else is left. tests/named/crash
+# does it ROUNDS times (30), and repeats a run with its printed SEED.
 load helpers
 
-# crash COUNT SEED IMAGE: in a state directory of its own
+# crash COUNT SEED IMAGE: in its own state directory
 crash() {
 	mkdir "$W/state"
 	give "$W/state"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# A server that ends, as told, killed or abandoned, takes with it what it has started for its callers' calls: commands that
-# ignore signals, those in sandboxes of their own and in named ones, pulls that hang. A named sandbox stays: it was made to.
+# A server that ends, on request, killed or abandoned, ends everything it started for its callers'
+# calls: commands that ignore signals, those in their own sandboxes and in named ones, pulls that
+# hang. A named sandbox stays on purpose.
 
 load helpers
 
-# left FACE END KIND: what ends.py still sees, as the caller of this round
+# left FACE END KIND: what ends.py still finds, as the caller of this round
 left() {
 	run as python3 "$TOP/tests/named/ends.py" "$AK" "$@" 3>&-
 	[ "$status" -eq 0 ] || { echo "$output"; return 1; }

@@ -43,7 +43,7 @@ threading.Thread(target=accept, daemon=True).start()
 image = "host" if kind == "calls" else f"127.0.0.1:{silent.getsockname()[1]}/x:1"
 
 
-# ---- the two faces ----
+# ---- the two servers ----
 
 class Mcp:
     def __init__(self):
@@ -101,7 +101,7 @@ def until(what, words):
     sys.exit(f"never seen: {words}")
 
 
-# ---- what runs ----
+# ---- running processes ----
 
 def running():
     """Titles of our processes, and words of those inside. Not of a pid 1, which an ordinary user cannot tell from another's."""
@@ -120,7 +120,7 @@ def running():
 
 before = running()
 server = Mcp() if face == "mcp" else Serve()
-atexit.register(server.process.kill)  # it holds our output open: bats would wait for it
+atexit.register(server.process.kill)  # it keeps our output open: bats would wait for it
 RUN, EXEC, CREATE = ("sandbox_run", "/run"), ("sandbox_exec", "/sandboxes/{}/exec"), ("sandbox_create", "/sandboxes")
 
 

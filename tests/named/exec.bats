@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Commands in a sandbox that runs: streams, ends, signals, and those that nobody waits for. Sandbox e
-# is of the host's image, b of image bb.
+# Commands in a running sandbox: streams, ends, signals, and detached commands. Sandbox e has the
+# host's image, b image bb.
 load helpers
 
 prepare_file() {
@@ -49,7 +49,7 @@ not_inside() {
 	[ "$bytes" -eq 2000000000 ]
 	bytes=$(head -c 1000000000 /dev/zero | ak exec -T e wc -c)
 	[ "$bytes" -eq 1000000000 ]
-	[ $(($(awk '{ print $14 + $15 }' "/proc/$(supervisor e)/stat") - before)) -lt 20 ] # of a hundredth second each
+	[ $(($(awk '{ print $14 + $15 }' "/proc/$(supervisor e)/stat") - before)) -lt 20 ] # hundredths of a second
 }
 
 @test "a pipe that closes early ends the command" {
@@ -163,7 +163,7 @@ not_inside() {
 t = [t for t in json.load(open(sys.argv[1])) if t["id"] == sys.argv[2]][0]
 assert t["argv"] == ["sh", "-c", "echo $$", "", "two  words", "line\nfeed"], t
 assert t["pid"] == int(sys.argv[3]) and not t["running"], t' "$W/ps" "$id" "$(ak logs e "$id")"
-	# words beyond 16 KiB are left out whole
+	# arguments beyond 16 KiB are omitted completely
 	id=$(ak exec -d e sh -c 'exit 0' small "$(head -c 20000 /dev/zero | tr '\0' x)" last)
 	until_true ended
 	ak ps e --json | python3 -c 'import json, sys
@@ -281,7 +281,7 @@ line 5"
 	print(r.stdout.strip() or r.stderr.strip())
 	PY
 	grep -qx '31 100000' "$W/out" || grep -q 'agentkernel: .*too long' "$W/out" || { head -c 300 "$W/out"; false; }
-	ak exec e true # and it lives
+	ak exec e true # and it still works
 }
 
 # bats test_tags=once

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What ends or waits by itself: a time that is over in every state, a copy that others wait for, a state
-# directory that goes away, a disk that is full, cgroups whose makers were killed.
+# What ends or waits by itself: expiry in every state, a copy that others wait for, a state
+# directory that is deleted, a full disk, cgroups of killed processes.
 load helpers
 
 setup_file() { # no image
@@ -117,7 +117,7 @@ is_absent() {
 	[ "$result" -eq 0 ] || { echo "step $result"; false; }
 }
 
-# A run that is killed together with the janitor that would have removed its groups: $left.
+# Kills a run together with the janitor that would have removed its cgroups: $left.
 leave_groups() {
 	client run --memory 64M --pids 20 sleep 75
 	find_left() {
@@ -126,7 +126,7 @@ leave_groups() {
 	}
 	until_true find_left
 	sleep 0.3
-	kill -STOP "$CLIENT" # or it would tidy up when it sees its sandbox end
+	kill -STOP "$CLIENT" # otherwise it would clean up when its sandbox ends
 	kill -9 $(cat "/proc/$CLIENT/task/$CLIENT/children") "$CLIENT"
 	wait "$CLIENT" || true
 	find_left

@@ -127,7 +127,7 @@ tool() {
 	mkdir -p "$W"/closed/{bin,libexec/agentkernel}
 	cp "$SHARED/agentkernel" "$W/closed/bin/"
 	cp "$SHARED"/agentkernel-{gate,image} "$W/closed/libexec/agentkernel/"
-	# the control: whoever has another id cannot start it by its path
+	# control: another id cannot start it by its path
 	run ! setpriv --reuid 12345 --clear-groups sh -c "'$W/closed/libexec/agentkernel/agentkernel-image' 3>&-"
 	[[ $output == *"Permission denied"* ]]
 	AK=$W/closed/bin/agentkernel

@@ -1,10 +1,10 @@
 /*
- * filetool - the library calls on a named sandbox's files, for tests: the faces that use them come
- * later.
+ * filetool - calls the functions for a named sandbox's files, for tests.
  *
- * usage: filetool SANDBOX read PATH [OFFSET [MAX]] | write PATH TEXT | append PATH TEXT | new PATH TEXT |
- *        deep PATH TEXT | list PATH | stat PATH | mkdir PATH | parents PATH | rename FROM TO | remove PATH |
- *        tree PATH | watch PATH (prints names of events until stdin ends)
+ * filetool SANDBOX ACTION...
+ *   read PATH [OFFSET [MAX]] | write PATH TEXT | append PATH TEXT | new PATH TEXT |
+ *   deep PATH TEXT | list PATH | stat PATH | mkdir PATH | parents PATH | rename FROM TO |
+ *   remove PATH | tree PATH | watch PATH (prints names of events until stdin ends)
  */
 #include "base/cleanup.h"
 #include "named/files.h"

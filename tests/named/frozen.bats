@@ -1,19 +1,19 @@
 #!/usr/bin/env bats
-# The end of sandboxes that are frozen, or that somebody wants to freeze while they end.
+# Stopping sandboxes that are frozen, or that are being frozen meanwhile.
 load helpers
 
 setup_file() { # no image
 	setup_shared
 }
 
-# One that takes seconds to stop: something inside does not listen to SIGTERM.
+# stubborn NAME: takes seconds to stop, because a process ignores SIGTERM
 stubborn() {
 	started "$@"
 	ak exec -d "$1" sh -c 'trap "" TERM; echo ready >/tmp/ready; while :; do sleep 0.1; done'
 	until_true ak exec "$1" test -e /tmp/ready
 }
 
-# ended INIT SUPERVISOR: neither is there any more
+# ended INIT SUPERVISOR: neither exists any more
 ended() {
 	local pid
 	for pid; do

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
-# Protected, masked and mounted paths hold for work on files that is done from outside: every
-# operation of every face on every such path. From another mount namespace the kernel would let a
-# mount point be removed and drop the mount; then a command inside could write the host's file.
+# Protected, masked and mounted paths also hold for operations on files from outside: every
+# operation of the command line and the servers on every such path. From another mount namespace the
+# kernel would allow to remove a mount point and drop the mount; then a command inside could write
+# the host's file.
 
 load helpers
 
-# Relative to the workspace. What stands at each is made in prepare_file.
+# Relative to the workspace. prepare_file creates what is there.
 PROTECTED=(.git/config .git/hooks .git/hooks/pre-commit .vscode .vscode/tasks.json .claude .claude/settings.json
 	.mcp.json)
 MASKED=(.env)
@@ -51,7 +52,7 @@ tool() {
 	as "$SHARED/filetool" box "$@" 3>&-
 }
 
-# Every way to change what is at a path, from outside.
+# Every way to change a path from outside.
 change() {
 	case $1 in
 	write | append | new | deep) tool "$1" "$2" evil ;;
@@ -66,7 +67,7 @@ change() {
 	esac
 }
 
-# held PATH: nothing outside has changed, and inside it still cannot be
+# held PATH: nothing outside has changed, and it still cannot be changed inside
 held() {
 	[ "$(snapshot)" = "$before" ] || { diff <(echo "$before") <(snapshot); return 1; }
 	run ak exec box sh -c "echo evil >'$1' || mkdir '$1/evil' 2>/dev/null"
@@ -82,7 +83,7 @@ held() {
 		for way in "${changes[@]}"; do
 			run change "$way" "$P/$path"
 			case $way:$path in
-			# what is there is what was wanted; a directory gets the file in it, which fails as well
+			# an existing directory is success; copying into a directory fails as well
 			parents:*/hooks | parents:*.vscode | parents:*.claude | parents:shown) ;;
 			*) [ "$status" -ne 0 ] || { echo "$way of $path succeeded: $output"; return 1; } ;;
 			esac
@@ -90,7 +91,7 @@ held() {
 			held "$P/$path" || { echo "after $way of $path"; return 1; }
 		done
 	done
-	[[ $(tool read "$P/.env") == 0:* ]] # masked for whoever reads, too
+	[[ $(tool read "$P/.env") == 0:* ]] # also masked for readers
 }
 
 @test "the operations work where nothing is protected, so their refusals mean something" {

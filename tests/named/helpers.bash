@@ -1,7 +1,7 @@
 # Shared by the bats files about named sandboxes. They run as three callers: AS=root; AS=user, an id
-# without an account, which has one id to give; AS=subuser, an account made here that has a range of
-# ids in /etc/subuid. All tests of a file share a state directory, STATE, where image "bb" is, so a
-# sandbox is named after its test. What a file has made is removed at its end.
+# without an account and without additional ids; AS=subuser, an account created here with a range of
+# ids in /etc/subuid. All tests of a file share a state directory, STATE, with image "bb", so a
+# sandbox is named after its test. Everything that a file created is removed at its end.
 bats_require_minimum_version 1.5.0
 . "$BATS_TEST_DIRNAME/../surroundings.bash"
 . "$BATS_TEST_DIRNAME/../image/rootfs.bash"
@@ -24,7 +24,7 @@ setup_shared() {
 	give "$SHARED/home" "$SHARED/import"
 }
 
-# An account of these tests alone, with 65536 ids besides its own.
+# Creates an account only for these tests, with 65536 additional ids.
 make_account() {
 	local name=ak-named-$$
 	useradd --home-dir "$SHARED/home" --no-create-home --shell /bin/sh "$name" || return 1
@@ -54,7 +54,7 @@ remove_shared() {
 	for name in $(ak list --all --quiet 2>/dev/null); do
 		ak remove -f "$name" || true
 	done
-	for pid in $(processes_of "$AK" | cut -d' ' -f1); do # one that hangs has failed its test already
+	for pid in $(processes_of "$AK" | cut -d' ' -f1); do # a process that hangs has failed its test already
 		kill -9 "$pid" 2>/dev/null || true
 	done
 	rm -rf "$SHARED"
@@ -87,12 +87,12 @@ as() {
 	esac
 }
 
-# Without bats' own descriptor, which would make it wait for one that hangs.
+# Closes bats' own descriptor, which would make bats wait for a process that hangs.
 ak() {
 	as "$AK" "$@" 3>&-
 }
 
-# The client itself as a job of this shell, so that it can be killed: its pid in CLIENT.
+# Starts the client itself as a job of this shell, so that it can be killed: CLIENT is its pid.
 client() {
 	case ${AS:-root} in
 	user | subuser)
@@ -104,12 +104,12 @@ client() {
 	CLIENT=$!
 }
 
-# A new sandbox that runs: started NAME [create's options]
+# started NAME [create's options]: a new running sandbox
 started() {
 	ak create "$@" && ak start "$1"
 }
 
-# The probe in a sandbox that was made with --mount "$PROBE:/probe:ro": inside NAME ACTION [ARG...]
+# inside NAME ACTION [ARG...]: the probe in a sandbox created with --mount "$PROBE:/probe:ro"
 inside() {
 	local name=$1
 	shift
@@ -124,17 +124,17 @@ only_user() {
 	[ "${AS:-root}" != root ] || skip "needs an ordinary caller"
 }
 
-# needs_kernel RELEASE FEATURE: an older one does not have it
+# needs_kernel RELEASE FEATURE: skips on an older kernel
 needs_kernel() {
 	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ] || skip "needs $2 (Linux $1)"
 }
 
-# Those who can give files to other users.
+# Can the caller give files to other users?
 has_many_ids() {
 	[ "${AS:-root}" = root ] || [ "${AS:-root}" = subuser ]
 }
 
-# fails_with STATUS WORDS: the last `run` failed for this reason, in one line
+# fails_with STATUS TEXT: the last `run` failed for this reason, in one line
 fails_with() {
 	[ "$status" -eq "$1" ] || { echo "status $status, not $1: $output"; return 1; }
 	[[ "$output" == *"$2"* ]] || { echo "no '$2' in: $output"; return 1; }
@@ -145,7 +145,7 @@ says() {
 	[ "$output" = "$1" ] || { echo "expected: $1"; echo "got: $output"; return 1; }
 }
 
-# until_true COMMAND...: within ten seconds
+# until_true COMMAND...: waits up to ten seconds
 until_true() {
 	for _ in $(seq 200); do
 		"$@" && return 0
@@ -155,7 +155,7 @@ until_true() {
 	return 1
 }
 
-# state NAME: with the reason; nothing when there is none
+# state NAME: with the reason; empty if there is no such sandbox
 state() {
 	ak info "$1" 2>/dev/null | sed -n 's/^state  *//p'
 }
@@ -173,8 +173,8 @@ supervisor() {
 	field "$1" supervisor
 }
 
-# What sandboxes of this file could leave outside: processes, mounts, sockets, half-made things.
-# Those that run are removed before.
+# What sandboxes of this file could leave outside: processes, mounts, sockets, incomplete files.
+# Running ones are removed before.
 leftovers() {
 	processes_of "$AK"
 	grep -F "$SHARED" /proc/self/mountinfo || true
@@ -182,7 +182,7 @@ leftovers() {
 		find . -maxdepth 4 \( -name '*.new' -o -name '.new-*' -o -name '.old-*' -o -name control.sock \)) || true
 }
 
-# The groups of one sandbox that runs; gone(): none of these paths is there.
+# The cgroups of a running sandbox; gone(): none of these paths exists.
 groups_of() {
 	field "$1" cgroup
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What a sandbox leaves on its disk for its own next start. It starts, or fails in words; nothing of
-# the host is shown, changed or waited for.
+# What a sandbox leaves on its disk for its own next start. It starts, or fails with a message;
+# nothing of the host is shown, changed or waited for.
 load helpers
 
-# The host's side: everyone may write there, so an escape is not stopped by owners.
+# Files of the host that everyone may write, so that owners do not stop an escape.
 make_canary() {
 	mkdir -p "$W/canary/etc" "$W/canary/deep/er"
 	echo secret-of-the-host | tee "$W/canary/secret" "$W/canary/etc/secret" >"$W/canary/hosts"
@@ -17,7 +17,7 @@ canary_state() {
 	cat "$W/canary/secret" "$W/canary/hosts"
 }
 
-# Each kind at each place; who has one image more or less to lose is tested with one.
+# Each kind at each place; callers other than root are tested with one image.
 check_kind() {
 	local image images=(host bb)
 	[ "${AS:-root}" = root ] || images=("${images[CALLER_ID == 12345 ? 0 : 1]}")
@@ -155,7 +155,7 @@ newline"; for i in $(seq 60); do mkdir -p d; cd d; done; echo deep >file'
 /tmp"
 }
 
-# Shows nothing that a terminal would obey: harmless COMMAND...
+# harmless COMMAND...: prints nothing that a terminal would interpret
 harmless() {
 	"$@" >"$W/shown" 2>&1 || true
 	[ -s "$W/shown" ]
@@ -192,7 +192,7 @@ harmless() {
 	done
 	harmless ak audit --json --sandbox loud
 	python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <"$W/shown"
-	# JSON has the name as it is, as far as it is text
+	# JSON has the name unchanged, as far as it is text
 	ak list --all --json | python3 -c 'import json, sys; assert any("x\u009b2J\u0085" in l for s in json.load(sys.stdin) for l in s["labels"])'
 	ak checkpoint remove "$id"
 }

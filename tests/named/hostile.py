@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 
-# Several at once, as long as that starts; else one by one.
+# Several at once if the sandbox starts; else one by one.
 GROUPS = [["usr", "etc", "proc", "dev", "tmp", "home", "var", "run"],
           ["etc/resolv.conf", "etc/hosts", "etc/hostname", "etc/machine-id", "etc/passwd", "dev/pts", "proc/self"],
           ["root"], ["mnt/data"], ["home/user"]]

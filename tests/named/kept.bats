@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# What a run keeps, what a sandbox has changed and uses, checkpoints as one file, and disks with an end.
+# What a run keeps, what a sandbox has changed and uses, checkpoints as one file, and limited disks.
 load helpers
 
-# checkpoint NAME: its id
+# checkpoint NAME: prints its id
 checkpoint() {
 	ak checkpoint create "$@" | grep -o '[0-9a-f]\{12\}' | head -n 1
 }
@@ -122,7 +122,7 @@ checkpoint() {
 	fails_with 125 nosuch
 }
 
-# Another name, time or comment in a checkpoint's file: rewrite FROM TO KEY VALUE
+# rewrite FROM TO KEY VALUE: changes a name, time or comment in a checkpoint's file
 rewrite() {
 	python3 - "$@" <<-'PY'
 	import sys
@@ -165,7 +165,7 @@ rewrite() {
 	chmod 1777 "$W/open"
 	echo canary >"$W/canary"
 	chmod 666 "$W/canary"
-	# what another user would have put there: the old names, as links and as files
+	# prepared by another user: the old names, as links and as files
 	ln -s "$W/canary" "$W/open/file.part"
 	ln -s "$W/canary" "$W/open/file"
 	: >"$W/open/second.part"
@@ -209,7 +209,7 @@ rewrite() {
 	run ak exec small cat /root/small
 	says fits
 	run ak exec small sh -c 'head -c 100000000 /dev/zero >/root/big'
-	[ "$status" -ne 0 ] # still, after a restart
+	[ "$status" -ne 0 ] # still limited after a restart
 	ak remove -f small
 	[ -z "$(grep -F "$STATE" /proc/self/mountinfo)" ]
 }
@@ -251,7 +251,7 @@ file
 	give "$W/out"
 	echo new >"$W/new"
 	chmod 644 "$W/new"
-	# inside: links to the host's paths, and up and up
+	# inside: links to the host's paths, and upwards
 	ak exec escapes sh -c "ln -s $W/canary /root/abs; ln -s ../../../../../../..$W/canary /root/dots; ln -s /proc/1/root$W/canary /root/proc; mkdir /root/tree; ln -s $W/canary/secret /root/tree/file"
 	for link in abs dots proc; do
 		run ak cp "$W/new" "escapes:/root/$link/new"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The life of named sandboxes: which moves there are, and what stays of each.
+# The life of named sandboxes: the state changes, and what each keeps.
 load helpers
 
 @test "a sandbox is created, started, stopped, started again and removed" {
@@ -117,7 +117,7 @@ otter"
 		run ak $words
 		fails_with 125 "no sandbox named 'nosuch' (see agentkernel list --all)"
 	done
-	ak remove -f nosuch # which is what it is to be
+	ak remove -f nosuch # already in the requested state
 	[ ! -e "$STATE/sandboxes/nosuch" ]
 }
 
@@ -194,7 +194,7 @@ assert o["policy"]["profile"] == "moderate", o'
 
 # bats test_tags=once
 @test "a start or removal that meets another start does not wait for its lock" {
-	# what has the lock and has not said yet that it runs
+	# a process that has the lock but has not reported yet that it is running
 	ak create meets
 	ak start meets
 	cp "$STATE/sandboxes/meets/run" "$W/run"
@@ -297,7 +297,7 @@ assert o["policy"]["profile"] == "moderate", o'
 	[ "$(stat -c %z "$upper")" = "$first" ]
 	run ak exec still true
 	fails_with 125 "sandbox 'still' is paused ('agentkernel resume still')"
-	ak ps still | grep -q running # it can be asked all the same
+	ak ps still | grep -q running # queries still work
 	ak resume still
 	changed() { [ "$(stat -c %z "$upper")" != "$first" ]; }
 	until_true changed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Limits of named sandboxes, changed while they run; a disk that is full; and the audit log.
+# Limits of named sandboxes, changed while they run; a full disk; and the audit log.
 load helpers
 
 @test "a new memory limit holds at once, and only for what is too much" {
@@ -16,7 +16,7 @@ load helpers
 	[ "$status" -eq 0 ]
 }
 
-# Where a watching init ends the whole sandbox at the limit, it is started again.
+# If init ended the whole sandbox at the limit, it is started again.
 eventually_usable() {
 	ak exec "$1" true 2>/dev/null || { ak start "$1" 2>/dev/null; ak exec "$1" true 2>/dev/null; }
 }
@@ -111,7 +111,7 @@ eventually_usable() {
 	only_root
 	needs_kernel 6.3 "a tmpfs that can map owners"
 	mkdir "$W/small"
-	mount -t tmpfs -o size=24m none "$W/small" # not an overlay's upper for everyone, but a state directory
+	mount -t tmpfs -o size=24m none "$W/small" # not every kernel accepts it as an overlay's upper directory, but it is a state directory
 	STATE=$W/small/state
 	full_disk_checks "$W/small" && result=0 || result=$?
 	ak remove -f full full-2 full-3 >/dev/null 2>&1 || true
@@ -217,7 +217,7 @@ full_disk_checks() {
 	[[ "$output" == *"a disk can grow, not shrink: it has 16 MiB"* ]]
 	run ak update disk --disk 96M
 	[[ "$output" == *"the disk of sandbox 'disk' grows at its next start"* ]]
-	# resizing that was cut short goes on: the file has grown, its file system has not
+	# an interrupted resize is completed: the file has grown, its file system has not
 	ak stop disk
 	truncate -s 96M "$(echo "$STATE"/sandboxes/disk/*/image)" && touch "$(echo "$STATE"/sandboxes/disk/*/image)".grows
 	ak start disk

@@ -1,5 +1,5 @@
-# mcp.py PROGRAM [OPTION...] -- TOOL JSON [TOOL JSON...] - one session with an MCP server, its calls one after
-# the other; prints each answer's text, or "refused: WORDS".
+# mcp.py PROGRAM [OPTION...] -- TOOL JSON [TOOL JSON...] - one session with an MCP server, calls in
+# sequence; prints each answer's text, or "refused: MESSAGE".
 import json
 import subprocess
 import sys

@@ -36,7 +36,7 @@ ports() {
 	read -r A B <"$SHARED/ports"
 }
 
-# hold NAME PORT: prints the id of a command that keeps a connection
+# hold NAME PORT: prints the id of a command that keeps a connection open
 hold() {
 	ak exec -d "$1" python3 -c "$HOLD" "$2"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What an operator can find out afterwards, and what works where there is little of something.
+# What an operator can find out afterwards, and what works when a resource is scarce.
 
 load helpers
 
@@ -33,7 +33,7 @@ supervisor() {
 		sleep 0.1
 	done
 	[ "$(audited ends end)" = "$me|$id: sh -c exit 7|exit status 7" ]
-	if [ "${AS:-root}" = root ]; then # without a cgroup nobody can tell
+	if [ "${AS:-root}" = root ]; then # without a cgroup this is not known
 		run ak exec ends python3 -c 'x = b"x" * 10**9'
 		[ "$(audited ends exec)" = "$me|python3 -c x = b\"x\" * 10**9|killed: out of memory" ]
 	fi

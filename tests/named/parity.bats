@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# An operation means the same whoever asks for it: from the command line, over MCP, over HTTP.
+# An operation has the same result from the command line, over MCP and over HTTP.
 
 load helpers
 
@@ -7,8 +7,9 @@ session() {
 	as python3 "$TOP/tests/named/mcp.py" "$AK" "$@" 3>&-
 }
 
-# What a command prints, from the command line and in a fresh sandbox over MCP, with and without files, and in a named one.
-everywhere() { # OPTION... -- COMMAND
+# everywhere OPTION... -- COMMAND: its output from the command line, in a new sandbox over MCP, with
+# and without files, and in a named one.
+everywhere() {
 	local options=() expected
 	while [ "$1" != -- ]; do
 		options+=("$1")

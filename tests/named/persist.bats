@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# What is written stays: over stop and start, over the supervisor's death, without its image's name.
+# Written files persist: over stop and start, over the supervisor's death, without its image's name.
 load helpers
 
-# Writes to every part of a root, and tells what is there.
+# Writes to every part of a root, and prints what is there.
 write_all='umask 022; for d in / /tmp /var/tmp /etc "$HOME" /usr/local /opt /run /srv/deep/er; do
 	mkdir -p $d 2>/dev/null; echo "$d" >$d/kept-file 2>/dev/null; done; ln -s kept-file /tmp/kept-link; mkfifo /tmp/kept-fifo
 	chmod 4711 /tmp/kept-file; touch -d "2001-02-03 04:05:06" /tmp/kept-file; sync'
@@ -112,7 +112,7 @@ tmp"
 	[ "$(ls "$STATE/images/pins")" = "$before" ]
 }
 
-# prune --all has taken it with it
+# prune --all has removed it
 import_bb_again() {
 	ak image import --quiet bb "$SHARED/import/bb" >/dev/null
 }
@@ -163,7 +163,7 @@ teardown() {
 	[ -z "${small:-}" ] || umount -q "$small" || true
 }
 
-# fill PLACE: to the last byte, and then to the last inode
+# fill PLACE: uses every byte, and then every inode
 fill() {
 	cat /dev/zero >"$1/filler" 2>/dev/null || true
 	for i in $(seq 5000); do mkdir "$1/filler-$i" 2>/dev/null || break; done
@@ -182,7 +182,7 @@ fill() {
 		mount $mount "$small" || { [[ "$mount" == *loop* ]] && echo "no loop devices" && continue; }
 		give "$small"
 		fill "$small"
-		run as env AGENTKERNEL_HOME="$small/state" "$AK" list # nothing was ever there
+		run as env AGENTKERNEL_HOME="$small/state" "$AK" list # without any state directory
 		[ "$status" -eq 0 ] || { echo "$mount: $output"; false; }
 		rm -rf "$small"/filler* "$small"/one-more
 		as env AGENTKERNEL_HOME="$small/state" "$AK" create one >/dev/null

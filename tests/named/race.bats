@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Two commands on one sandbox at the same moment: tests/named/race, for SECONDS_EACH (10); with the SEED
-# that it has printed, the same commands again. `make soak` does it for minutes, and with many workers.
+# Two commands on one sandbox at the same time: tests/named/race, for SECONDS_EACH (10); its printed
+# SEED repeats the same commands. `make soak` does it for minutes, and with many workers.
 load helpers
 
 setup_file() { # no image

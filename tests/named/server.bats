@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# An HTTP server beside supervisors that are silent.
+# An HTTP server with supervisors that do not answer.
 
 load helpers
 
@@ -59,7 +59,7 @@ supervisor() {
 	[ $((SECONDS - began)) -le 12 ]
 	[[ "$(call GET /health)" == 200* ]]
 	wait "${jobs[@]}" || true
-	[ $((SECONDS - began)) -le 45 ] # nobody waited for ever
+	[ $((SECONDS - began)) -le 45 ] # nobody waited forever
 	cat "$W"/mute[12].* | sort | uniq -c | sort -rn | head -5
 	grep -q "process ${pids[0]}, is stopped" "$W"/mute1.*
 	grep -l 'Too many calls at once' "$W"/mute?.* >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A supervisor that is stopped or hangs: every command ends in time, with words that say who is silent and
-# what to do, and goes on to the next sandbox.
+# A supervisor that is stopped or hangs: every command ends in time, with a message that names the
+# process and what to do, and continues with the next sandbox.
 
 load helpers
 
@@ -9,7 +9,7 @@ supervisor() {
 	ps -o ppid= -p "$(ak info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["pid"])')" | tr -d ' '
 }
 
-# One whose supervisor is stopped: silent NAME
+# silent NAME: a sandbox whose supervisor is stopped
 silent() {
 	started "$1"
 	pid=$(supervisor "$1")
@@ -17,7 +17,8 @@ silent() {
 }
 
 # bats test_tags=once
-# has_gone PID: it has ended, or does within a moment: its lock is free before the kernel has taken all of it apart
+# has_gone PID: it has ended, or does so within a moment: its lock is free before the kernel has
+# removed it
 has_gone() {
 	for ((i = 0; i < 50; i++)); do
 		grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status" 2>/dev/null || return 0
@@ -58,7 +59,7 @@ has_gone() {
 		[ "$seconds" -le 25 ] || { echo "${jobs[$i]}: $seconds s"; return 1; }
 		grep -q "process $pid, is stopped ('kill -CONT $pid' lets it go on" "$W/out.$i" || { echo "${jobs[$i]}: $(cat "$W/out.$i")"; return 1; }
 	done
-	[ "$(ak exec mute echo back)" = back ] # and nothing was broken by it
+	[ "$(ak exec mute echo back)" = back ] # and nothing is damaged
 }
 
 @test "remove -f removes a sandbox whose supervisor does not answer" {

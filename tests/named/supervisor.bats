@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The supervisor: who may speak to it, what it does with nonsense, and what is left when it dies.
+# The supervisor: who may connect, how it handles invalid input, and what is left when it dies.
 load helpers
 
 prepare_file() {
@@ -10,7 +10,7 @@ speak() {
 	as python3 "$TOP/tests/named/control.py" "$STATE/sandboxes/${NAME:-s}/control.sock" "$@"
 }
 
-# Still the same one, and it works.
+# Is it still the same process, and does it work?
 is_well() {
 	[ "$(supervisor s)" = "$1" ] && [ "$(ak exec -T s echo well)" = well ] && is_state s running
 }
@@ -24,7 +24,7 @@ is_well() {
 	done
 	is_well "$pid"
 	sleep 0.1
-	[ "$(find "/proc/$pid/fd" -mindepth 1 | wc -l)" -le "$open_before" ] # no descriptor has stayed
+	[ "$(find "/proc/$pid/fd" -mindepth 1 | wc -l)" -le "$open_before" ] # no descriptor is leaked
 }
 
 # bats test_tags=once
@@ -102,7 +102,7 @@ is_well() {
 
 @test "nothing moves once pause has answered, whatever was going on" {
 	started busy
-	# forks, others that wake each other, and a system call that takes a while
+	# forks, processes that wake each other, and a slow system call
 	ak exec -d busy sh -c 'while :; do kill -CONT -1; done'
 	ak exec -d busy sh -c 'while :; do /bin/true; sleep 0.001; done'
 	ak exec -d busy sh -c 'while :; do dd if=/dev/zero of=/tmp/grown bs=32M count=1 2>/dev/null; done'
@@ -132,7 +132,7 @@ is_well() {
 @test "the socket listens to its owner and to root alone" {
 	only_root
 	sandbox=$STATE/sandboxes/s
-	# modes that let others in, as if someone had been careless
+	# modes that let others in, as if set by mistake
 	chmod 711 "$STATE" "$STATE/sandboxes" "$sandbox" "$SHARED/home"
 	chmod 777 "$sandbox/control.sock"
 	mkdir "$W/py"
@@ -141,7 +141,7 @@ is_well() {
 	run setpriv --reuid 54321 --regid 54321 --clear-groups /usr/bin/python3 "$W/py/control.py" "$sandbox/control.sock" version
 	chmod 700 "$STATE" "$STATE/sandboxes" "$sandbox" "$sandbox/control.sock"
 	says closed
-	run speak version # control: the same words from its owner are answered
+	run speak version # control: the owner gets an answer to the same message
 	[[ "$output" == failed* ]]
 }
 

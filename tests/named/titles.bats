@@ -1,15 +1,17 @@
 #!/usr/bin/env bats
-# What our processes are called in ps: what they are and for which sandbox, and nothing of the command line that they came from.
+# The titles of our processes in ps: what they are and for which sandbox, without the command line
+# that started them.
 
 load helpers
 
-# called PID NAME TITLE: in ps, by its name and by its command line
+# called PID NAME TITLE: its name and command line in ps
 called() {
 	[ "$(ps -o comm= -p "$1")" = "$2" ] || { echo "name: $(ps -o comm= -p "$1")"; return 1; }
 	[ "$(ps -ww -o args= -p "$1" | sed 's/ *$//')" = "$3" ] || { echo "title: $(ps -ww -o args= -p "$1")"; return 1; }
 }
 
-# one_called TITLE: the pid of the one process of this file's program, or of a helper of it, with that title
+# one_called TITLE: the pid of the only process of this file's program or its helpers with that
+# title
 one_called() {
 	processes_of "$AK*" | sed 's/ *$//' | grep -x "[0-9]* $1" | cut -d' ' -f1
 }
@@ -40,12 +42,12 @@ one_called() {
 	[ "$(ak exec secretive sh -c 'echo $TOKEN')" = "hush-$$" ]
 	run processes_of "$AK*"
 	[[ "$output" == *"supervisor of secretive"* ]]
-	[ "$(grep -c "hush-$$" <<<"$output")" -eq 1 ] # the client's, as it was typed
+	[ "$(grep -c "hush-$$" <<<"$output")" -eq 1 ] # the client's own, as typed
 	ak remove -f secretive
 	wait "$CLIENT" || true
 }
 
-# The control is what pid 1 is for: it has a title.
+# The control is part of it: pid 1 has a title.
 @test "the title of pid 1 tells what is inside nothing of the caller" {
 	mkdir "$W/a-host-directory"
 	run -0 ak run -e "TOKEN=hush-$$" -v "$W/a-host-directory:/d" sh -c 'tr "\0" " " </proc/1/cmdline; cat /proc/1/comm'
@@ -58,7 +60,7 @@ one_called() {
 
 @test "a daemon and what it keeps ready are called so" {
 	ak daemon start
-	ak run true # the first tells it what to keep ready
+	ak run true # the first run makes the daemon keep such sandboxes ready
 	has_warm() { [ -n "$(one_called 'agentkernel: warm sandbox')" ]; }
 	until_true has_warm
 	called "$(one_called 'agentkernel: daemon')" ak-daemon "agentkernel: daemon"
@@ -66,7 +68,7 @@ one_called() {
 	ak daemon stop
 }
 
-# serving COMMAND...: a server in the background, with a pipe to it; descriptor 4 keeps it
+# serving COMMAND...: a server in the background with a pipe to it, which descriptor 4 keeps open
 serving() {
 	mkfifo "$W/in"
 	give "$W/in"

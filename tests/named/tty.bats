@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
-# Terminals of named sandboxes, in a real one (tmux): exec -t, and attach, which is left and re-entered.
+# Terminals of named sandboxes, in a real one (tmux): exec -t, and attach, detaching and attaching
+# again.
 load helpers
 
 prepare_file() {
 	started t --mount "$PROBE:/probe:ro"
 }
 
-# A tmux server of this test alone, running a shell as this round's caller.
+# This test's own tmux server, running a shell as this round's caller.
 start_tmux() {
 	TMUX_SOCKET=$W/tmux.sock
 	as env -u TMUX AK="$AK" tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The walls seen from `exec`, where tests/escape does not look: commands that are detached or at a
-# terminal, other users, several commands and sandboxes beside each other. Sandboxes h and b are of the host's
-# image and of image bb, hr and br the same with the restrictive profile.
+# Protections of commands started by `exec`, beyond tests/escape: detached commands and those with a
+# terminal, other users, several commands and sandboxes beside each other. Sandboxes h and b have
+# the host's image and image bb, hr and br the same with the restrictive profile.
 load helpers
 
 prepare_file() {
@@ -12,7 +12,7 @@ prepare_file() {
 	done
 }
 
-# expect WORDS NAME ACTION [ARG...]: the probe's answer; WORDS may be several, with | between
+# expect WORDS NAME ACTION [ARG...]: the probe's answer; WORDS may be several, separated by |
 expect() {
 	local words=$1
 	shift
@@ -84,7 +84,7 @@ expect() {
 	as bash -c "$AK exec setid /probe fchmod 1 06755 >$W/tool"
 	[ "$(cat "$W/tool")" = EPERM ]
 	[ "$(stat -c %a "$W/tool")" = 644 ]
-	# in h there is no directory of the host, but a stream is one
+	# h has no directory of the host, but a stream is a file of it
 	as bash -c "$AK exec h /probe fchmod 1 06755 >$W/tool"
 	[ "$(cat "$W/tool")" = EPERM ]
 }

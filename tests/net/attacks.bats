@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# What hostile code tries on the network. Each case asserts the refusal inside, that servers, name
-# servers and the wire have seen nothing, and a control: the same act without a sandbox, or with
-# the rule that opens it, works and is seen.
+# What hostile code tries on the network. Each case checks the refusal inside, that servers, name
+# servers and the wire have seen nothing, and a control: the same act without a sandbox, or with a
+# rule that allows it, works and is seen.
 # shellcheck disable=SC2086,SC2154,SC2317
 load helpers
 bats_require_minimum_version 1.5.0
@@ -40,7 +40,7 @@ setup() {
 	[ "$(grep -c ' ok' <<<"$output")" -eq 1 ]
 	unseen wire "$WWW 2001"
 	unseen canary
-	run try $WEB -- each 2000 198.18.0.1 198.18.0.2 198.18.77.7 198.19.255.255 # never given out
+	run try $WEB -- each 2000 198.18.0.1 198.18.0.2 198.18.77.7 198.19.255.255 # never assigned
 	all_refused
 	unseen wire 198.1
 	unseen canary
@@ -74,7 +74,7 @@ setup() {
 		says ENETUNREACH
 	done
 	run try $OPEN -- udp ff02::fb 5353
-	[[ "$output" == ENETUNREACH || "$output" == EINVAL ]] # a link-local group needs an interface to be named
+	[[ "$output" == ENETUNREACH || "$output" == EINVAL ]] # a link-local group requires an interface
 	for group in 224.0.0.251 239.255.255.250 ff02::fb ff05::c; do
 		run try $OPEN -- join "$group"
 		says ENODEV
@@ -147,7 +147,8 @@ setup() {
 	has ok
 	arrived=$(since dns | grep -c 0123456789abcdef || true)
 	[ "$arrived" -ge 1 ]
-	# 500 at once and 50 a second, for two kinds of addresses; a slow machine does not ask too much
+	# a burst of 500 and 50 per second, for two address families; a slow machine sends fewer
+	# queries
 	[ "$arrived" -le $((2 * (500 + 50 * (SECONDS - started + 1)))) ]
 	run talk_outside flood 3000 0123456789abcdef0123456789abcdef.allowed.test # control
 	says "ok 3000"
@@ -185,7 +186,7 @@ setup() {
 	run talk_outside each 80 169.254.169.254 fd00:ec2::254 metadata.google.internal # control
 	all_ok
 	seen canary "tcp 169.254.169.254 80"
-	run try $DENY --allow-host 169.254.169.254 -- each 80 169.254.169.254 # that exact address
+	run try $DENY --allow-host 169.254.169.254 -- each 80 169.254.169.254 # exactly that address
 	all_ok
 }
 
@@ -200,7 +201,7 @@ setup() {
 	run talk_outside each 80 $WORLD_PRIVATE ::ffff:10.9.8.7 # control
 	all_ok
 	seen canary "tcp 100.64.7.7 80"
-	run try $OPEN --allow-cidr 10.9.8.0/24,fd77::/64 -- each 80 10.9.8.7 fd77::7 # a rule opens them
+	run try $OPEN --allow-cidr 10.9.8.0/24,fd77::/64 -- each 80 10.9.8.7 fd77::7 # allowed by a rule
 	all_ok
 }
 
@@ -227,7 +228,7 @@ setup() {
 	all_ok
 	seen loopback "tcp ${HOST_SECOND% *} 8099"
 	rule=$(tr ' ' ',' <<<"$HOST_SECOND $HOST_ROUTED")
-	run try $DENY --allow-cidr "$rule" --allow-host "$(tr ' ' ',' <<<"$names")" -- each 8099 $HOST_SECOND $HOST_ROUTED $names # a rule opens them
+	run try $DENY --allow-cidr "$rule" --allow-host "$(tr ' ' ',' <<<"$names")" -- each 8099 $HOST_SECOND $HOST_ROUTED $names # allowed by a rule
 	all_ok
 }
 
@@ -274,7 +275,7 @@ setup() {
 	all_ok
 	run talk_outside each 8099 hostown.test loopback.test bridge.test
 	all_ok
-	run try $DENY --allow-host private.test --allow-cidr 10.9.8.7/32 -- each 80 private.test # a rule opens it
+	run try $DENY --allow-host private.test --allow-cidr 10.9.8.7/32 -- each 80 private.test # allowed by a rule
 	all_ok
 }
 
@@ -316,7 +317,7 @@ setup() {
 	has "host=denied.test at="
 }
 
-# Requests through an allowed name for another one that the same server has.
+# Requests through an allowed name for another name on the same server.
 FOREIGN=(
 	'GET /1 HTTP/1.1\r\nHost: fronted.test\r\n\r\n'
 	'GET /2 HTTP/1.1\r\nhOsT:fronted.test\r\n\r\n'
@@ -343,7 +344,7 @@ FOREIGN=(
 	run try $WEB -- send www.allowed.test 80 "${FOREIGN[@]}"
 	[ "${#lines[@]}" -eq "${#FOREIGN[@]}" ]
 	unseen web "^[Ff][Rr][Oo][Nn]"
-	seen web "www.allowed.test GET /b" # the good first request of a bad second one
+	seen web "www.allowed.test GET /b" # the good first request before a bad second one
 	run talk_outside send www.allowed.test 80 "${FOREIGN[@]}" # control: each of them would have been served
 	for i in $(seq ${#FOREIGN[@]}); do
 		seen web "^[Ff][Rr][Oo][Nn][^ ]* [A-Z]* /$i "
@@ -384,9 +385,9 @@ closed
 closed
 closed
 closed"
-	run talk_outside send tcp.allowed.test 7 "${beginnings[@]}" # control: all is echoed
+	run talk_outside send tcp.allowed.test 7 "${beginnings[@]}" # control: everything is echoed
 	[ "$(grep -c '^ok' <<<"$output")" -eq 5 ]
-	run try $DENY --allow-host tcp.allowed.test -- send tcp.allowed.test 7 'hello\n' # what is neither is not held
+	run try $DENY --allow-host tcp.allowed.test -- send tcp.allowed.test 7 'hello\n' # other protocols are not held back
 	says "ok hello|"
 }
 
@@ -428,7 +429,7 @@ closed"
 	preface='PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00'
 	run try $WEB -- send www.allowed.test 80 "$preface"
 	says closed
-	run try $WEB --allow-host '*' -- send www.allowed.test 80 "$preface" # control: it gets there
+	run try $WEB --allow-host '*' -- send www.allowed.test 80 "$preface" # control: it arrives
 	has ok
 	for upgrade in h2c 'websocket, h2c' TLS/1.2; do
 		run try $WEB -- send www.allowed.test 80 "GET / HTTP/1.1\\r\\nHost: www.allowed.test\\r\\nConnection: Upgrade, HTTP2-Settings\\r\\nUpgrade: $upgrade\\r\\nHTTP2-Settings: AAMAAABkAAQAAP__\\r\\n\\r\\n"

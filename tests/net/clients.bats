@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Real programs, unchanged and without any proxy variable, against real servers by exact rules.
+# Real programs, unchanged and without proxy variables, with real servers and exact rules.
 # THROUGH=control runs the same programs without a sandbox.
 # shellcheck disable=SC2086,SC2154
 load helpers
@@ -91,7 +91,7 @@ WEB="--allow-host www.allowed.test"
 		http://dead-v6.test/name
 	has "host=dead-first.test"
 	has "host=dead-v6.test"
-	is_control && return # curl alone would wait for half of its deadline
+	is_control && return # curl alone would wait for half of its timeout
 	run through --allow-host hole.test -- curl -sS --max-time 10 http://hole.test/name
 	has "host=hole.test"
 }

@@ -41,7 +41,7 @@ NAMES = {
     "bridge.test": [(A, "172.17.0.1")],
     "linklocal.test": [(A, "169.254.169.254")],
     "metadata.google.internal": [(A, "169.254.169.254")],
-    "rebind.test": [],  # changes with each question, below
+    "rebind.test": [],  # changes with each query, below
     "cname.test": [(CNAME, "www.allowed.test")],
     "cname-private.test": [(CNAME, "private.test")],
     "v6only.test": [(AAAA, WWW6)],
@@ -60,7 +60,7 @@ NAMES = {
     "_mongodb._tcp.denied.test": [(SRV, (0, 5, 27017, "denied.test"))],
     "_none._tcp.cluster.test": [(SRV, (0, 0, 0, "."))],
     "_alias.cluster.test": [(CNAME, "text.test")],
-    "big.test": [(TXT, ["x" * 200, str(i)]) for i in range(38)],  # just within the gate's maximum
+    "big.test": [(TXT, ["x" * 200, str(i)]) for i in range(38)],  # just below the gate's maximum
     "huge.test": [(TXT, "x")] * 129,
     "large.test": [(TXT, "x" * 255)] * 33,
     "hostile.test": [(MX, b"\0\1\3a\nb\0"), (MX, b"\0\2\4\x1b[2J\0"), (MX, b"\0\3\3a.b\0"), (MX, (4, "good.test"))],

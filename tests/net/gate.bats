@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The gate as a process: when it starts, what it is, what happens when it dies or has to end.
+# The gate as a process: when it starts, its privileges, what happens when it dies or has to end.
 # shellcheck disable=SC2086,SC2154
 load helpers
 bats_require_minimum_version 1.5.0
@@ -10,7 +10,7 @@ setup_file() {
 	net_setup_file && world_serve tcp web
 }
 
-# A sandbox in the background whose shell takes commands: start_shell, say COMMAND, heard
+# A sandbox in the background whose shell executes commands: start_shell, say COMMAND, heard
 start_shell() {
 	mkfifo "$W/say"
 	inside "$@" -- sh -c 'while read -r line; do eval "$line"; echo "end of $line"; done' \
@@ -61,9 +61,9 @@ TALK="/usr/bin/python3 -I /world/talk.py"
 	grep -q '^CapPrm:.0000000000000000' "$status"
 	[ "$(awk '/^Uid:/ { print $2, $3, $4, $5 }' "$status" | tr ' ' '\n' | sort -u | wc -l)" -eq 1 ]
 	[ "$(awk '/^Uid:/ { print $2 }' "$status")" -ne 0 ]
-	[ "$(stat -c %u "/proc/$gate/maps")" -eq 0 ] # of a process that can be dumped it would be the gate's own
+	[ "$(stat -c %u "/proc/$gate/maps")" -eq 0 ] # for a dumpable process it would be the gate's own
 	[ "$(tr '\0' '\n' <"/proc/$gate/environ" | wc -c)" -eq 0 ]
-	# nor can a gate that was taken over choose the rules of the next one
+	# nor can a compromised gate change the rules of the next one
 	run ! python3 -c "open('/proc/$gate/fd/4', 'r+b', buffering=0).write(b'x')"
 	[[ "$output" == *PermissionError* ]]
 	for fd in 0 1 2; do [ "$(readlink "/proc/$gate/fd/$fd")" = /dev/null ]; done
@@ -80,7 +80,7 @@ TALK="/usr/bin/python3 -I /world/talk.py"
 	for round in 1 2 3; do
 		first=$(gate_pid)
 		kill -9 "$first"
-		say $TALK tcp "${address#ok }" 2000 # the address that was given out before
+		say $TALK tcp "${address#ok }" 2000 # the address assigned before
 		says "ok 220 welcome"
 		[ "$(gate_pid)" != "$first" ]
 	done
@@ -169,7 +169,7 @@ v.sendto(b\"dgram\", (\"127.0.0.1\", 53)); print(u.recv(9).decode())"'
 dgram"
 }
 
-# cpu PID: hundredths of a second of processor time so far
+# cpu PID: its processor time in hundredths of a second
 cpu() {
 	awk '{ print $14 + $15 }' "/proc/$1/stat"
 }
@@ -188,7 +188,7 @@ cpu() {
 		[ "$used" -lt 90 ] || [ -n "${REPORTS:-}" ] # sanitizers cost more than the gate
 		[ "$(gate_pid)" = "$gate" ]
 	done
-	say $TALK tcp tcp.allowed.test 2000 # and it serves again
+	say $TALK tcp tcp.allowed.test 2000 # and it works again
 	says "ok 220 welcome"
 	stop_shell
 }

@@ -1,6 +1,6 @@
-# Shared by the network tests, beside those of tests/cli. One world for each file.
+# Shared by the network tests, in addition to tests/cli's. One world for each file.
 #
-# THROUGH=control runs clients without a sandbox, from the world's host: it proves the world. The
+# THROUGH=control runs clients without a sandbox, on the world's host: it verifies the world. The
 # default, THROUGH=sandbox, runs the same inside, with AS=root or AS=user as the caller.
 load ../cli/helpers
 # shellcheck disable=SC2154
@@ -37,7 +37,7 @@ outside() {
 	in_world TMPDIR="$W" "$@"
 }
 
-# inside [OPTION...] -- COMMAND...: in a sandbox with a network, the caller being this round's
+# inside [OPTION...] -- COMMAND...: in a sandbox with a network, as this round's caller
 inside() {
 	local options=() enter=in_world
 	while [ "$1" != -- ]; do
@@ -49,7 +49,7 @@ inside() {
 	"$enter" "$AK" run --network -v "$WORLD/pub:/world:ro" "${options[@]}" -- "$@"
 }
 
-# through [OPTION...] -- COMMAND...: inside, nothing but OPTION's hosts being allowed; as control outside
+# through [OPTION...] -- COMMAND...: inside, with only OPTION's hosts allowed; as control outside
 through() {
 	if is_control; then
 		while [ "$1" != -- ]; do shift; done
@@ -60,7 +60,7 @@ through() {
 	fi
 }
 
-# The client of many tricks: through what comes before -- (see talk.py)
+# talk [OPTION...] -- ACTION...: runs talk.py like through()
 talk() {
 	local options=()
 	while [ "$1" != -- ]; do
@@ -71,7 +71,7 @@ talk() {
 	through "${options[@]}" -- /usr/bin/python3 -I "$PUB/talk.py" "$@"
 }
 
-# try [OPTION...] -- ACTION...: inside, with the rules in OPTION and no others
+# try [OPTION...] -- ACTION...: inside, with only the rules in OPTION
 try() {
 	local options=()
 	while [ "$1" != -- ]; do
@@ -87,17 +87,17 @@ talk_outside() {
 	outside /usr/bin/python3 -I "$WORLD/pub/talk.py" "$@"
 }
 
-# has WORDS: they are in the last output
+# has TEXT: the last output contains it
 has() {
 	[[ "$output" == *"$1"* ]] || { echo "no '$1' in: $output"; return 1; }
 }
 
-# succeeds: the last `run` did
+# succeeds: the last `run` succeeded
 succeeds() {
 	[ "$status" -eq 0 ] || { echo "status $status: $output"; return 1; }
 }
 
-# refused: the last talk was told no, at once and not by silence
+# refused: the last talk got an error at once, not a timeout
 refused() {
 	case "$output" in
 	ECONNREFUSED | ECONNRESET | EPIPE | ENETUNREACH | EHOSTUNREACH | EACCES | EPERM | closed | nxdomain | "tls TLSV1_ALERT_ACCESS_DENIED") ;;
@@ -105,7 +105,7 @@ refused() {
 	esac
 }
 
-# all_refused: each line of the last `talk each` was
+# all_refused: each line of the last `talk each` was refused
 all_refused() {
 	local lines=$output line
 	[ -n "$lines" ] || { echo "no output"; return 1; }
@@ -121,7 +121,7 @@ all_ok() {
 	! grep -v '^[^ ]* ok' <<<"$output"
 }
 
-# no_socket: the last talk could not even make its socket, or was refused
+# no_socket: the last talk could not create its socket, or was refused
 no_socket() {
 	case "$output" in
 	EPROTONOSUPPORT | EAFNOSUPPORT | ESOCKTNOSUPPORT) ;;
@@ -129,7 +129,7 @@ no_socket() {
 	esac
 }
 
-# mark LOG...: remembers how much the logs hold; `unseen` and `seen` look at what came later
+# mark LOG...: remembers the length of the logs; `unseen` and `seen` check later lines
 mark() {
 	local log
 	for log; do world_log "$log" | wc -l >"$W/mark.$log"; done
@@ -139,12 +139,13 @@ since() {
 	world_log "$1" | tail -n "+$(($(cat "$W/mark.$1") + 1))"
 }
 
-# seen LOG PATTERN: a line with PATTERN came since the mark
+# seen LOG PATTERN: there is a line with PATTERN since the mark
 seen() {
 	since "$1" | grep -q -- "$2" || { echo "$1 has no '$2' but:"; since "$1"; return 1; }
 }
 
-# unseen LOG [PATTERN]: no line with PATTERN came since the mark; without: no line at all
+# unseen LOG [PATTERN]: there is no line with PATTERN since the mark; without PATTERN: no line at
+# all
 unseen() {
 	local lines
 	lines=$(since "$1" | grep -- "${2:-.}") || return 0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Hosts with other networks than this machine's: one that forwards, as Docker's do, and filters by the reverse path, one without
-# IPv6, one with a strict firewall. A sandbox's network is the same on each. Every test has a world of its own, whose host is such.
+# Hosts with other networks than this machine's: one that forwards like Docker's and filters by the
+# reverse path, one without IPv6, one with a strict firewall. A sandbox's network is the same on
+# each. Every test has its own world with such a host.
 # shellcheck disable=SC2086,SC2154
 load helpers
 bats_require_minimum_version 1.5.0
@@ -30,19 +31,19 @@ new_world() {
 	world_up && cp "$BUILD/resolver" "$WORLD/pub/" && ln -sfn "$WORLD/pub" "$SHARED/pub" && world_serve tcp loopback
 }
 
-# set_of PID SETTING=VALUE...: settings of a process's network
+# set_of PID SETTING=VALUE...: settings of a process's network namespace
 set_of() {
 	local pid=$1
 	shift
 	nsenter --net="/proc/$pid/ns/net" bash -c '. "$0" && set_net "$@"' "$WORLD_TOP/world.bash" "$@"
 }
 
-# host COMMAND...: in the network of the world's host
+# host COMMAND...: in the network namespace of the world's host
 host() {
 	nsenter --net="/proc/$WORLD_HOST/ns/net" "$@"
 }
 
-# A sandbox "box" that runs, with a network of its own; BOX is a process in it.
+# Starts a sandbox "box" with its own network; BOX is a process in it.
 start_box() {
 	touch "$W/box"
 	"$ENTER" "$AK" create box --network -v "$WORLD/pub:/world:ro" --network-policy deny \
@@ -56,12 +57,12 @@ start_box() {
 	[ "$(readlink "/proc/$BOX/ns/net")" != "$(readlink "/proc/$WORLD_HOST/ns/net")" ]
 }
 
-# box ACTION...: talk.py in it
+# box ACTION...: talk.py in the box
 box() {
 	run "$ENTER" "$AK" exec box /usr/bin/python3 -I /world/talk.py "$@" 3>&-
 }
 
-# What the box and a new sandbox can reach and what they cannot. V6=yes: over IPv6 too.
+# Checks what the box and a new sandbox can reach and what they cannot. V6=yes: over IPv6 too.
 all_is_as_ever() {
 	local own="127.0.0.1 172.17.0.1 203.0.113.2 $HOST_OWN ${HOST_SECOND% *} ${HOST_ROUTED% *}"
 	mark canary loopback
@@ -92,7 +93,7 @@ all_is_as_ever() {
 @test "the world itself is the same, whatever its namespaces begin with" {
 	WORLD_BEGINS="$DOCKERS $NO_IPV6" new_world
 	[ "$(host cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/up0/rp_filter)" = $'0\n0' ]
-	# nobody answers there: no router says so, either
+	# nobody answers there, and no router reports it either
 	run talk_outside tcp "$HOLE" 7
 	says timeout
 	start_box
@@ -143,7 +144,7 @@ all_is_as_ever() {
 		}
 	}
 	END
-	run talk_outside tcp "$WWW" 2003 # control: the firewall is there
+	run talk_outside tcp "$WWW" 2003 # control: the firewall works
 	says EPERM || says timeout
 	start_box
 	V6=yes all_is_as_ever

@@ -1,15 +1,16 @@
 /*
  * keeper - a supervisor for tests of live rules: keeper COMMANDS ANSWERS PROGRAM [ARG...]
  *
- * Runs PROGRAM in a network namespace that leads to a gate, and nowhere else; no other wall. Takes
- * lines from the fifo COMMANDS and appends a line to the file ANSWERS for each:
+ * Runs PROGRAM in a network namespace that leads only to a gate, without other protections. Reads
+ * lines from the fifo COMMANDS and appends an answer line to the file ANSWERS for each:
  *
- *	rules allow|deny BANDWIDTH [+PATTERN | -PATTERN]...	new rules: a default, what is
- *								allowed and what is blocked
- *	raw none|open|rules TEXT	says TEXT to the gate, with no descriptor, one of memory
- *that is not sealed, or that of the rules
- *	status				sent and received bytes, gates that died, the pid of the one
- *					that runs or 0, and the first trouble
+ *   rules allow|deny BANDWIDTH [+PATTERN | -PATTERN]...
+ *        new rules: a default, what is allowed and what is blocked
+ *   raw none|open|rules TEXT
+ *        sends TEXT to the gate, with no descriptor, an unsealed memfd, or that of the rules
+ *   status
+ *        sent and received bytes, gates that died, the pid of the running one or 0, and the first
+ *        trouble
  *
  * The gate is the real one, found beside this program, and so is the gatekeeper.
  */
@@ -36,7 +37,7 @@
 
 struct keeper {
 	struct gatekeeper gate;
-	struct policy *policy; /* that counts now */
+	struct policy *policy; /* the current one */
 	FILE *commands, *answers;
 };
 
@@ -137,7 +138,7 @@ static void set_rules(struct keeper *k, char *rest)
 			give_up(e.msg);
 	if (gatekeeper_set_rules(&k->gate, p, &e) < 0)
 		give_up(e.msg);
-	policy_drop(k->policy); /* nothing may look at it any more */
+	policy_drop(k->policy); /* nothing may use it any more */
 	k->policy = p;
 	answer(k, "ok");
 }

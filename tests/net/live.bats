@@ -13,7 +13,7 @@ teardown() {
 	[ -z "${KEEPER:-}" ] || close_keeper
 }
 
-# open_keeper RULES...: a sandbox's network with these rules, no gate yet
+# open_keeper RULES...: a sandbox's network with these rules, without a gate yet
 open_keeper() {
 	local enter=in_world
 	[ "${AS:-root}" != user ] || enter=in_world_as_user
@@ -35,7 +35,7 @@ close_keeper() {
 	unset KEEPER
 }
 
-# await FILE COUNT: its line COUNT, when it is there
+# await FILE COUNT: prints its line COUNT, waiting for it
 await() {
 	local i
 	for ((i = 0; i < 400; i++)); do
@@ -47,7 +47,7 @@ await() {
 	return 1
 }
 
-# in the sandbox / to the supervisor; the answer is in $output
+# to the sandbox / to the supervisor; the answer is in $output
 do_() {
 	local count=$(($(wc -l <"$W/heard") + 1))
 	echo "$*" >&4
@@ -74,7 +74,7 @@ gate_pid() {
 	echo "$pid"
 }
 
-# logged WORD HOST PORT: a decision is in the network log
+# logged WORD HOST PORT: the network log has that decision
 logged() {
 	cut -f3-5 "$LOG" | grep -qx "$1	$2	$3" || { echo "not logged: $*"; cat "$LOG"; return 1; }
 }
@@ -132,7 +132,7 @@ logged() {
 	rules allow -*.denied.test "-$OTHER/32"
 	do_ wait c
 	says ECONNRESET
-	do_ wait e # its name is allowed, the address that it has is not
+	do_ wait e # its name is allowed, but not its current address
 	says ECONNRESET
 	logged denied other.test 7
 	do_ say d 'x\n'
@@ -177,13 +177,13 @@ logged() {
 	do_ open c www.allowed.test 443
 	do_ tls c www.allowed.test
 	says "ok TLSv1.3"
-	do_ look b # tickets of the session
+	do_ look b # TLS session tickets
 	do_ look c
 	rules deny '+*.allowed.test' -shop.allowed.test
 	do_ wait a
 	says ECONNRESET
 	do_ wait b
-	says closed # OpenSSL's word for it
+	says closed # as OpenSSL reports it
 	logged denied shop.allowed.test 80
 	logged denied shop.allowed.test 443
 	do_ get c www.allowed.test
@@ -217,7 +217,7 @@ logged() {
 	open_keeper deny +slow.test +pit.test +tcp.allowed.test
 	do_ resolve slow.test
 	address=${output#ok }
-	kill -9 "$(gate_pid)" # and with it what it knows
+	kill -9 "$(gate_pid)" # and its state with it
 	for _ in $(seq 40); do [ "$(gate_pid)" -eq 0 ] && break; sleep 0.05; done
 	do_ open a "$address" 2003
 	says ok
@@ -306,7 +306,7 @@ logged() {
 	do_ open b tcp.allowed.test 2000
 	do_ say b '12345\n'
 	do_ say b '' # "you said 12345"
-	close_keeper # the last word comes with the end
+	close_keeper # the last traffic report comes at the end
 	[ "$(tail -1 "$W/answers")" = "16 38 1 0 -" ] || { cat "$W/answers"; return 1; }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Many, slow and senseless connections: they end by themselves, and others do not notice.
+# Many, slow and invalid connections: they end by themselves, and others are not affected.
 # shellcheck disable=SC2086,SC2154
 load helpers
 bats_require_minimum_version 1.5.0
@@ -10,7 +10,7 @@ setup_file() {
 	net_setup_file && world_serve tcp web
 }
 
-# beside COUNT PORT TEXT: one sandbox keeps connections open, another one works
+# beside COUNT PORT TEXT: one sandbox keeps connections open while another one works
 beside() {
 	inside --nofile 4096 $RULES -- /usr/bin/python3 -I /world/talk.py hold "$1" tcp.allowed.test "$2" "$3" >"$W/first" 3>&- &
 	local pid=$!

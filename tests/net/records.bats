@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# TXT, MX and SRV records: of allowed names as they are, of others nothing, and no server's reply hurts.
+# TXT, MX and SRV records: those of allowed names unchanged, of others none, and no reply of a
+# server does harm.
 # shellcheck disable=SC2086,SC2154
 load helpers
 bats_require_minimum_version 1.5.0
@@ -59,7 +60,7 @@ setup() {
 	run try --network-policy allow -- records "$SERVER" udp SRV _mongodb._tcp.metadata.google.internal
 	says "ok nxdomain "
 	run try $CLUSTER --allow-host host.agentkernel.internal:8099 -- records "$SERVER" udp TXT _x.host.agentkernel.internal
-	says "ok noerror " # it is there, without records
+	says "ok noerror " # it exists, without records
 	unseen dns
 	unseen wire
 	run talk_outside records "$SERVER" udp SRV _mongodb._tcp.denied.test # control
@@ -138,7 +139,7 @@ print(codes)"
 	arrived=$(since dns | grep -c 'TXT _')
 	[ "$arrived" -ge 400 ]
 	[ "$arrived" -le $((500 + 50 * (SECONDS - started + 1))) ]
-	has "2: " # servfail beyond
+	has "2: " # SERVFAIL beyond the limit
 }
 
 @test "lookups of records are logged with their type, and denied ones with the rule to add" {

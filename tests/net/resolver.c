@@ -1,13 +1,13 @@
 /*
- * resolver - a static program with a resolver of its own, as Go's programs have
+ * resolver - a static program with its own resolver, like Go's programs
  *
- *	resolver NAME PORT [PATH]
- *	resolver -t TXT|MX|SRV NAME
+ *  resolver NAME PORT [PATH]
+ *  resolver -t TXT|MX|SRV NAME
  *
  * Reads /etc/resolv.conf itself, sends A and AAAA queries from one UDP socket with EDNS, one after
- * the other without waiting, asks again over TCP when an answer is truncated, connects to the
- * addresses in turn and asks for PATH in HTTP. Prints the body, or one line "resolver: ...".
- * With -t it asks for records of that type in the same way, and prints a line for each.
+ * the other without waiting, repeats a query over TCP if an answer is truncated, connects to the
+ * addresses in turn and requests PATH over HTTP. Prints the body, or one line "resolver: ...". With
+ * -t it queries records of that type in the same way, and prints a line for each.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -127,7 +127,7 @@ static void print_name(const uint8_t *data, size_t size)
 	puts("");
 }
 
-/* Names in data are not compressed by the gate, nor by the tests' own server. */
+/* Neither the gate nor the tests' own server compresses names in data. */
 static void print_record(int type, const uint8_t *data, size_t size)
 {
 	size_t numbers = type == TYPE_MX ? 2 : type == TYPE_SRV ? 6 : 0;

@@ -103,7 +103,7 @@ def send_one(host, port, say):
 
 def hold(count, host, port, say):
     held = []
-    address = resolve(host).split()[1]  # once: lookups have a limit of their own
+    address = resolve(host).split()[1]  # once: lookups have their own limit
     try:
         while len(held) < int(count):
             s = connect(address, port)
@@ -111,7 +111,7 @@ def hold(count, host, port, say):
             held.append(s)
     except OSError:
         pass
-    for s in held[:20]:  # room for descriptors
+    for s in held[:20]:  # to free descriptors
         s.close()
     print(f"ok {len(held)} {attempt(tcp, host, 2000)}", flush=True)
     time.sleep(2)
@@ -309,14 +309,14 @@ def garbage(server):
     query = header + b"\3www\7allowed\4test\0\0\1\0\1"
     packets = [
         b"", b"\0", header[:7], header, query[:-3], query[:20],
-        header + b"\xc0\x0c\0\1\0\1",  # a name that is itself
-        header + b"\xc0\x0e\xc0\x0c\0\1\0\1",  # two that are each other
+        header + b"\xc0\x0c\0\1\0\1",  # a name that points to itself
+        header + b"\xc0\x0e\xc0\x0c\0\1\0\1",  # two that point to each other
         header + b"\xff\xff\0\1\0\1", header + b"\x7fabc\0\0\1\0\1",
         header + (b"\x3f" + b"a" * 63) * 5 + b"\0\0\1\0\1",  # longer than a name may be
         header + b"\1\0\0\0\1\0\1",  # NUL in a label
         struct.pack("!HHHHHH", 1, 0x100, 65535, 65535, 65535, 65535) + query[12:],
         struct.pack("!HHHHHH", 1, 0x100, 200, 0, 0, 0) + query[12:] * 200,
-        struct.pack("!HHHHHH", 1, 0x8180, 1, 0, 0, 0) + query[12:],  # an answer
+        struct.pack("!HHHHHH", 1, 0x8180, 1, 0, 0, 0) + query[12:],  # a response
         struct.pack("!HHHHHH", 1, 0x2900, 1, 0, 0, 0) + query[12:],  # an update
         struct.pack("!HHHHHH", 1, 0x100, 1, 0, 0, 1) + query[12:] + b"\0\0\x29\xff\xff\0\0\0\0\xff\xff",
         query + bytes(60000),

@@ -16,12 +16,12 @@ def bpf(code, k, jt=0, jf=0):
     return struct.pack("HBBI", code, jt, jf, k)
 
 
-# Drops, in the kernel, TCP that opens nothing: a 10 MB upload would be much to read here.
+# Drops TCP packets without SYN in the kernel, because reading a 10 MB upload here would be slow.
 FILTER = [
     bpf(0x30, 0),  # A = first byte
     bpf(0x54, 0xF0),  # its upper half: the version
     bpf(0x15, 0x60, 5, 0),  # v6 -> below
-    bpf(0x30, 9), bpf(0x15, 6, 0, 7),  # v4: protocol; not tcp -> take
+    bpf(0x30, 9), bpf(0x15, 6, 0, 7),  # v4: protocol; not tcp -> accept
     bpf(0xB1, 0), bpf(0x50, 13), bpf(0x05, 3),  # X = header length; A = flags
     bpf(0x30, 6), bpf(0x15, 6, 0, 2), bpf(0x30, 53),  # v6: next header; flags
     bpf(0x45, 2, 0, 1),  # SYN?
@@ -63,7 +63,7 @@ def main():
     common.ready()
     while True:
         packet, (_, ethertype, kind, *_rest) = s.recvfrom(65535)
-        if kind == 4 or ethertype not in (0x800, 0x86DD):  # our own side's
+        if kind == 4 or ethertype not in (0x800, 0x86DD):  # sent by our side
             continue
         line = describe(packet)
         if line:

@@ -96,7 +96,7 @@ world_down() {
 	return 0
 }
 
-# set_net SETTING=VALUE...: of this network namespace; those that the kernel does not have are left out
+# set_net SETTING=VALUE...: of this network namespace; skips those that the kernel does not have
 set_net() {
 	local setting
 	for setting; do
@@ -104,7 +104,7 @@ set_net() {
 	done
 }
 
-# Forwarding: an address that nobody has must stay silent (HOLE), where a router would answer.
+# No forwarding: an address that nobody has must not answer (HOLE), but a router would.
 world_settings() {
 	local conf
 	# shellcheck disable=SC2086 # a list of words
@@ -116,8 +116,8 @@ world_settings() {
 	done
 }
 
-# The pair between the two sides, and all addresses. The neighbours know each other from the start:
-# IPv6 would spend the first second on finding out.
+# The pair between the two sides, and all addresses. Neighbour entries are set from the start,
+# because IPv6 would need a second to resolve them.
 world_links() {
 	nsenter --net="/proc/$WORLD_HOST/ns/net" ip -batch - <<-END || return 1
 	link set lo up
@@ -157,7 +157,7 @@ world_links() {
 	END
 }
 
-# world_await COUNT: waits until that many programs have said that they are ready
+# world_await COUNT: waits until that many programs have reported that they are ready
 world_await() {
 	local count=$1 fd line
 	exec {fd}<>"$WORLD/run/ready"
@@ -181,14 +181,14 @@ world_background() {
 	disown
 }
 
-# world_start NAME PROGRAM ARG...: one of our Python servers; it says when it is ready
+# world_start NAME PROGRAM ARG...: one of our Python servers, which reports when it is ready
 world_start() {
 	local name=$1
 	shift
 	world_background "$name" WORLD_READY="$WORLD/run/ready" /usr/bin/python3 -IBS "$@"
 }
 
-# world_listening PORT: waits until something listens there on net's side
+# world_listening PORT: waits until a process listens there on net's side
 world_listening() {
 	local hex line i
 	printf -v hex '%04X' "$1"
@@ -250,7 +250,7 @@ world_serve_web() {
 		world_background nginx nginx -p "$dir" -c "$dir/conf" -e "$dir/error" && world_listening 80
 }
 
-# git over its own protocol, and over HTTP once web runs
+# git over its own protocol, and over HTTP when web runs
 world_serve_git() {
 	local tree=$WORLD/run/tree git=(git -c init.defaultBranch=main -c user.name=t -c user.email=t@t.test)
 	world_net "${git[@]}" init -q "$tree" && echo hello >"$tree/hello" &&
@@ -261,7 +261,7 @@ world_serve_git() {
 			--listen="$WWW" --port=9418 && world_listening 9418
 }
 
-# ssh with keys, as an ordinary user called tester that only this side knows
+# ssh with keys, as an ordinary user called tester that exists only on this side
 world_serve_ssh() {
 	local dir=$WORLD/run/ssh
 	mkdir -m 755 "$dir" && ssh-keygen -q -t ed25519 -N '' -f "$dir/host" && ssh-keygen -q -t ed25519 -N '' -f "$WORLD/pub/key" &&
@@ -322,8 +322,8 @@ world_enter() {
 		env -i -C "$PWD" PATH="$WORLD_PATH" HOME="${SHARED:-$WORLD}/home" AGENTKERNEL_HOME="${SHARED:-$WORLD}/home/state" AGENTKERNEL_IMAGE="${IMAGE:-host}" LC_ALL=C.UTF-8 "$@"
 }
 
-# What a server saw. Packets are logged by another process: a mark is sent after all that went
-# before, and the log is read when the mark is in it.
+# A server's log. Another process logs packets: sends a mark after all previous packets, and reads
+# the log when the mark is in it.
 world_log() {
 	local mark i
 	if [ "$1" = wire ]; then

@@ -1,10 +1,10 @@
 /*
  * probe - a static program that runs inside a sandbox and tries one thing.
  *
- *	probe ACTION [ARG...]
+ *  probe ACTION [ARG...]
  *
- * It prints one line, "ok ..." or the name of the errno, and exits 0 either way: what is right
- * is for the test to say. Each action is a row of the table at the end.
+ * It prints one line, "ok ..." or the name of the errno, and exits 0 in both cases: the test
+ * decides what is right. Each action is a row of the table at the end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -79,7 +79,7 @@ static const char *errno_name(int error)
 	return strerror(error);
 }
 
-/* The answer to almost every action: did the call succeed? */
+/* Prints whether the call succeeded, the result of almost every action. */
 static void answer(long result)
 {
 	if (result < 0)
@@ -193,7 +193,7 @@ static void try_reopen(char **argv)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", number(argv, 0));
 	fd = open(path, number(argv, 1) ? O_WRONLY : O_RDONLY | O_NONBLOCK);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		puts("a pipe"); /* which holds nothing but our own output */
+		puts("a pipe"); /* with only our own output in it */
 	else
 		answer(fd);
 }
@@ -266,7 +266,7 @@ static void show_cpus(char **argv)
 	printf("ok %d\n", CPU_COUNT(&set));
 }
 
-/* ---- system calls by name, with arguments that would work where they are allowed ---- */
+/* ---- system calls by name, with arguments that would succeed if allowed ---- */
 
 static void try_syscall(char **argv)
 {
@@ -344,7 +344,7 @@ static void try_local_server(char **argv)
 		answer(connect(client, (struct sockaddr *)&address, len));
 }
 
-/* ---- appetite ---- */
+/* ---- resource usage ---- */
 
 static void eat(char **argv, int kind)
 {
@@ -357,7 +357,7 @@ static void eat(char **argv, int kind)
 	}
 	memset(block, 1, size);
 	if (kind == MAP_SHARED)
-		sleep(1); /* where init watches, it needs a moment to see it */
+		sleep(1); /* a watching init needs a moment to notice it */
 	puts("ok");
 }
 
@@ -371,7 +371,7 @@ static void eat_shared(char **argv)
 	eat(argv, MAP_SHARED);
 }
 
-/* A message through a queue of our own, which the file system of queues shows. */
+/* Sends a message through our own queue, which the file system of queues shows. */
 static void use_queue(char **argv)
 {
 	char text[8192] = "";
@@ -402,11 +402,11 @@ static void eat_memory_in_pieces(char **argv)
 		sleep(20);
 		_exit(0);
 	}
-	(void)wait(NULL); /* the first that is killed ends it */
+	(void)wait(NULL); /* the first one that is killed ends it */
 	puts("ok");
 }
 
-/* Children that hold their parent's pages and write to none of them. */
+/* Children that share their parent's pages and write to none of them. */
 static void fork_sharing(char **argv)
 {
 	size_t size = (size_t)number(argv, 0) << 20;
@@ -453,7 +453,7 @@ static void burn(char **argv)
 		continue;
 }
 
-/* Children that nobody waits for: their time is in no parent's account. */
+/* Children that nobody waits for: their time is in no parent's total. */
 static void burn_unseen(char **argv)
 {
 	struct timespec start, now;
@@ -477,7 +477,7 @@ static void burn_unseen(char **argv)
 	puts("ok");
 }
 
-/* Leaves a process that has left the session, the process group and its parent. */
+/* Leaves a process outside the session, the process group and without its parent. */
 static void daemonize(char **argv)
 {
 	if (fork() == 0) {
@@ -501,7 +501,7 @@ static void daemonize(char **argv)
 		sleep((unsigned)number(argv, 1));
 }
 
-/* Stops every process it may, for ever: also one that is just being started. */
+/* Stops every process that it may, forever: also one that is just being started. */
 static void stop_all(char **argv)
 {
 	(void)argv;
@@ -510,7 +510,7 @@ static void stop_all(char **argv)
 		(void)kill(-1, SIGSTOP);
 }
 
-/* Six processes that send pid 1 all the signals they can. */
+/* Six processes that send pid 1 all signals that they may. */
 static void flood_init(char **argv)
 {
 	const union sigval value = { 0 };
@@ -533,7 +533,7 @@ static void ignore_signals(char **argv)
 	sleep((unsigned)number(argv, 0));
 }
 
-/* USERS SECONDS: as many users as may be, each with all the inotify instances it gets. */
+/* USERS SECONDS: as many users as possible, each with all the inotify instances it gets. */
 static void watch_as_users(char **argv)
 {
 	int pipe_fds[2], count = 0, got;

@@ -1,14 +1,14 @@
 /*
- * reports - linked into the programs of a SAN=1 build: no report of a sanitizer is lost.
+ * reports - linked into the programs of a SAN=1 build, so that no sanitizer report is lost.
  *
- * A report goes to stderr, which for half of our processes is /dev/null, and the status of some is
- * nobody's business. A file of its own (log_path) is out of reach of those that have another root,
- * Landlock rules or a system call filter. So each program maps a file that tests/run-all has made,
- * before anything else runs, and whoever dies of a report writes it there: that takes no system
- * call, and forked processes have it, too. What is executed inside a sandbox has not.
+ * A report goes to stderr, which is /dev/null for half of our processes, and nobody checks the exit
+ * status of some. A separate file (log_path) cannot be opened by processes with another root,
+ * Landlock rules or a system call filter. So each program first maps a file that tests/run-all has
+ * created, and a process that dies of a report writes it there: that needs no system call, and
+ * works in forked processes too. Programs executed inside a sandbox do not have it.
  *
- * The file is a row of slots, all zeros at first. A slot is taken by whoever changes its first
- * byte. Without the file nothing is mapped: run by hand, a report is on stderr alone.
+ * The file is a row of slots, initially zero. A process takes a slot by changing its first byte.
+ * Without the file nothing is mapped: when run by hand, a report is only on stderr.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static char (*slots)[SLOT_BYTES];
 static size_t slot_count;
 static char command[COMMAND_MAX_BYTES];
 
-/* The file full: the reports that are there are enough. */
+/* If the file is full, the existing reports are enough. */
 static void record(const char *kind, const char *text)
 {
 	for (size_t i = 0; i < slot_count; i++) {
@@ -48,8 +48,9 @@ static void record(const char *kind, const char *text)
 }
 
 /*
- * Looking for leaks takes system calls that the gate's filter refuses; valgrind looks there. The name
- * is remembered from the start: title_set() overwrites what program_invocation_short_name points to.
+ * Leak detection needs system calls that the gate's filter refuses; valgrind checks the gate. The
+ * name is copied at the start, because title_set() overwrites what program_invocation_short_name
+ * points to.
  */
 static char program[64];
 
@@ -58,7 +59,7 @@ int __lsan_is_turned_off(void)
 	return strcmp(program, "agentkernel-gate") == 0;
 }
 
-/* Comes after each report but UBSan's; of leaks it is the only sign. */
+/* Called after each report except UBSan's; for leaks it is the only sign. */
 static void on_death(void)
 {
 	record("died of a sanitizer", "");

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * talk - one connection through sniff, told as a line of text.
+ * talk - passes one connection through sniff and describes it as a line of text.
  *
- * "http example.com, http other.example -> more" : two questions, both answered with yes, then
- * it waits for more and holds nothing. The other ends are "-> more, 5 held", "-> pass" and
- * "-> bad, 5 held: problem". Names are followed by ":port" when a port was asked about, and are "-"
- * when the client named nobody.
+ * "http example.com, http other.example -> more" : two questions, both answered with yes, then it
+ * waits for more and holds nothing. The other ends are "-> more, 5 held", "-> pass" and "-> bad, 5
+ * held: problem". Names are followed by ":port" if a port was asked about, and are "-" if the
+ * client named nobody.
  */
 #include "unit.h"
 
@@ -18,14 +18,14 @@
 struct talk {
 	const uint8_t *client;
 	size_t client_len;
-	const void *server; /* what it says when its word decides; NULL: nothing yet */
+	const void *server; /* its answer, if the decision needs one; NULL: none yet */
 	size_t server_len;
-	size_t piece; /* both come in pieces of this many bytes */
+	size_t piece; /* both are passed in pieces of this size */
 	char story[TALK_MAX_BYTES];
 	size_t story_len;
 	size_t released;
-	bool is_answered; /* the server has said all it says */
-	bool can_end;     /* if the client ended here, what is held might go */
+	bool is_answered; /* all bytes of the server were passed */
+	bool can_end;     /* if the client ended here, held bytes could be released */
 };
 
 static inline void talk_add(struct talk *t, const char *text)
@@ -69,7 +69,7 @@ static inline void talk_hear_server(struct talk *t, struct sniff *s)
 	}
 }
 
-/* Until nothing more can be said about the first `len` bytes of the client. */
+/* Repeats until nothing more can be decided about the first `len` bytes of the client. */
 static inline enum sniff_verdict talk_settle(struct talk *t, struct sniff *s, size_t len,
 					     struct sniff_result *result)
 {
@@ -123,7 +123,7 @@ static inline void talk_expect_piece(struct talk t, const char *expected)
 			 (const char *)t.client, t.piece, t.story, expected);
 }
 
-/* The same story must come out however the bytes are cut. */
+/* The result must be the same however the bytes are cut. */
 static inline void talk_expect_bytes(const void *client, size_t len, const void *server,
 				     size_t server_len, const char *expected)
 {
@@ -145,8 +145,8 @@ static inline void talk_expect(const void *client, size_t len, const char *serve
 }
 
 /*
- * A line that flows is refused before its byte `at` is out. How much of it was out before depends
- * on how it came, so this has no story.
+ * A line that is released while it is checked is refused before its byte `at` is out. How much was
+ * out before depends on the cuts, so this compares no text.
  */
 static inline void talk_expect_cut_off(const void *client, size_t len, size_t at,
 				       const char *problem)
@@ -167,7 +167,7 @@ static inline void talk_expect_cut_off(const void *client, size_t len, size_t at
 	}
 }
 
-/* The client says this and ends: may what is held go? The answer does not depend on the pieces. */
+/* The client sends this and ends: may held bytes be released? Independent of the pieces. */
 static inline bool talk_can_end(const void *client, size_t len, const void *server,
 				size_t server_len)
 {

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * tarwriter - tar archives written byte by byte, as no tool would write most of them.
- */
+/* tarwriter - writes tar archives byte by byte, as most tools would not. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -16,8 +14,8 @@ struct entry {
 	const char *name;
 	char type; /* 0: a file */
 	const char *content;
-	size_t len;    /* 0: of the text */
-	unsigned mode; /* 0: 0644, of directories 0755 */
+	size_t len;    /* 0: length of the text */
+	unsigned mode; /* 0: 0644, for directories 0755 */
 	const char *link;
 	unsigned uid, gid;
 	unsigned major, minor;
@@ -78,7 +76,7 @@ static inline void add_raw(struct buf *b, const struct entry *n)
 	add_padded(b, n->content ? n->content : "", n->content ? len : 0);
 }
 
-/* "25 path=..." where the number counts itself. */
+/* "25 path=...", where the number includes itself. */
 static inline void add_record(struct buf *b, const char *record, size_t record_len)
 {
 	size_t len = record_len + 3;

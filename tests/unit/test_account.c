@@ -1,4 +1,4 @@
-/* Users and groups as an image's own files name them, and an ordinary user's ranges of ids. */
+/* Users and groups from an image's own files, and an ordinary user's ranges of ids. */
 #include "policy/account.h"
 #include "host/subid.h"
 #include "unit.h"
@@ -108,10 +108,10 @@ static void a_range_is_found_by_name_or_number(void **state)
 	assert_true(subid_parse(text, "nobody", 1001, &r));
 	assert_int_equal(r.first, 300000);
 	assert_true(subid_parse(text, NULL, 1001, &r));
-	/* too small a range is passed over */
+	/* a range that is too small is skipped */
 	assert_true(subid_parse(text, "bob", 1, &r));
 	assert_int_equal(r.first, 200000);
-	/* never the host's root, never past the last id */
+	/* never the host's root, never beyond the last id */
 	assert_false(subid_parse(text, "eve", 1, &r));
 	assert_false(subid_parse(text, "max", 1, &r));
 	assert_false(subid_parse(text, "bad", 1, &r));

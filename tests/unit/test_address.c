@@ -1,4 +1,4 @@
-/* test_address - addresses have one form, and what is not the public internet is known. */
+/* test_address - addresses have one form, and ranges outside the public internet are known. */
 #include "unit.h"
 
 #include "policy/address.h"
@@ -238,12 +238,12 @@ static void no_network_of_one_family_holds_an_address_of_the_other(void **state)
 #define SIX_TO_FOUR "an IPv4 address in IPv6 form (6to4)"
 #define TEREDO "a reserved address (Teredo and others)"
 
-/* Each range by its ends; the neighbours are whatever the table says they are. */
+/* Each range by its ends; the neighbours have the kind that the table gives. */
 static void every_special_range_starts_and_ends_where_it_should(void **state)
 {
 	static const struct {
 		const char *kind, *first, *last;
-		const char *before, *kind_before; /* NULL: there is none */
+		const char *before, *kind_before; /* NULL: none */
 		const char *after, *kind_after;
 	} cases[] = {
 		{ "an address of 'this network'", "0.0.0.0", "0.255.255.255", NULL, NULL, "1.0.0.0",

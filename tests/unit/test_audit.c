@@ -255,7 +255,7 @@ static void of_too_many_words_the_first_and_last_are_kept(void **state)
 	for (; back.argv[count]; count++)
 		has_mark = has_mark || strstr(back.argv[count], " words left out]...");
 	assert_true(has_mark);
-	assert_true(count > 300); /* what there is room for */
+	assert_true(count > 300); /* as many as fit */
 	assert_string_equal(back.argv[0], "first");
 	assert_string_equal(back.argv[count - 1], "last");
 }
@@ -430,7 +430,7 @@ static void a_log_that_cannot_be_written_is_told(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* Lines that can be read, and whether each of `writers` wrote all of its own. */
+/* Counts readable lines, and checks that each of `writers` wrote all of its own. */
 static unsigned count_events(const char *name, unsigned *seen, unsigned writers)
 {
 	cleanup_free char *path = path_of(name);
@@ -441,7 +441,7 @@ static unsigned count_events(const char *name, unsigned *seen, unsigned writers)
 
 	if (file_read_at(AT_FDCWD, path, 4 * AUDIT_MAX_BYTES, &text, &len) < 0)
 		return 0;
-	rest = text + strspn(text, " "); /* what fills it */
+	rest = text + strspn(text, " "); /* the filling */
 	while ((line = strsep(&rest, "\n")) && rest) {
 		struct auditline a;
 
@@ -505,7 +505,7 @@ static void a_full_log_is_moved_once_and_no_line_is_lost(void **state)
 		}
 		assert_int_equal(stat(old_path, &st), 0);
 		assert_true(st.st_size > (off_t)AUDIT_MAX_BYTES - 1000);
-		/* those who look at the same time may each add one */
+		/* concurrent writers that check the size at the same time may each add one */
 		assert_true(st.st_size <= (off_t)(AUDIT_MAX_BYTES + WRITERS * 200));
 		old = count_events(AUDIT_OLD_FILE, seen, WRITERS);
 		new = count_events(AUDIT_FILE, seen, WRITERS);

@@ -1,4 +1,4 @@
-/* test_ceiling - what somebody who is not trusted may ask for, and what goes too far. */
+/* test_ceiling - what an untrusted project or caller may request, and what exceeds the ceiling. */
 #include "unit.h"
 
 #include "base/cleanup.h"
@@ -54,7 +54,7 @@ static size_t copy(const struct words *w, const char *origin, enum policy_layer 
 		}                                                                                  \
 	}
 
-/* The user's words are the ceiling; the project's are added to them. */
+/* The user's settings are the ceiling; the project's are added to them. */
 static int check(const struct words *user, const struct words *project,
 		 enum policy_field *ret_field, struct err *e)
 {
@@ -78,7 +78,7 @@ static void print_words(const struct words *w)
 
 struct row {
 	struct words user, project;
-	enum policy_field beyond; /* the field that is named; POLICY_FIELD_COUNT: it is within */
+	enum policy_field beyond; /* field in the error; POLICY_FIELD_COUNT: within */
 };
 
 static void check_rows(const struct row *rows, size_t count)
@@ -105,12 +105,12 @@ static void check_rows(const struct row *rows, size_t count)
 
 #define WITHIN POLICY_FIELD_COUNT
 
-/* ---- every field: one that is within, one that goes beyond ---- */
+/* ---- every field: one value within, one beyond ---- */
 
 static void every_field_has_its_ceiling(void **state)
 {
 	static const struct row rows[] = {
-		/* presets: what they bring counts, not their names */
+		/* presets: their values matter, not their names */
 		{ NOTHING, { { ASK(POLICY_PROFILE, "restrictive") } }, WITHIN },
 		{ NOTHING, { { ASK(POLICY_PROFILE, "moderate") } }, WITHIN },
 		{ NOTHING, { { ASK(POLICY_PROFILE, "permissive") } }, POLICY_WORKSPACE },
@@ -159,7 +159,7 @@ static void every_field_has_its_ceiling(void **state)
 		{ { { ASK(POLICY_NETWORK_POLICY, "deny") } },
 		  { { ASK(POLICY_NETWORK_POLICY, "allow") } },
 		  POLICY_NETWORK_POLICY },
-		/* that of a network which is not there opens nothing */
+		/* rules of a missing network allow nothing */
 		{ { { ASK(POLICY_NETWORK_POLICY, "deny") } },
 		  { { ASK(POLICY_PROFILE, "restrictive") } },
 		  WITHIN },
@@ -230,7 +230,7 @@ static void every_field_has_its_ceiling(void **state)
 	check_rows(rows, COUNT_OF(rows));
 }
 
-/* Each limit: none is the most, and a limit is held by one that is as large. */
+/* Each limit: no limit is the highest, and an equal limit is within. */
 static void limits_can_only_be_lowered(void **state)
 {
 	static const struct {
@@ -266,7 +266,7 @@ static void limits_can_only_be_lowered(void **state)
 
 		check_rows(rows, COUNT_OF(rows));
 	}
-	check_rows(&no_limit, 1); /* the environment comes before the memory that has no limit */
+	check_rows(&no_limit, 1); /* the environment is checked before the memory without a limit */
 }
 
 static void no_limit_is_more_than_any(void **state)
@@ -309,7 +309,7 @@ static void what_only_presets_give_is_held_as_well(void **state)
 	assert_int_equal(field, POLICY_ENVIRONMENT);
 }
 
-/* Names that a preset or a list of the ceiling's protects and masks must still be there. */
+/* Names that a preset or a list of the ceiling protects and masks must stay so. */
 static void what_the_ceiling_protects_stays_protected(void **state)
 {
 	const struct policy_setting words[] = { ASK(POLICY_PROTECT, "deploy"),
@@ -386,7 +386,7 @@ static void an_image_must_not_name_a_registry_of_its_own(void **state)
 	}
 }
 
-/* Who "root" or "0" is in an image is found out later, but not decided by the project. */
+/* Who "root" or "0" is in an image is resolved later, but the project cannot decide it. */
 static void a_user_in_an_image_is_held_before_the_image_is_there(void **state)
 {
 	static const struct row rows[] = {
@@ -433,7 +433,7 @@ static void passing_the_environment_does_not_pass_its_secrets(void **state)
 		{ { { ASK(POLICY_PROFILE, "permissive") } },
 		  { { ASK(POLICY_ENV, "DATABASE") } },
 		  POLICY_ENV },
-		/* what leads to a service of this machine stays out, too */
+		/* variables that lead to a service of this machine are not passed either */
 		{ { { ASK(POLICY_PROFILE, "permissive") } },
 		  { { ASK(POLICY_ENV, "DISPLAY") } },
 		  POLICY_ENV },
@@ -468,12 +468,12 @@ static void a_more_specific_rule_does_not_undo_a_block(void **state)
 		{ { { BLOCK("*") } }, { { ALLOW("*.org") } }, POLICY_ALLOW_HOST },
 		{ { { BLOCK("*") } }, { { ALLOW("*:443") } }, POLICY_ALLOW_HOST },
 		{ { { BLOCK("*:25") } }, { { ALLOW("mail.org:25") } }, POLICY_ALLOW_HOST },
-		/* without a port it opens them all */
+		/* without a port it allows all of them */
 		{ { { BLOCK("bad.org:25") } }, { { ALLOW("bad.org") } }, POLICY_ALLOW_HOST },
 		{ { { BLOCK("*:25") } }, { { ALLOW("mail.org") } }, POLICY_ALLOW_HOST },
 		{ { { BLOCK("*.org:25") } }, { { ALLOW("*.x.org") } }, POLICY_ALLOW_HOST },
 		{ { { BLOCK("*.org:25") } }, { { ALLOW("a.x.org") } }, POLICY_ALLOW_HOST },
-		/* a port that the block does not name, or a name beside it */
+		/* a port that the block does not name, or another name */
 		{ { { BLOCK("bad.org:25") } }, { { ALLOW("bad.org:443") } }, WITHIN },
 		{ { { BLOCK("bad.org") } }, { { ALLOW("x.bad.org") } }, WITHIN },
 		{ { { BLOCK("*.bad.org") } }, { { ALLOW("bad.org") } }, WITHIN },
@@ -489,7 +489,7 @@ static void a_more_specific_rule_does_not_undo_a_block(void **state)
 	check_rows(rows, COUNT_OF(rows));
 }
 
-/* ... and the block really wins in what the two add up to. */
+/* ... and the block takes precedence in the resulting policy. */
 static void a_wildcard_around_a_blocked_name_leaves_it_blocked(void **state)
 {
 	const struct policy_setting settings[] = { BLOCK("bad.org"), BLOCK("*.worse.org"),
@@ -524,8 +524,7 @@ static void where_all_is_denied_only_what_was_allowed_can_be(void **state)
 		{ { { DENY, ALLOW("*:443") } }, { { ALLOW("*:443") } }, WITHIN },
 		{ { { DENY, ALLOW("*:443") } }, { { ALLOW("x.org:443") } }, WITHIN },
 		{ { { DENY, ALLOW("*:443") } }, { { ALLOW("*") } }, POLICY_ALLOW_HOST },
-		/* the fallback is the project's to deny, and what it allows then was allowed before
-		 */
+		/* the project may deny by default, and what it allows then was allowed before */
 		{ NOTHING, { { DENY, ALLOW("x.org") } }, WITHIN },
 		{ { { ASK(POLICY_MODE, "claude") } },
 		  { { ALLOW("evil.org") } },
@@ -537,7 +536,7 @@ static void where_all_is_denied_only_what_was_allowed_can_be(void **state)
 	check_rows(rows, COUNT_OF(rows));
 }
 
-/* Addresses open what no name can: only the ceiling's own, word for word. */
+/* Addresses allow what no name can: only those of the ceiling, literally. */
 static void addresses_and_this_machine_are_the_ceilings_alone(void **state)
 {
 	static const char *const texts[] = {
@@ -590,7 +589,7 @@ static void what_the_ceiling_blocks_must_be_blocked(void **state)
 	assert_int_equal(ceiling_check(&off, &ceiling, NULL, &field, &e), 0);
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 static void a_refusal_says_who_asks_for_what_and_who_forbids_it(void **state)
 {
@@ -608,7 +607,7 @@ static void a_refusal_says_who_asks_for_what_and_who_forbids_it(void **state)
 	assert_int_equal(check(&user, &project, NULL, &e), -1);
 	assert_string_equal(e.msg,
 			    "project: allow-host = '10.0.0.0/8' goes beyond 'good.org' (user)");
-	/* the rule's own origin, also where a later layer has set the same field */
+	/* the rule's own origin, even if a later layer set the same field */
 	assert_int_equal(policy_resolve(settings, 2, &caller, &ceiling, &e), 0);
 	assert_int_equal(policy_resolve(settings, 3, &caller, &p, &e), 0);
 	assert_int_equal(ceiling_check(&p, &ceiling, "ask first", NULL, &e), -1);
@@ -635,8 +634,10 @@ static void everything_is_within_itself(void **state)
 
 /* ---- callers of a server ---- */
 
-/* The server's words, then the caller's preset. *ret_lowered is what the caller is told, in one
- * text. */
+/*
+ * Resolves the server's settings, then the caller's preset. *ret_lowered is the message to the
+ * caller as one text.
+ */
 static void lower(const struct words *server, enum policy_field field, const char *text,
 		  struct policy *ceiling, struct policy *p, char **ret_lowered)
 {
@@ -739,7 +740,7 @@ static void a_caller_is_told_what_a_preset_does_not_get(void **state)
 	assert_int_equal(p.egress.count, 1);
 	assert_string_equal(p.egress.rules[0].text, "api.github.com");
 	assert_null(p.workspace);
-	assert_int_equal(p.env_count, 0); /* the server's key stays with the server */
+	assert_int_equal(p.env_count, 0); /* the server keeps its key */
 	assert_non_null(strstr(text, "env = 'ANTHROPIC_API_KEY' goes beyond 'none'"));
 	policy_done(&ceiling), policy_done(&p), free(text);
 
@@ -787,7 +788,7 @@ static void a_default_is_no_ceiling_and_a_maximum_is(void **state)
 	policy_done(&ceiling);
 
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
-	ceiling_raise(&ceiling, 1ull << 30); /* a small machine: what everyone gets stays allowed */
+	ceiling_raise(&ceiling, 1ull << 30); /* a small machine: the default stays allowed */
 	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e), 0);
 }
 

@@ -1,4 +1,4 @@
-/* test_config - what a command started from an image gets, and which configs are refused. */
+/* test_config - what a command of an image gets, and which configs are refused. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -124,7 +124,7 @@ static void what_is_wrong_is_refused_with_its_field(void **state)
 		expect_refused(cases[i].text, strlen(cases[i].text), cases[i].code, cases[i].words);
 }
 
-/* A config whose Env has `count` entries "A=" and `len` bytes more each. */
+/* A config whose Env has `count` entries "A=" with `len` more bytes each. */
 static void fill_env(struct buf *b, unsigned count, size_t len)
 {
 	cleanup_free char *value = mem_alloc(len + 1);

@@ -1,5 +1,4 @@
-/* test_configuration - what an agentkernel.toml says becomes settings, or an error with its place.
- */
+/* test_configuration - an agentkernel.toml becomes settings, or an error with its position. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -48,13 +47,13 @@ static void refused(const char *text, const char *message)
 		fail_msg("taken: %s", text);
 	if (strcmp(e.msg, message) != 0)
 		fail_msg("%s: '%s', not '%s'", text, e.msg, message);
-	assert_int_equal(c.setting_count, 0); /* nothing was handed out */
+	assert_int_equal(c.setting_count, 0); /* nothing was returned */
 	assert_null(c.name);
 }
 
 /* ---- the table of keys ---- */
 
-/* A line in a table, and the one setting that it is; text NULL: a setting without one. */
+/* A line in a table, and the one setting it gives; text NULL: a setting without one. */
 static const struct {
 	const char *table, *line;
 	enum policy_field field;
@@ -134,7 +133,7 @@ static void every_key_is_the_setting_that_it_should_be(void **state)
 	}
 }
 
-/* And each of them is one that a policy takes. */
+/* A policy accepts each of them. */
 static void every_setting_makes_a_policy(void **state)
 {
 	(void)state;
@@ -175,7 +174,7 @@ static void all_forms_of_tables_mean_the_same(void **state)
 	}
 }
 
-/* What a list's item goes wrong with is in its own line. */
+/* An error in a list's item names the item's line. */
 static void settings_know_their_own_line(void **state)
 {
 	CLEANUP(configuration_done) struct configuration c = { 0 };
@@ -245,7 +244,7 @@ static void nothing_said_is_nothing_set(void **state)
 	}
 }
 
-/* An empty list of tools is one: nothing is allowed. */
+/* An empty list of tools allows nothing. */
 static void an_empty_list_of_tools_is_not_none(void **state)
 {
 	CLEANUP(configuration_done) struct configuration c = { 0 };
@@ -301,7 +300,7 @@ static void a_mount_that_is_none_is_refused(void **state)
 		"a.toml:4:13: true or false is expected, not a string");
 }
 
-/* ---- what is wrong, and where ---- */
+/* ---- errors and their positions ---- */
 
 static void unknown_names_are_told_the_nearest(void **state)
 {
@@ -330,7 +329,7 @@ static void unknown_names_are_told_the_nearest(void **state)
 	refused("[env.deep]\nx = 'y'\n", "a.toml:1:6: a string is expected, not a table");
 }
 
-/* Names that only look like one of ours. */
+/* Names that only look like ours. */
 static void a_key_is_known_as_a_whole(void **state)
 {
 	(void)state;
@@ -424,7 +423,7 @@ static void values_that_mean_nothing_are_refused(void **state)
 		"a.toml: min_warm is larger than max_warm");
 }
 
-/* What the policy refuses names the line. */
+/* An error of the policy names the line. */
 static void what_a_policy_refuses_names_the_line(void **state)
 {
 	static const struct {
@@ -486,7 +485,7 @@ static void what_is_no_toml_is_refused_with_its_place(void **state)
 	assert_true(strncmp(e.msg, "a.toml:3:", 9) == 0);
 }
 
-/* How images are fetched, and with which passwords, is nothing that a project may say. */
+/* A project may not configure how images are pulled, and with which passwords. */
 static void registries_are_the_users_alone(void **state)
 {
 	static const char text[] = "[registries.\"registry.example.org\"]\nmirrors = ['x']\n";

@@ -1,4 +1,4 @@
-/* test_credentials - Docker's file and its helpers, with real files and real little programs. */
+/* test_credentials - Docker's file and its helpers, with real files and small real programs. */
 #include "unit.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 #define PAIR "dXNlcjpwYXNzOndvcmQ=" /* user:pass:word */
 #define QUICK_MS 300u
 
-/* A home of its own for each test, with helpers in bin/. */
+/* Each test has its own home, with helpers in bin/. */
 struct home {
 	char dir[64];
 	char *path; /* "PATH=..." */
@@ -317,7 +317,7 @@ static void helper_is_not_looked_for_in_the_current_directory(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
-/* Gone, or ended and waiting for an init that does not care. */
+/* Gone, or a zombie. */
 static bool has_ended(const char *pid)
 {
 	cleanup_free char *path = mem_format("/proc/%s/stat", pid);
@@ -326,7 +326,7 @@ static bool has_ended(const char *pid)
 	return file_read_line(AT_FDCWD, path, line, sizeof(line)) < 0 || strstr(line, ") Z");
 }
 
-/* The helper wrote its child's id: that one must end too. */
+/* The helper wrote its child's pid: the child must end too. */
 static void expect_child_gone(struct home *h)
 {
 	char pid[32];

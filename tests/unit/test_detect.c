@@ -1,4 +1,4 @@
-/* Which image a command or a project asks for. */
+/* The image that is detected for a command or a project. */
 #include "policy/detect.h"
 #include "unit.h"
 

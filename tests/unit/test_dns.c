@@ -1,4 +1,4 @@
-/* test_dns - queries are taken apart without trust, and each gets the answer that is its own. */
+/* test_dns - queries are parsed without trust, and each gets its own answer. */
 #include "unit.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 #define FLAGS_RECURSION 0x0100u
 #define EDNS_BYTES 11u
 
-/* A packet in the making. */
+/* A packet being built. */
 struct packet {
 	uint8_t bytes[DNS_QUERY_MAX_BYTES + 16];
 	size_t len;
@@ -39,7 +39,7 @@ static void add_header(struct packet *p, unsigned flags, unsigned questions, uns
 	add16(p, extras);
 }
 
-/* "a.example" as labels; no name has a dot in a label here. */
+/* "a.example" as labels; here no label contains a dot. */
 static void add_name(struct packet *p, const char *name)
 {
 	while (*name) {
@@ -78,7 +78,7 @@ static struct packet question(const char *name, unsigned type)
 
 static enum dns_verdict parse(const struct packet *p, struct dns_query *q, enum dns_rcode *rcode)
 {
-	/* a copy of just its length, so that a look behind its end is noticed */
+	/* a copy of exactly its length, so that a sanitizer detects reads beyond it */
 	cleanup_free uint8_t *copy = mem_alloc(p->len ? p->len : 1);
 
 	memcpy(copy, p->bytes, p->len);
@@ -188,7 +188,7 @@ static void names_that_cannot_be_anyone_s_are_sound_questions_without_a_name(voi
 	struct packet p = { .len = 0 };
 
 	(void)state;
-	p = question("", 2); /* the root's servers */
+	p = question("", 2); /* the root's name servers */
 	expect_name(&p, NULL);
 	p = question("a b.example", 1);
 	expect_name(&p, NULL);
@@ -242,7 +242,7 @@ static void what_is_no_query_is_dropped(void **state)
 		part.len = len;
 		assert_int_equal(parse(&part, &q, &rcode), DNS_DROP);
 	}
-	p.bytes[2] |= 0x80; /* an answer: two gates must not talk to each other for ever */
+	p.bytes[2] |= 0x80; /* a response: two gates must not answer each other forever */
 	assert_int_equal(parse(&p, &q, &rcode), DNS_DROP);
 	p.bytes[2] &= 0x7f;
 	p.len = DNS_QUERY_MAX_BYTES + 1;
@@ -333,12 +333,13 @@ static void a_pointer_in_a_question_is_wrong(void **state)
 
 	(void)state;
 	add_header(&p, FLAGS_RECURSION, 1, 0);
-	add(&p, "\xc0\x0c\0\1\0\1", 6); /* at itself */
+	add(&p, "\xc0\x0c\0\1\0\1", 6); /* a pointer to itself */
 	expect_wrong(&p, DNS_FORMAT_ERROR);
 	add_header(&p, FLAGS_RECURSION, 1, 0);
 	add(&p, "\1a\xc0\x0c\0\1\0\1", 8);
 	expect_wrong(&p, DNS_FORMAT_ERROR);
-	for (unsigned label = 64; label < 256; label += 16) { /* also with all that it could mean */
+	for (unsigned label = 64; label < 256;
+	     label += 16) { /* also with enough bytes for every meaning */
 		uint8_t bytes[256 + 6] = { (uint8_t)label };
 
 		memset(bytes + 1, 'a', label);
@@ -352,7 +353,7 @@ static void a_pointer_in_a_question_is_wrong(void **state)
 
 /* ---- answers ---- */
 
-/* Parses `p` and answers it into `out`; its header has been checked. */
+/* Parses `p`, answers it into `out`, and checks the header. */
 static size_t answer(const struct packet *p, const struct dns_answer *a, size_t max, uint8_t *out)
 {
 	enum dns_rcode rcode;
@@ -405,7 +406,7 @@ static void an_ipv6_address_has_its_own_type(void **state)
 	assert_memory_equal(out + p.len + 12, a.address.bytes, 16);
 }
 
-/* Some resolvers mix the case of letters, to know their answers by it. */
+/* Some resolvers mix upper and lower case, to recognize their answers. */
 static void the_question_is_echoed_letter_for_letter(void **state)
 {
 	struct packet p = question("wWw.ExAmPlE.cOm", DNS_TYPE_A);
@@ -492,7 +493,7 @@ static void an_answer_that_is_too_long_is_cut_and_says_so(void **state)
 	assert_int_equal(read16(out + 4), 1);
 	assert_int_equal(read16(out + 6), 0);
 	assert_memory_equal(out + HEADER_BYTES, p.bytes + HEADER_BYTES, p.len - HEADER_BYTES);
-	/* over TCP, or for an asker that can take it, there is room */
+	/* over TCP, or with a larger EDNS size, it fits */
 	assert_int_equal(answer(&p, &a, p.len + 12 + 255, out), p.len + 12 + 255);
 	assert_false(out[2] & 2);
 	assert_int_equal(answer(&p, &a, p.len + 12 + 254, out), p.len);

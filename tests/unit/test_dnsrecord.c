@@ -1,5 +1,4 @@
-/* test_dnsrecord - records come out of replies as they are meant, and hostile replies are refused.
- */
+/* test_dnsrecord - records of replies are parsed correctly, and hostile replies are refused. */
 #include "unit.h"
 
 #include "base/mem.h"
@@ -14,7 +13,7 @@
 #define POINTER_TO_NAME 0xc00cu
 #define REPLY_MAX_BYTES 65535u
 
-/* A reply in the making; `data` is where the length of the open record's data stands. */
+/* A reply being built; `data` is the position of the open record's data length. */
 struct reply {
 	uint8_t bytes[REPLY_MAX_BYTES];
 	struct dnswire_writer w;
@@ -40,7 +39,7 @@ static void begin(struct reply *p, const char *name, unsigned type, unsigned ans
 	dnswire_write_u16(&p->w, 1);
 }
 
-/* The rest of a record's head; its owner has been written. */
+/* Writes the rest of a record's head, after its owner. */
 static void open_data(struct reply *p, unsigned type, unsigned ttl_s)
 {
 	dnswire_write_u16(&p->w, type);
@@ -72,7 +71,7 @@ static void add_text(struct reply *p, const char *text)
 
 static bool parse(const struct reply *p, const char *name, uint16_t type, struct dnsrecord_set *ret)
 {
-	/* a copy of just its length, so that a look behind its end is noticed */
+	/* a copy of exactly its length, so that a sanitizer detects reads beyond it */
 	cleanup_free uint8_t *exact = mem_alloc(p->w.len);
 
 	memcpy(exact, p->bytes, p->w.len);
@@ -91,7 +90,7 @@ static void expect_data(const struct dnsrecord_set *set, unsigned which, const v
 
 #define EXPECT_DATA(set, which, literal) expect_data(set, which, literal, sizeof(literal) - 1)
 
-/* ---- what is understood ---- */
+/* ---- accepted replies ---- */
 
 static void texts_come_string_by_string(void **state)
 {
@@ -169,7 +168,7 @@ static void an_alias_is_followed_and_counts_for_the_ttl(void **state)
 	open_data(&p, DNS_TYPE_TXT, 60);
 	add_text(&p, "of b");
 	close_data(&p);
-	open_record(&p, DNS_TYPE_TXT, 60); /* no longer what is wanted */
+	open_record(&p, DNS_TYPE_TXT, 60); /* no longer the wanted name */
 	add_text(&p, "of a");
 	close_data(&p);
 	assert_true(parse(&p, "a.example", DNS_TYPE_TXT, &set));
@@ -192,7 +191,7 @@ static void records_of_other_names_types_and_classes_are_left_out(void **state)
 	open_record(&p, DNS_TYPE_A, 60);
 	dnswire_write(&p.w, "\1\2\3\4", 4);
 	close_data(&p);
-	dnswire_write(&p.w, "\3a\tb\0", 5); /* a name of nobody */
+	dnswire_write(&p.w, "\3a\tb\0", 5); /* an invalid name */
 	open_data(&p, DNS_TYPE_TXT, 60);
 	add_text(&p, "nobody's");
 	close_data(&p);
@@ -246,7 +245,7 @@ static void only_three_types_are_answered(void **state)
 	assert_null(dnsrecord_type_word(0));
 }
 
-/* ---- what is refused ---- */
+/* ---- refused replies ---- */
 
 static void a_reply_that_ends_early_is_refused(void **state)
 {
@@ -276,7 +275,7 @@ static void what_is_no_whole_reply_to_one_question_is_refused(void **state)
 		{ 2, 0x8380 }, /* truncated */
 		{ 4, 0 },      /* no question */
 		{ 4, 2 },      /* two */
-		{ 6, 2 },      /* an answer more than there are */
+		{ 6, 2 },      /* one answer more than there are */
 		{ 6, DNSRECORD_WALKED_MAX + 1 },
 		{ 6, 65535 },
 	};
@@ -324,7 +323,7 @@ static void data_must_fill_its_record(void **state)
 		open_record(&p, cases[i].type, 60);
 		dnswire_write(&p.w, cases[i].data, cases[i].len);
 		close_data(&p);
-		dnswire_write(&p.w, "\0\0\0\0\0\0\0\0", 8); /* something follows */
+		dnswire_write(&p.w, "\0\0\0\0\0\0\0\0", 8); /* followed by other bytes */
 		if (parse(&p, "a.example", cases[i].type, &set))
 			fail_msg("case %zu is taken", i);
 	}
@@ -363,7 +362,7 @@ static void a_pointer_to_a_name_that_leads_back_to_it_is_refused(void **state)
 	assert_false(parse(&p, "a.example", DNS_TYPE_MX, &set));
 }
 
-/* Each of them leads back to the one before: the maximum is reached, never the end. */
+/* Each pointer leads to the one before: the maximum is reached before the end. */
 static void a_chain_of_pointers_is_bounded(void **state)
 {
 	struct dnsrecord_set set;
@@ -396,7 +395,7 @@ static void a_name_that_grows_by_pointers_is_bounded(void **state)
 
 	(void)state;
 	begin(&p, "a.example", DNS_TYPE_MX, 1);
-	open_record(&p, DNS_TYPE_A, 60); /* of no interest, but others point into it */
+	open_record(&p, DNS_TYPE_A, 60); /* not used itself, but others point into it */
 	for (int i = 0; i < 5; i++) {
 		size_t here = p.w.len;
 

@@ -1,4 +1,4 @@
-/* test_domain - one normal form for host names, and no name with two readings. */
+/* test_domain - host names have one normal form, and no ambiguous name is accepted. */
 #include "unit.h"
 
 #include "policy/domain.h"
@@ -72,7 +72,7 @@ static void names_are_lower_case_without_a_trailing_dot(void **state)
 		expect_both(cases[i].text, cases[i].expected);
 }
 
-/* What Python's punycode codec makes of them in lower case. */
+/* The results of Python's punycode codec, in lower case. */
 static void other_scripts_become_their_ascii_form(void **state)
 {
 	static const struct pair cases[] = {
@@ -103,7 +103,7 @@ static void other_scripts_become_their_ascii_form(void **state)
 			      cases[i].expected);
 }
 
-/* A rule in capitals would else name a host that cannot exist, and a block would block nobody. */
+/* Otherwise a rule in capitals would name no possible host, and a block would block nothing. */
 static void capitals_of_every_script_are_lowered_or_refused(void **state)
 {
 	static const struct pair lowered[] = {
@@ -245,7 +245,7 @@ static void a_label_has_63_bytes_at_most(void **state)
 	for (int i = 0; i < 64; i++)
 		strcat(umlauts, "ü");
 	expect_refused(umlauts, strlen(umlauts), DOMAIN_TYPED, 0, "a label longer than 63 bytes");
-	/* short as it is typed, but not as it is sent */
+	/* short as typed, but not as sent */
 	(void)snprintf(umlauts, sizeof(umlauts), "%s", SIXTY "ü");
 	expect_refused(umlauts, strlen(umlauts), DOMAIN_TYPED, 0, "a label longer than 63 bytes");
 }
@@ -260,7 +260,7 @@ static void a_name_has_253_bytes_at_most(void **state)
 	assert_int_equal(strlen(name), DOMAIN_MAX_BYTES);
 	expect_both(name, name);
 	(void)snprintf(text, sizeof(text), "%s.", name);
-	expect_both(text, name); /* the dot at the end does not count */
+	expect_both(text, name); /* the final dot does not count */
 	(void)snprintf(text, sizeof(text), "%sj", name);
 	expect_both_refused(text, strlen(text), 253, "the name is longer than 253 bytes");
 }
@@ -273,7 +273,7 @@ static void a_service_belongs_to_the_host_that_it_prefixes(void **state)
 		{ "_acme-challenge.a.example", "a.example" },
 		{ "_25._tcp.mail", "mail" },
 		{ "_abcdefghijklmno.a.example", "a.example" },
-		/* none, too many, too long, and what only looks like one */
+		/* none, too many, too long, and lookalikes */
 		{ "a.example", "a.example" },
 		{ "a._tcp.example", "a._tcp.example" },
 		{ "a_b.example", "a_b.example" },

@@ -1,4 +1,4 @@
-/* test_download - a blob into a file: resumed, started over, and never more than it says. */
+/* test_download - downloads a blob into a file: resumed, started over, and never too large. */
 #include "unit.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* test_egress - which rule wins, and what no rule with a name in it can open. */
+/* test_egress - which rule takes precedence, and what no rule with a name can allow. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -51,7 +51,7 @@ static struct address parsed(const char *text)
 	return a;
 }
 
-/* Texts of rules are borrowed from them, so everything is said while the rules live. */
+/* Texts of rules are borrowed from them, so all checks run while the rules exist. */
 static void expect_name(enum egress_action fallback, const char *rules, const char *name,
 			uint16_t port, bool is_allowed, const char *rule)
 {
@@ -271,7 +271,7 @@ static void a_rule_for_an_address_wins_over_rules_for_everything(void **state)
 		       EGRESS_BY_DEFAULT);
 }
 
-/* A block by name does not stop a literal address: nobody knows what names it has. */
+/* A block by name does not stop a literal address, whose names are unknown. */
 static void a_rule_for_a_name_says_nothing_about_an_address(void **state)
 {
 	(void)state;
@@ -532,7 +532,7 @@ static void the_host_can_be_blocked_without_a_port(void **state)
 
 static void no_rule_opens_loopback_by_its_address(void **state)
 {
-	/* who connects to 0.0.0.0 or :: connects to its own loopback */
+	/* connecting to 0.0.0.0 or :: connects to the own loopback */
 	static const char *const loopback[] = { "127.0.0.1",        "127.1.2.3", "::1",
 						"::ffff:127.0.0.1", "0.0.0.0",   "::",
 						"::ffff:0.0.0.0" };
@@ -557,7 +557,7 @@ static void no_rule_opens_loopback_by_its_address(void **state)
 	expect_address(EGRESS_ALLOW, "block 127.0.0.0/8", "127.0.0.1", 80, false, EGRESS_BY_RULE);
 }
 
-/* ---- can a name be allowed at all ---- */
+/* ---- lookups of names ---- */
 
 static void a_name_is_looked_up_only_if_some_port_of_it_could_be_allowed(void **state)
 {
@@ -597,7 +597,7 @@ static void a_name_is_looked_up_only_if_some_port_of_it_could_be_allowed(void **
 	}
 }
 
-/* ---- reading and writing ---- */
+/* ---- parsing and formatting ---- */
 
 static void a_pattern_has_one_normal_form(void **state)
 {
@@ -764,7 +764,7 @@ static void rules_survive_being_written_and_read(void **state)
 	assert_string_equal(buf_text(&again), expected);
 }
 
-/* Every member, so that a new one that is forgotten somewhere shows. */
+/* Compares every member, to detect a new one that was forgotten. */
 static void expect_equal(const struct egress *a, const struct egress *b)
 {
 	assert_int_equal(a->fallback, b->fallback);
@@ -831,7 +831,7 @@ static void a_copy_is_equal_and_shares_nothing(void **state)
 		assert_true(!g.rules[i].name || copy.rules[i].name != g.rules[i].name);
 	}
 	egress_done(&g);
-	expect_equal(&copy, &expected); /* under the sanitizer: nothing of g is read */
+	expect_equal(&copy, &expected); /* the sanitizer checks that nothing of g is read */
 	assert_int_equal(egress_add(&copy, EGRESS_ALLOW, "b.example", EGRESS_PATTERNS, "x", &e), 0);
 	egress_copy(&none, &of_none);
 	assert_int_equal(of_none.count, 0);
@@ -890,7 +890,7 @@ static void text_that_is_not_rules_is_refused(void **state)
 	}
 }
 
-/* ---- what people call a destination ---- */
+/* ---- destinations as people type them ---- */
 
 static void a_destination_is_a_name_or_an_address_with_or_without_a_port(void **state)
 {
@@ -956,7 +956,7 @@ static void what_is_no_destination_is_refused_with_its_words(void **state)
 	}
 }
 
-/* Whoever is asked which rule would win can read the answer from the top. */
+/* The shown order of rules is the order of their precedence. */
 static void rules_are_shown_in_the_order_in_which_they_win(void **state)
 {
 	const struct egress_rule *order[2 * COUNT_OF(by_precedence)];
@@ -979,7 +979,7 @@ static void rules_are_shown_in_the_order_in_which_they_win(void **state)
 	}
 }
 
-/* ---- advice ---- */
+/* ---- suggestions ---- */
 
 static void a_rule_that_changes_nothing_is_found(void **state)
 {
@@ -1011,7 +1011,7 @@ static void a_rule_that_changes_nothing_is_found(void **state)
 	}
 }
 
-/* What egress_format_fix() says about a connection that the rules deny. */
+/* Checks egress_format_fix() for a connection that the rules deny. */
 static void expect_fix(enum egress_action fallback, const char *rules, const char *name,
 		       const char *address, uint16_t port, const char *fix)
 {
@@ -1130,14 +1130,14 @@ static void records_of_a_service_follow_the_rules_of_its_host(void **state)
 		{ EGRESS_BLOCK, "allow _x._tcp.a.example", "_x._tcp.a.example", true },
 		{ EGRESS_BLOCK, "allow _x._tcp.a.example", "_y._tcp.a.example", false },
 		{ EGRESS_BLOCK, "allow *", "_x._tcp.a.example", true },
-		/* the more specific rule wins, as for connections */
+		/* the more specific rule takes precedence, as for connections */
 		{ EGRESS_ALLOW, "block a.example", "_x._tcp.a.example", false },
 		{ EGRESS_BLOCK, "allow *.example, block a.example", "_x._tcp.a.example", false },
 		{ EGRESS_BLOCK, "block *.example, allow a.example", "_x._tcp.a.example", true },
 		{ EGRESS_BLOCK, "allow a.example, block *.a.example", "_x._tcp.a.example", false },
 		{ EGRESS_BLOCK, "allow a.example, block _x._tcp.a.example", "_x._tcp.a.example", false },
 		{ EGRESS_BLOCK, "block a.example, allow _x._tcp.a.example", "_x._tcp.a.example", true },
-		/* what no rule with a name in it opens */
+		/* no rule with a name allows these */
 		{ EGRESS_ALLOW, "", "_x._tcp.metadata.google.internal", false },
 		{ EGRESS_ALLOW, "allow *.google.internal", "_x.metadata.google.internal", false },
 		{ EGRESS_ALLOW, "", "_x._tcp.host.agentkernel.internal", false },

@@ -1,7 +1,7 @@
 /*
- * test_fileunpack - archives put into directories that are in use, and what they must not reach.
+ * test_fileunpack - unpacks archives into directories in use, and checks what they must not reach.
  *
- * Each test has the directory "to" and, outside of it, a canary.
+ * Each test has the directory "to" and a canary outside of it.
  */
 #include "tarwriter.h"
 #include "treeplace.h"
@@ -60,7 +60,7 @@ static void a_tar_becomes_files(void **state)
 	assert_int_equal(look(p->to_fd, "p").st_mode, S_IFIFO | 0600);
 	assert_true(S_ISLNK(look(p->to_fd, "l").st_mode));
 	assert_int_equal(look(p->to_fd, "implied/too").st_mode, S_IFDIR | 0755);
-	assert_int_equal(look(p->to_fd, ".").st_mode, S_IFDIR | 0755); /* not the archive's */
+	assert_int_equal(look(p->to_fd, ".").st_mode, S_IFDIR | 0755); /* not the archive's mode */
 }
 
 static void names_that_climb_or_are_absolute_are_refused(void **state)
@@ -126,7 +126,7 @@ static void files_and_links_are_replaced_not_written_through(void **state)
 	assert_int_equal(mkfifoat(p->to_fd, "fifo", 0600), 0);
 	ADD("link", .content = "new");
 	ADD("file", .content = "new");
-	ADD("fifo", .content = "new"); /* nobody reads it: opening would wait */
+	ADD("fifo", .content = "new"); /* without a reader: opening it would block */
 	ADD("s", '2', .link = "a");
 	ADD("s", '2', .link = "b");
 	expect_unpacked(p, 0);
@@ -181,7 +181,7 @@ static void hard_links_lead_to_the_same_archive_only(void **state)
 	ADD("x", .content = "1");
 	ADD("x", '1', .link = "x");
 	expect_refused(p, ERR_INVALID, "'x': it is a hard link to 'x', which cannot be linked");
-	/* a link to a link is a link, not what it leads to */
+	/* a hard link to a symbolic link does not follow it */
 	ADD("s", '2', .link = "../canary");
 	ADD("h", '1', .link = "s");
 	expect_unpacked(p, 0);
@@ -327,7 +327,7 @@ static void what_is_cut_off_is_refused(void **state)
 	assert_non_null(strstr(p->e.msg, "the archive is damaged"));
 }
 
-/* ---- with the other end ---- */
+/* ---- with the packing end ---- */
 
 static int write_fd(void *context, const void *bytes, size_t len)
 {

@@ -145,7 +145,7 @@ static void garbage_is_refused_and_leaks_nothing(void **state)
 	bad = good;
 	bad.len = UINT32_MAX;
 	assert_int_equal(feed(&bad, sizeof(bad), NULL, 0), -EPROTO);
-	/* a body in a file that is not there, not sealed, or of another size */
+	/* a body in a file that is missing, not sealed, or of another size */
 	bad = good;
 	bad.is_in_file = 1;
 	assert_int_equal(feed(&bad, 16, NULL, 0), -EPROTO);
@@ -292,7 +292,7 @@ static void a_log_keeps_the_last_bytes_and_no_more(void **state)
 		assert_true(lseek(fds[i], 0, SEEK_END) <= (off_t)TASKLOG_FILE_MAX_BYTES);
 		assert_true(read_log(fds[i], &first[i], &end[i]) > 0);
 	}
-	/* one follows the other without a gap, up to the end */
+	/* contiguous up to the end */
 	assert_true(end[0] == first[1] || end[1] == first[0]);
 	assert_true((end[0] > end[1] ? end[0] : end[1]) >= total);
 	assert_true(total - (first[0] < first[1] ? first[0] : first[1]) >=

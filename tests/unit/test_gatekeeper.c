@@ -1,7 +1,8 @@
 /*
- * test_gatekeeper - what a gate says is believed within bounds, and new rules never wait for one.
+ * test_gatekeeper - messages of a gate are accepted within bounds, and new rules never wait for
+ * one.
  *
- * The gate is this test: it holds the other end of the channel.
+ * The test itself is the gate: it holds the other end of the channel.
  */
 #include "unit.h"
 
@@ -72,7 +73,7 @@ static void traffic_adds_up_within_bounds(void **state)
 		expect_traffic(&k, 100, 200);
 	}
 	assert_int_equal(k.denial_count, 0);
-	/* the next gate begins at nothing: what start_gate() does */
+	/* a new gate starts at zero, as in start_gate() */
 	k.gate_sent_bytes = k.gate_received_bytes = 0;
 	say(&k, gate_fd, GATE_TRAFFIC "7 8");
 	expect_traffic(&k, 107, 208);
@@ -100,7 +101,7 @@ static struct policy *new_policy(const char *allowed, uint64_t bandwidth)
 	return p;
 }
 
-/* Which name the rules that the next gate will be started with allow. */
+/* Checks which name the rules for the next gate allow. */
 static void expect_rules(const struct gatekeeper *k, const char *name)
 {
 	CLEANUP(egress_done) struct egress g = { 0 };
@@ -128,7 +129,7 @@ static void without_a_gate_new_rules_wait_for_the_next(void **state)
 	gatekeeper_done(&k);
 }
 
-/* A child that plays the gate; it is the keeper's to kill. */
+/* Starts a child as the gate, which the gatekeeper may kill. */
 static pid_t play(int gate_fd, void (*gate)(int gate_fd))
 {
 	pid_t pid = fork();
@@ -174,7 +175,7 @@ static void a_gate_that_obeys_goes_on(void **state)
 	assert_int_equal(k.deaths, 0);
 	assert_null(k.trouble);
 	expect_rules(&k, "b.example");
-	expect_traffic(&k, 1, 2); /* what it says meanwhile counts */
+	expect_traffic(&k, 1, 2); /* its messages meanwhile count */
 	(void)kill(pid, SIGKILL);
 	gatekeeper_done(&k);
 }
@@ -209,7 +210,7 @@ static void expect_replaced(void (*gate)(int), unsigned deaths, const char *trou
 	k.pid = pid = play(gate_fd, gate);
 	assert_int_equal(gatekeeper_set_rules(&k, new_policy("c.example", 0), &e), 0);
 	assert_int_equal(k.channel_fd, -1);
-	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* killed and waited for */
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* killed and reaped */
 	assert_int_equal(k.deaths, deaths);
 	if (trouble)
 		assert_string_equal(k.trouble, trouble);

@@ -1,4 +1,4 @@
-/* test_gitconfig - git's settings, read as git reads them. */
+/* test_gitconfig - git's settings, parsed like git does. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -16,7 +16,7 @@ static int collect(void *context, const struct gitconfig_entry *entry)
 	return 0;
 }
 
-/* What is told of a text, and whether all of it was read. */
+/* Checks the settings of a text, and whether all of it was parsed. */
 static void reads(const char *text, int result, const char *expected)
 {
 	cleanup_buf struct buf out;

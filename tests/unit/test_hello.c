@@ -1,4 +1,4 @@
-/* test_hello - whom TLS connections ask for: the server name in a ClientHello. */
+/* test_hello - the server name in a ClientHello. */
 #include "talk.h"
 
 #include "base/mem.h"
@@ -27,7 +27,7 @@ static const char openssl_tls13[] =
 	"00000000000000000000000000000000000000000000000000000000000000000000000000000000"
 	"00000000000000000000000000000000000000000000000000000000000000000000000000";
 
-/* Recorded from OpenSSL 3.0: the start of a ServerHello, and a whole HelloRetryRequest. */
+/* Recorded from OpenSSL 3.0: the start of a ServerHello, and a complete HelloRetryRequest. */
 static const uint8_t server_hello[] = {
 	0x16, 0x03, 0x03, 0x00, 0x9b, 0x02, 0x00, 0x00, 0x97, 0x03, 0x03, 0x5d, 0x64, 0x6f, 0x50,
 	0xcf, 0x76, 0x08, 0xe3, 0xe9, 0x19, 0xdd, 0x29, 0x94, 0x85, 0x85, 0xdb, 0x79, 0xb4, 0xb0,
@@ -46,7 +46,7 @@ static const uint8_t retry_request[] = {
 
 #define WIRE_MAX_BYTES (256u << 10)
 
-/* Bytes in the making; lengths in front of a part are filled in when it ends. */
+/* Bytes being built; the length before a part is inserted when the part ends. */
 struct wire {
 	uint8_t bytes[WIRE_MAX_BYTES];
 	size_t len;
@@ -65,7 +65,7 @@ static void add_number(struct wire *w, uint32_t value, unsigned size)
 		add(w, (uint8_t[]){ (uint8_t)(value >> 8 * size) }, 1);
 }
 
-/* Puts the length of everything since `start` in front of it. */
+/* Inserts the length of everything since `start` before it. */
 static void add_length_before(struct wire *w, size_t start, unsigned size)
 {
 	size_t len = w->len - start;
@@ -110,7 +110,7 @@ static void add_server_name(struct wire *w, const void *name, size_t len)
 	add_length_before(w, start, 2);
 }
 
-/* A hello's message up to where the extensions start, with a GREASE cipher among the others. */
+/* A hello's message up to its extensions, with a GREASE cipher among the others. */
 static void start_message(struct wire *w)
 {
 	w->len = 0;
@@ -122,7 +122,7 @@ static void start_message(struct wire *w)
 		   "0100");
 }
 
-/* Message header around what there is in `message`, cut into records of up to `most` bytes. */
+/* Adds the message header to `message`, and cuts it into records of up to `most` bytes. */
 static void wrap(const struct wire *message, size_t most, struct wire *ret)
 {
 	cleanup_free struct wire *whole = mem_alloc(sizeof(*whole));
@@ -141,8 +141,8 @@ static void wrap(const struct wire *message, size_t most, struct wire *ret)
 }
 
 /*
- * The questions that a client's bytes lead to. While the server is silent what comes behind the
- * hello is held; its hello lets everything pass.
+ * Checks the questions for a client's bytes. Until the server answers, bytes after the hello are
+ * held; its hello lets everything pass.
  */
 static void expect_asks(const struct wire *w, const char *asks)
 {
@@ -154,7 +154,7 @@ static void expect_asks(const struct wire *w, const char *asks)
 	talk_expect(w->bytes, w->len, NULL, expected);
 }
 
-/* The message as it is, in records of different lengths, tells the same story. */
+/* The unchanged message, in records of different lengths, gives the same result. */
 static void expect_message(const struct wire *message, const char *asks)
 {
 	static const size_t most[] = { 16384, 1, 3, 50 };
@@ -177,7 +177,7 @@ static void expect_message_refused(const struct wire *message, const char *probl
 	talk_expect(w->bytes, w->len, NULL, expected);
 }
 
-/* A hello whose extensions are just this, in hex. */
+/* A hello with only these extensions, in hex. */
 static void extensions_message(struct wire *w, const char *hex)
 {
 	size_t start;
@@ -332,7 +332,7 @@ static void odd_server_names_are_refused(void **state)
 		  "0001"
 		  "61",
 		  "TLS server name: not a host name" },
-		/* empty; empty list; list too long, too short; name too long; something behind */
+		/* empty; empty list; list too long, too short; name too long; trailing bytes */
 		{ "00000000", "TLS server name: its list has another length" },
 		{ "00000001"
 		  "00",
@@ -376,7 +376,7 @@ static void odd_server_names_are_refused(void **state)
 		  "61"
 		  "00",
 		  "TLS server name: not exactly one name" },
-		/* extensions that end in the middle */
+		/* truncated extensions */
 		{ "00", "TLS hello: its lengths do not add up" },
 		{ "001700", "TLS hello: its lengths do not add up" },
 		{ "00170001", "TLS hello: its lengths do not add up" },
@@ -511,7 +511,7 @@ static void a_hello_of_more_than_64_kib_is_refused(void **state)
 	start = message->len;
 	add_server_name(message, "a.example", 9);
 	add_number(message, 21, 2);
-	/* with four record headers and the message's own this fills 64 KiB exactly */
+	/* with four record headers and the message's own this is exactly 64 KiB */
 	add_number(message, SNIFF_HEAD_MAX_BYTES - 4 * 5 - 4 - (uint32_t)message->len - 4, 2);
 	message->len = SNIFF_HEAD_MAX_BYTES - 4 * 5 - 4 - 2;
 	add_length_before(message, start, 2);
@@ -524,7 +524,7 @@ static void a_hello_of_more_than_64_kib_is_refused(void **state)
 		    "-> bad, 65536 held: more than 64 KiB without saying whom it is for");
 }
 
-/* ---- what the server answers, and a second hello ---- */
+/* ---- the server's answer, and a second hello ---- */
 
 static void add_hello(struct wire *w, const char *name)
 {
@@ -756,7 +756,7 @@ static void early_data_may_end_before_the_server_has_answered(void **state)
 	assert_true(can_end(w, server_hello, sizeof(server_hello)));
 }
 
-/* Else a client could slip one past us: say both, end, and let the server ask for the second. */
+/* Otherwise a client could send both, end, and let the server request the unchecked second one. */
 static void a_second_hello_may_not_end_before_the_server_has_answered(void **state)
 {
 	cleanup_free struct wire *w = mem_alloc(sizeof(*w));

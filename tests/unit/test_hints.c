@@ -1,5 +1,4 @@
-/* test_hints - messages for people, in the words of a program's call; and which part of an output.
- */
+/* test_hints - messages for people, reworded for callers of operations; and ranges of an output. */
 #include "unit.h"
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* test_journal - what the gate writes down can be read back, adds up, and is bounded. */
+/* test_journal - the gate's log can be parsed, is summed correctly, and is bounded. */
 #include "unit.h"
 
 #include "net/journal.h"
@@ -26,7 +26,7 @@ static void freep(struct journal **j)
 	journal_free(*j);
 }
 
-/* All that was written, as text. */
+/* Everything written, as text. */
 static char *text_of(int log_fd)
 {
 	char *text = calloc(1, TEXT_MAX_BYTES);
@@ -217,7 +217,7 @@ static bool has_line(const char *text, const char *decision, const char *host)
 	return false;
 }
 
-/* A sandbox chooses names; it must not choose how much memory its log takes. */
+/* A sandbox chooses names, but must not control the memory of its log. */
 static void rows_are_bounded_and_the_rest_share_one_a_decision(void **state)
 {
 	cleanup_fd int log_fd = new_log();
@@ -307,7 +307,7 @@ static void counts_that_find_no_room_are_written_later(void **state)
 		row->count++;
 		journal_flush(j, JOURNAL_PERIODIC);
 	}
-	assert_true(journal_is_dirty(j)); /* the share is used up, but for its reserve */
+	assert_true(journal_is_dirty(j)); /* its share is used up, except for the reserve */
 	journal_flush(j, JOURNAL_LAST);
 	assert_false(journal_is_dirty(j));
 	rest = text = text_of(log_fd);
@@ -433,7 +433,7 @@ static void the_rows_of_a_sum_are_bounded_and_it_says_so(void **state)
 	assert_int_equal(s.count, NETLOG_ROWS_MAX);
 	line.port = 0;
 	line.count = 9;
-	netlog_sum_add(&s, &line); /* a row that is there still counts */
+	netlog_sum_add(&s, &line); /* an existing row still counts */
 	assert_int_equal(s.rows[0].count, 9);
 }
 

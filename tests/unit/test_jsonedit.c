@@ -1,7 +1,8 @@
 /*
- * test_jsonedit - JSON settings: what is refused and where, and what an edit leaves as it was.
+ * test_jsonedit - JSON settings: which are refused and at which position, and what an edit
+ * preserves.
  *
- * Documents are handed over without a NUL behind them, so that whoever reads on is caught.
+ * Documents are passed without a NUL after them, so that a sanitizer detects reads beyond the end.
  */
 #include "unit.h"
 
@@ -82,7 +83,7 @@ static void expect_state(const char *text, const char *value, unsigned flags,
 		fail_msg("%s\n%s\nis %d, not %d", text, value, state, expected);
 }
 
-/* The edit gives `expected`; once more it changes nothing. */
+/* The edit gives `expected`; repeated, it changes nothing. */
 static void expect_set(const char *text, unsigned flags, const char *expected)
 {
 	cleanup_document struct jsonscan_text t = document_of(text, strlen(text));
@@ -287,7 +288,7 @@ static void quoted_text_is_short_and_harmless(void **state)
 	expect_refused("{abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz}", 0,
 		       "1:2: a key in double quotes is expected: "
 		       "'abcdefghijklmnopqrstuvwxyzabcdefghijklmn'");
-	/* not into a character */
+	/* does not cut inside a character */
 	expect_refused("{abcdefghijklmnopqrstuvwxyzabcdefghijklm\xc3\xa9z}", 0,
 		       "1:2: a key in double quotes is expected: "
 		       "'abcdefghijklmnopqrstuvwxyzabcdefghijklm'");
@@ -323,7 +324,7 @@ static void depth_and_size_are_bounded(void **state)
 	memset(text, '[', JSONSCAN_DEPTH_MAX + 1);
 	expect_refused_bytes(text, strlen(text), 0, ERR_LIMIT,
 			     "1:129: more than 128 objects and arrays in each other");
-	/* in each other, not beside each other */
+	/* nested, not adjacent */
 	buf_init(&beside, BUF_TEXT_MAX_BYTES);
 	buf_add_text(&beside, "[");
 	for (unsigned i = 0; i < 2 * JSONSCAN_DEPTH_MAX; i++)
@@ -440,15 +441,15 @@ static void new_entries_follow_the_indentation_that_is_there(void **state)
 	expect_set("{\n\t\"mcp\": {\n\t\t\"x\": 1\n\t},\n\t\"z\": 2\n}\n", 0,
 		   "{\n\t\"mcp\": {\n\t\t\"x\": 1,\n\t\t\"ak\": {\n\t\t\t\"command\": \"ak\",\n"
 		   "\t\t\t\"args\": [\"mcp\", \"server\"]\n\t\t}\n\t},\n\t\"z\": 2\n}\n");
-	/* the object's own indentation where it is another */
+	/* the object's own indentation if it differs */
 	expect_set("{\n  \"mcp\": {\n       \"x\": 1\n  }\n}", 0,
 		   "{\n  \"mcp\": {\n       \"x\": 1,\n       \"ak\": {\n         \"command\": "
 		   "\"ak\",\n         \"args\": [\"mcp\", \"server\"]\n       }\n  }\n}");
-	/* blanks before the document are none of it */
+	/* blanks before the document do not count */
 	expect_set("    {\"mcp\": {\n\"x\": 1\n}}", 0,
 		   "    {\"mcp\": {\n\"x\": 1,\n\"ak\": {\n  \"command\": \"ak\",\n"
 		   "  \"args\": [\"mcp\", \"server\"]\n}\n}}");
-	/* none at all */
+	/* no indentation at all */
 	expect_set("{\n\"x\":1\n}", 0,
 		   "{\n\"x\":1,\n\"mcp\":{\n  \"ak\":{\n    \"command\":\"ak\",\n"
 		   "    \"args\":[\"mcp\",\"server\"]\n  }\n}\n}");
@@ -484,7 +485,7 @@ static void documents_in_one_line_stay_in_one_line(void **state)
 		"{ \"mcp\": {} }", 0,
 		"{ \"mcp\": { \"ak\": { \"command\": \"ak\", \"args\": [\"mcp\", \"server\"] } } "
 		"}");
-	/* a line of its own in a document that is spread */
+	/* in one line, as the object */
 	expect_set("{\n  \"mcp\": {\"x\": 1}\n}", 0,
 		   "{\n  \"mcp\": {\"x\": 1, \"ak\": {\"command\": \"ak\", \"args\": [\"mcp\", "
 		   "\"server\"]}}\n}");
@@ -727,7 +728,7 @@ static void objects_that_hold_nothing_else_go_too(void **state)
 	expect_removed("{\"mcp\":{\"ak\":1}}", 0, "{}");
 	expect_removed("{\"mcp\":{\"ak\":1},\"x\":{}}", 0, "{\"x\":{}}");
 	expect_removed("{\"mcp\":{\"ak\":1 /* c */}}", JSONC, "{\"mcp\":{ /* c */}}");
-	/* another 'mcp' would come to count */
+	/* another 'mcp' would take effect */
 	expect_removed("{\"mcp\":{\"old\":1},\"mcp\":{\"ak\":1}}", 0,
 		       "{\"mcp\":{\"old\":1},\"mcp\":{}}");
 }

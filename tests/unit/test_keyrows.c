@@ -1,4 +1,4 @@
-/* What we keep on disk: lists of keys, and a whole policy. */
+/* Formats on disk: lists of keys, and a whole policy. */
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "policy/policyfile.h"
@@ -82,7 +82,7 @@ static void what_is_not_ours_is_refused(void **state)
 	assert_int_equal(CODE("agentkernel thing 2\0id=4294967296"), ERR_CORRUPT);
 	assert_int_equal(CODE("agentkernel thing 2\0flag=no"), ERR_CORRUPT);
 	assert_int_equal(CODE("agentkernel thing 2\0array=12345678"), ERR_CORRUPT);
-	/* without its last NUL it is half a file */
+	/* without its last NUL the file is truncated */
 	assert_int_equal(parse_code("agentkernel thing 2\0number=7",
 				    sizeof("agentkernel thing 2\0number=7") - 1),
 			 ERR_CORRUPT);
@@ -142,7 +142,7 @@ static void a_policy_comes_back_whole(void **state)
 	assert_int_equal(back.egress.fallback, EGRESS_BLOCK);
 }
 
-/* Whatever is missing at the end, it is not a policy with fewer walls. */
+/* A policy truncated anywhere is refused, not a policy with fewer restrictions. */
 static void half_a_policy_is_none(void **state)
 {
 	CLEANUP(policy_done) struct policy p = { 0 };

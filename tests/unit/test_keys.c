@@ -1,4 +1,4 @@
-/* Keys of the HTTP server: whose sandboxes each sees. */
+/* Keys of the HTTP server: which sandboxes each sees. */
 #include "http/keys.h"
 #include "unit.h"
 

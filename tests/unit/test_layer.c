@@ -1,8 +1,8 @@
 /*
- * test_layer - archives, honest and hostile, and what becomes of them on disk.
+ * test_layer - valid and hostile archives, and their result on disk.
  *
- * The archives are written here, byte by byte, as no tool would write most of them. Each test has
- * a directory of its own with the layer in it and, outside of the layer, a canary.
+ * The archives are written here byte by byte, as most tools would not. Each test has its own
+ * directory with the layer and, outside of the layer, a canary.
  */
 #include "tarwriter.h"
 #include "unit.h"
@@ -77,7 +77,7 @@ struct place {
 	struct err e;
 };
 
-/* Root, and not one of a namespace that knows nobody else. */
+/* Root, and not of a namespace with only one id. */
 static bool can_give_away(const struct place *p)
 {
 	return fchownat(p->fd, "probe", 12, 34, 0) == 0;
@@ -88,7 +88,7 @@ static unsigned flags(const struct place *p)
 	return can_give_away(p) ? 0 : LAYER_ONE_OWNER;
 }
 
-/* Every archive gets a directory of its own. */
+/* Every archive gets its own directory. */
 static void open_layer(struct place *p)
 {
 	(void)snprintf(p->layer, sizeof(p->layer), "layer-%u", p->layer_count++);
@@ -201,7 +201,7 @@ static void expect_refused_bytes(struct place *p, const struct buf *b, enum err_
 	assert_int_equal(p->e.code, code);
 }
 
-/* What was added so far, as a whole archive. */
+/* Unpacks the entries added so far as a complete archive. */
 static void expect_unpacked(struct place *p)
 {
 	add_end(&p->archive);
@@ -526,7 +526,7 @@ static void a_link_leads_nowhere_but_into_the_layer(void **state)
 			       is_path ? "/" : "");
 		expect_text(p, inside, "mine");
 	}
-	/* the probe and the canary are outside, so they are not there */
+	/* the probe and the canary are outside, so they do not exist here */
 	ADD("out", '2', .link = "..");
 	ADD("hard", '1', .link = "out/probe");
 	expect_refused(p, "'hard': it is a hard link to 'out/probe', which is not in this layer");
@@ -1055,7 +1055,7 @@ static void capabilities_are_restored_where_that_is_allowed(void **state)
 	}
 }
 
-/* The old form of GNU: a map in the header. */
+/* The old GNU format: a map in the header. */
 static void add_sparse(struct buf *b, const char *name, unsigned long size,
 		       const unsigned long map[][2], unsigned pieces, const char *bytes, size_t len)
 {
@@ -1264,14 +1264,14 @@ static void a_bomb_is_refused_early(void **state)
 	expect_refused_bytes(p, &bomb, ERR_LIMIT,
 			     "grows more than 100-fold when it is decompressed");
 	assert_true(look(p, "zeros").st_size < 8 << 20);
-	gzip_into(&gzip_bomb, b->bytes, b->len); /* 1032-fold is its best */
+	gzip_into(&gzip_bomb, b->bytes, b->len); /* its maximum is 1032-fold */
 	expect_refused_bytes(p, &gzip_bomb, ERR_LIMIT,
 			     "grows more than 100-fold when it is decompressed");
 	p->limits = layer_default_limits();
 	p->limits.archive_bytes = 16u << 20;
 	expect_refused_bytes(p, &bomb, ERR_LIMIT, "the archive is larger than 16777216 bytes");
 	p->limits = layer_default_limits();
-	expect_unpacked_bytes(p, &bomb); /* 32 MiB are nothing to fear */
+	expect_unpacked_bytes(p, &bomb); /* 32 MiB are harmless */
 }
 
 /* ---- streams ---- */
@@ -1342,7 +1342,7 @@ static void gzip_members_follow_each_other(void **state)
 	}
 }
 
-/* The archive comes through a pipe, in small pieces. */
+/* Passes the archive through a pipe, in small pieces. */
 static int unpack_piecewise(struct place *p, const struct buf *b, size_t piece)
 {
 	int ends[2], r, status;
@@ -1457,7 +1457,7 @@ static void a_last_entry_without_its_padding_is_complete(void **state)
 
 	add(&b, &(struct entry){ "a", .content = "first" });
 	add(&b, &(struct entry){ "b", .content = "second" });
-	b.len = 3 * BLOCK + 6; /* no end of the archive, either */
+	b.len = 3 * BLOCK + 6; /* also without the end of the archive */
 	expect_unpacked_bytes(p, &b);
 	expect_text(p, "a", "first");
 	expect_text(p, "b", "second");
@@ -1468,7 +1468,7 @@ static void a_last_entry_without_its_padding_is_complete(void **state)
 	expect_diff_id(p, &b);
 	b.len -= 1;
 	expect_refused_bytes(p, &b, ERR_INVALID, "'b': the archive is cut off in its content");
-	b.len = 2 * BLOCK; /* none of the padding is missing where the next header should be */
+	b.len = 2 * BLOCK; /* the padding is complete, and the next header is missing */
 	expect_unpacked_bytes(p, &b);
 	assert_false(is_there(p, "b"));
 }
@@ -1486,7 +1486,7 @@ static void damaged_data_is_refused(void **state)
 	gzip.bytes[gzip.len - 1] ^= 1; /* the length */
 	expect_refused_bytes(p, &gzip, ERR_INVALID, "the gzip data has a wrong checksum");
 	gzip.bytes[gzip.len - 1] ^= 1;
-	gzip.bytes[10] = 6; /* a kind of block that does not exist */
+	gzip.bytes[10] = 6; /* an invalid type of block */
 	expect_refused_bytes(p, &gzip, ERR_INVALID, "the gzip data is damaged");
 	plain.bytes[9 * BLOCK - BLOCK] ^= 1; /* c's name */
 	expect_refused_bytes(p, &plain, ERR_INVALID, "the archive is damaged: ");
@@ -1548,7 +1548,7 @@ static void implied_directories_are_listed_parents_first(void **state)
 	ADD("usr/", '5', .mode = 0700);
 	ADD("usr/share/doc/x", .content = "1");
 	ADD("etc/y", .content = "1");
-	ADD("etc/", '5'); /* named after all */
+	ADD("etc/", '5'); /* an explicit entry */
 	expect_unpacked(p);
 	assert_int_equal(p->result.implied_count, 3);
 	assert_string_equal(p->result.implied[0], ".");
@@ -1559,7 +1559,7 @@ static void implied_directories_are_listed_parents_first(void **state)
 	assert_int_equal(look(p, "etc").st_mtime, MTIME);
 }
 
-/* Unpacks what was added so far; the next archive will lie above it. */
+/* Unpacks the entries added so far; the next archive is a layer above. */
 static int unpack_lower(struct place *p)
 {
 	int lower_fd;
@@ -1597,7 +1597,7 @@ static void implied_directories_become_like_those_below(void **state)
 	ADD("d/e/x", .content = "1");
 	expect_unpacked(p);
 	expect_settled(p, (const int[]){ middle, lowest }, 2);
-	/* middle's own "." and "a" were not settled: they are what it has */
+	/* middle's own "." and "a" were not settled and are unchanged */
 	assert_int_equal(look(p, "a/b").st_mode, S_IFDIR | 0750);
 	assert_int_equal(look(p, "a/b").st_mtime, 77);
 	assert_int_equal(look(p, "a/b/c").st_mode, S_IFDIR | 0755);
@@ -1767,7 +1767,7 @@ static void packing_sorts_names(void **state)
 	const char *before = NULL;
 	char name[16];
 
-	for (int i = 0; i < 40; i++) { /* not in their order */
+	for (int i = 0; i < 40; i++) { /* not sorted */
 		(void)snprintf(name, sizeof(name), "name-%02d", i * 23 % 40);
 		assert_int_equal(file_create_at(p->layer_fd, name, 0644, ""), 0);
 	}
@@ -1830,7 +1830,7 @@ static void whiteouts_are_packed_and_come_back(void **state)
 	ADD("d/e/.wh..wh..opq", .content = "");
 	expect_unpacked(p);
 	assert_int_equal(fsetxattr(p->layer_fd, "user.overlay.opaque", "y", 1, 0), 0);
-	make_socket(p, "d/socket"); /* it hides, too */
+	make_socket(p, "d/socket"); /* it hides lower files, too */
 	assert_int_equal(pack_flags(p, LAYERPACK_WHITEOUTS, &first), 0);
 	expect_unpacked_bytes(p, &first);
 	assert_true(is_whiteout(p, "gone") && is_whiteout(p, "d/gone") &&
@@ -1905,7 +1905,7 @@ static int try_forbidden(const struct place *p)
 	return fd >= 0 ? 6 : 0;
 }
 
-/* Runs in a child and tells by its status. */
+/* Runs in a child and reports by its exit status. */
 static int unpack_confined(struct place *p, int archive_fd)
 {
 	if (layerconfine_self(p->layer_fd, &p->e) < 0)

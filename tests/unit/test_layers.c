@@ -1,7 +1,7 @@
 /*
- * test_layers - defaults, a command's own words, the user's file, the project's, the command line:
- * what they add up to. The expected values are worked out here, from the two tables of DESIGN 7,
- * and not by the code under test.
+ * test_layers - defaults, a command's own settings, the user's file, the project's, the command
+ * line: their combined result. The expected values are computed here, from the two tables of DESIGN
+ * 7, not by the tested code.
  */
 #include "unit.h"
 
@@ -85,8 +85,8 @@ struct expected {
 	const char *name;
 	bool has_network, is_denied, has_workspace, has_home, passes_env, is_read_only, is_root;
 	uint64_t memory_bytes, cpus_milli, pids_count;
-	bool reaches[COUNT_OF(hosts)]; /* where the network is denied by default */
-	const char *key;               /* that is passed */
+	bool reaches[COUNT_OF(hosts)]; /* if the network is denied by default */
+	const char *key;               /* variable that is passed */
 	const char *profile, *mode;
 };
 
@@ -117,7 +117,7 @@ static const struct expected presets[] = {
 static const char *const profiles[] = { NULL, "restrictive", "moderate", "permissive" };
 static const char *const modes[] = { NULL, "native", "claude", "codex", "gemini" };
 
-/* A single option, and what it does to what was expected. */
+/* A single option, and its effect on the expected values. */
 enum effect {
 	NO_EFFECT,
 	NETWORK_OFF,
@@ -219,7 +219,7 @@ static void compare(const struct policy *p, const struct expected *x)
 					 x->key && strcmp(x->key, presets[i].key) == 0);
 }
 
-/* What was asked for, and by whom; NULL: nothing. */
+/* The settings and their layers; NULL: none. */
 struct asked {
 	const char *file_preset, *mode, *profile;
 	enum policy_layer file;
@@ -258,7 +258,7 @@ static void check_one(const struct asked *a)
 	if (!is_reset)
 		apply_effect(effect, &x);
 
-	/* in an order that should not matter */
+	/* in an order that must not matter */
 	count = add(settings, count, options[a->option].field, options[a->option].text,
 		    a->is_option_in_file ? a->file : POLICY_BY_COMMAND_LINE);
 	if (a->profile)
@@ -413,7 +413,7 @@ static void what_no_preset_defines_stays(void **state)
 	assert_string_equal(p.origin[POLICY_MODE].text, "--option");
 }
 
-/* A word of the caller's own is not replaced by what a mode would pass. */
+/* A mode does not replace a variable set by the caller. */
 static void a_variable_that_somebody_set_stays_as_it_is(void **state)
 {
 	static const struct policy_setting settings[] = {
@@ -430,11 +430,12 @@ static void a_variable_that_somebody_set_stays_as_it_is(void **state)
 	resolve(settings, COUNT_OF(settings), &p);
 	assert_string_equal(variable(&p, "ANTHROPIC_API_KEY"), "other");
 	assert_null(p.passed);
-	assert_int_equal(policy_resolve(keyless, 1, &poor, &q, &e), 0); /* no key: nothing passed */
+	assert_int_equal(policy_resolve(keyless, 1, &poor, &q, &e),
+			 0); /* without a key nothing is passed */
 	assert_int_equal(q.env_count, 0);
 }
 
-/* ---- combinations that mean nothing ---- */
+/* ---- contradicting combinations ---- */
 
 static void a_network_that_a_later_layer_takes_away_needs_no_rules(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_logs - kept output is read as it was written, also while it is written. */
+/* test_logs - stored output is read as it was written, also while it is being written. */
 #include "named/logs.h"
 #include "unit.h"
 
@@ -15,11 +15,11 @@
 
 struct reading {
 	struct logs logs;
-	uint64_t last; /* number that was given */
+	uint64_t last; /* last number read */
 	uint64_t wrong;
 };
 
-/* Another description of the same file: writer and reader have a position each. */
+/* Opens the same file again: writer and reader have their own position. */
 static int reopen(int fd)
 {
 	char path[32];
@@ -28,7 +28,7 @@ static int reopen(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The command's output is all numbers: within a chunk none may be missing, and none comes again. */
+/* The output is a sequence of numbers: within a chunk none is missing, and none is repeated. */
 static void check_bytes(void *context, enum tasklog_stream stream, const char *bytes, size_t len)
 {
 	struct reading *r = context;

@@ -1,8 +1,8 @@
 /*
- * test_mode - what an agent's mode lets through, and what not.
+ * test_mode - what an agent's mode allows, and what not.
  *
- * Names of package registries are not written down: a name below the domain stands for them, and
- * the domain itself is taken from the mode's own list.
+ * Names of package registries do not appear here: a name below the domain stands for them, and the
+ * mode's own list has the domain itself.
  */
 #include "unit.h"
 
@@ -114,8 +114,10 @@ static void each_agent_reaches_its_own_service_and_not_the_others(void **state)
 	}
 }
 
-/* Every pattern of the lists: a domain in lower case, itself and below, and nothing that only looks
- * like it. */
+/*
+ * Every pattern of the lists covers a domain in lower case and the names below it, but no
+ * lookalike.
+ */
 static void patterns_cover_their_domain_and_no_other(void **state)
 {
 	(void)state;
@@ -170,7 +172,7 @@ static void the_rest_is_denied(void **state)
 		assert_false(d.is_allowed);
 		egress_decide_address(&p.egress, &public_address, 443, EGRESS_NOT_OURS, &d);
 		assert_false(d.is_allowed);
-		/* an allowed name that leads to such an address */
+		/* an allowed name that resolves to such an address */
 		egress_decide_resolved(&p.egress, &private_address, 443, EGRESS_NOT_OURS, &d);
 		assert_false(d.is_allowed);
 	}
@@ -218,7 +220,7 @@ static void an_unknown_mode_is_refused_by_name(void **state)
 	}
 }
 
-/* The lists are taken as they are, without the parser that reads what people type. */
+/* The lists are used directly, without the parser for typed patterns. */
 static void domains_are_in_normal_form(void **state)
 {
 	(void)state;

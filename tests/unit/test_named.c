@@ -1,4 +1,4 @@
-/* test_named - whose sandbox a name means, for the process that asks. */
+/* test_named - which sandbox a name means for the calling process. */
 #include "unit.h"
 
 #include "base/mem.h"
@@ -32,7 +32,7 @@ static void make(const char *name, const char *owner)
 		fail_msg("%s", e.msg);
 }
 
-/* ERR_NONE: it is there. */
+/* ERR_NONE: it is visible. */
 static enum err_code look(const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
@@ -79,7 +79,7 @@ static void what_was_read_before_the_lock_is_read_again(void **state)
 	take_away("twice");
 }
 
-/* As `extend` does beside `restore`: neither undoes what the other has written. */
+/* As with `extend` beside `restore`: neither overwrites the other's change. */
 static void changes_of_the_record_do_not_undo_each_other(void **state)
 {
 	char *layers[] = { (char *)"0123", NULL };
@@ -126,7 +126,7 @@ static void others_are_not_there_in_the_words_for_what_does_not_exist(void **sta
 	assert_string_equal(foreign.msg, missing.msg);
 	assert_int_equal(look("once", &e), ERR_NOT_FOUND);
 
-	named_work_for(&ak, "name:alic", "0123456789abcdef"); /* a beginning is another name */
+	named_work_for(&ak, "name:alic", "0123456789abcdef"); /* a prefix is another name */
 	assert_int_equal(look("hers", &e), ERR_NOT_FOUND);
 	named_work_for(&ak, NULL, "0123456789abcdef"); /* the administrator */
 	assert_int_equal(look("hers", &e), ERR_NONE);
@@ -171,7 +171,7 @@ static void another_that_takes_the_name_after_the_check_is_not_there(void **stat
 	assert_int_equal(look("swapped", &e), ERR_NOT_FOUND);
 	named_identify(&ak, "swapped", &who);
 	assert_string_equal(who.id, "");
-	assert_int_equal(look("hers", &e), ERR_NONE); /* the pin is for one name */
+	assert_int_equal(look("hers", &e), ERR_NONE); /* the pin is for one name only */
 }
 
 static void a_name_that_is_taken_does_not_say_by_whom(void **state)

@@ -1,4 +1,4 @@
-/* test_names - a name keeps its address, also when the gate is another one. */
+/* test_names - a name keeps its address, also with another gate. */
 #include "unit.h"
 
 #include "net/names.h"
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Where things are in the shared memory; the tests that damage it must know. */
+/* Offsets in the shared memory, for tests that damage it. */
 #define NAME_BYTES 256u
 #define NAMES_AT 256u
 
@@ -168,7 +168,7 @@ static void nobody_can_change_the_size_of_the_table(void **state)
 	assert_int_equal(after.st_size, before.st_size);
 }
 
-/* What a gate that was broken into could leave to the next one. */
+/* What a compromised gate could leave to the next one. */
 static void damaged_memory_is_refused(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Host and Origin: whose requests are answered, by the place where they come in. */
+/* Host and Origin: which requests are accepted, depending on the listening address. */
 #include "http/origin.h"
 #include "unit.h"
 

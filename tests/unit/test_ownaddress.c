@@ -1,5 +1,7 @@
-/* test_ownaddress - which addresses the kernel calls this machine's own; see also NW07 in
- * tests/net/attacks.bats. */
+/*
+ * test_ownaddress - which addresses the kernel reports as this machine's own; see also NW07 in
+ * tests/net/attacks.bats.
+ */
 #include "net/ownaddress.h"
 #include "unit.h"
 
@@ -24,7 +26,7 @@ static void loopback_is_ours(void **state)
 
 	(void)state;
 	assert_int_equal(ownaddress_open(&fd, &e), 0);
-	for (int i = 0; i < 1000; i++) /* answers do not pile up */
+	for (int i = 0; i < 1000; i++) /* answers do not accumulate */
 		assert_int_equal(ownaddress_ask(fd, &v4, 80), EGRESS_OURS);
 	assert_int_not_equal(ownaddress_ask(fd, &v6, 80), EGRESS_NOT_OURS);
 }

@@ -1,5 +1,4 @@
-/* test_placement - what a sandbox that waited is told to show: sent, received, and damaged on the
- * way. */
+/* test_placement - the directories that a pooled sandbox is sent: encoded, decoded, and damaged. */
 #include "unit.h"
 
 #include "base/cleanup.h"
@@ -38,13 +37,13 @@ static const struct rootfs_options sent = { .places = places,
 					    .guards = guards,
 					    .guard_count = COUNT_OF(guards) };
 
-/* As it arrives: descriptor 0 says when the walls stand, then the mounts. */
+/* As received: descriptor 0 is for the report of the completed setup, then the mounts. */
 static void receive(struct placement *p, const struct buf *body, size_t len, const int *trees,
 		    unsigned tree_count)
 {
 	*p = (struct placement){ .placed_fd = -1 };
 	p->frame.bytes =
-		mem_alloc(len + 1); /* of this very size: a sanitizer sees what is read beyond it */
+		mem_alloc(len + 1); /* exactly this size: a sanitizer detects reads beyond it */
 	memcpy(p->frame.bytes, body->bytes, len);
 	p->frame.bytes[len] = '\0';
 	p->frame.len = len;
@@ -107,8 +106,7 @@ static void what_is_sent_arrives(void **state)
 	(void)close(tree);
 }
 
-/* Half a message, one byte more, a descriptor too many or too few: all of it is refused, never
- * guessed. */
+/* A truncated message, an additional byte, a descriptor too many or too few: all are refused. */
 static void what_is_damaged_is_refused(void **state)
 {
 	int fds[PLACEMENT_TREES_MAX], tree = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -140,7 +138,9 @@ static void what_is_damaged_is_refused(void **state)
 	(void)close(tree);
 }
 
-/* Every byte changed once: it is refused, or it says something else, and nothing is read beyond it.
+/*
+ * Changes every byte once: the message is refused or decoded differently, without reading beyond
+ * it.
  */
 static void no_byte_leads_astray(void **state)
 {

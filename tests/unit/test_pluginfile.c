@@ -139,7 +139,7 @@ static void half_made_directories_are_taken_back_too(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	/* the second name is too long to be made */
+	/* the second name is too long to be created */
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	path = mem_format("d/%s/a", name);
@@ -183,7 +183,7 @@ static void what_somebody_else_changed_meanwhile_is_not_overwritten(void **state
 	assert_int_equal(unlinkat(place_fd, "a", 0), 0);
 	read_project("a", &f);
 	stage(&f, "new");
-	put("a", "theirs"); /* where nothing was */
+	put("a", "theirs"); /* where no file was */
 	expect_busy(&f);
 	expect_text("a", "theirs");
 }

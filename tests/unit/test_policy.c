@@ -125,7 +125,7 @@ static void bad_settings_name_their_origin(void **state)
 
 		assert_int_equal(resolve(&bad[i], 1, &p, &e), -1);
 		assert_true(strncmp(e.msg, "--test: ", 8) == 0);
-		assert_null(p.workdir); /* nothing was handed out */
+		assert_null(p.workdir); /* nothing was returned */
 	}
 }
 
@@ -194,7 +194,7 @@ static void the_environment_is_clean_or_passed_without_secrets(void **state)
 	assert_int_equal(resolve(permissive, COUNT_OF(permissive), &p, &e), 0);
 	env = environment_build(&p, &caller, NULL);
 	assert_string_equal(environment_get(env, "PLAIN"), "2");
-	assert_string_equal(environment_get(env, "API_TOKEN"), "x"); /* asked for by name */
+	assert_string_equal(environment_get(env, "API_TOKEN"), "x"); /* requested by name */
 	environment_free(env);
 }
 
@@ -231,7 +231,7 @@ static const struct policyimage image = {
 	.group = "app:x:71:\nextra:x:72:app\n",
 };
 
-/* The policy of these settings, for an image. */
+/* Resolves the policy of these settings for an image. */
 static void resolve_image(const struct policy_setting *more, size_t count,
 			  const struct policyimage *i, struct policy *p)
 {
@@ -294,7 +294,7 @@ static void a_profile_without_root_does_not_run_as_an_images_root(void **state)
 	resolve_image(settings, 1, &as_root, &p);
 	assert_int_equal(p.uid, POLICY_USER_ID);
 	assert_string_equal(p.home_dir, "/home/user");
-	resolve_image(settings, 1, &image, &q); /* another user of the image's is fine */
+	resolve_image(settings, 1, &image, &q); /* another user of the image is accepted */
 	assert_int_equal(q.uid, 70);
 	assert_false(q.has_capabilities);
 }
@@ -329,7 +329,7 @@ static void a_user_that_the_image_does_not_have_is_refused(void **state)
 	assert_non_null(strstr(e.msg, "the image's user 'nobody:here': no user 'nobody'"));
 }
 
-/* The caller's PATH says where this machine's programs are, not the image's. */
+/* The caller's PATH is for this machine's programs, not for the image's. */
 static void a_passed_environment_gives_way_to_the_images(void **state)
 {
 	const struct policy_setting settings[] = { SET(POLICY_PROFILE, "permissive") };

@@ -1,4 +1,4 @@
-/* test_ratelimit - so many calls in any window, exactly. */
+/* test_ratelimit - exactly so many calls in any window. */
 #include "unit.h"
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* 0: it counted; else the time to wait. */
+/* 0: accepted; else the time to wait. */
 static uint64_t take(struct ratelimit *r, const char *caller, const char *tool, uint64_t now_ms)
 {
 	uint64_t wait_ms = 0;
@@ -82,7 +82,7 @@ static void each_caller_and_tool_has_its_own(void **state)
 	assert_int_equal(take(r, "a", "exec", 1), 999);
 }
 
-/* A simple count of all calls of the last window agrees, whatever the times. */
+/* A simple count of all calls in the last window gives the same result, whatever the times. */
 static void it_agrees_with_counting(void **state)
 {
 	enum { CALLS = 5, WINDOW = 100, ROUNDS = 20000 };
@@ -110,7 +110,7 @@ static void it_agrees_with_counting(void **state)
 	free(taken);
 }
 
-/* Whoever was not heard of for longest is forgotten; the rest is still counted. */
+/* The least recently active caller is forgotten; the others are still counted. */
 static void many_callers_are_bounded(void **state)
 {
 	CLEANUP(ratelimit_freep) struct ratelimit *r = ratelimit_new(1, 1000000);
@@ -128,7 +128,7 @@ static void many_callers_are_bounded(void **state)
 	assert_int_equal(take(r, "1", "run", 9004), 0);
 }
 
-/* Callers that call once must not cost what a limit of many calls would take. */
+/* Callers with a single call must not use the memory for a limit of many calls. */
 static void memory_is_for_calls_that_were_made(void **state)
 {
 	CLEANUP(ratelimit_freep) struct ratelimit *r = ratelimit_new(1ull << 40, 1000);

@@ -1,4 +1,4 @@
-/* The record of an image, the names of layers, and a line of the progress. */
+/* The record of an image, the names of layers, and a line of the progress output. */
 #include "image/progress.h"
 #include "image/record.h"
 #include "image/store.h"
@@ -99,7 +99,7 @@ static void a_damaged_record_is_refused(void **state)
 	REFUSED(RECORD_MAGIC PLACES "\0digest=sha256:../../../../x\0config=" DIFF_2);
 }
 
-/* A layer's name depends on what lies below it, and on nothing above. */
+/* A layer's name depends on the layers below it, and on nothing above. */
 static void layers_are_named_by_all_below_them(void **state)
 {
 	const char one[2][REFERENCE_DIGEST_MAX_BYTES] = { DIFF_1, DIFF_2 };
@@ -118,7 +118,10 @@ static void layers_are_named_by_all_below_them(void **state)
 	m->layer_count = 1;
 	store_name_layers(m, one, c);
 	assert_string_equal(a[0], c[0]);
-	/* the same content from another blob is another layer: a worker's word is not enough */
+	/*
+	 * the same content from another blob is another layer, because a worker's result is not
+	 * trusted
+	 */
 	strcpy(m->layers[0].digest, DIFF_1);
 	store_name_layers(m, one, c);
 	assert_string_not_equal(a[0], c[0]);

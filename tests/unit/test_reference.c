@@ -1,4 +1,4 @@
-/* test_reference - names of images, as Docker reads them, and what is no name. */
+/* test_reference - names of images, parsed like Docker does, and invalid ones. */
 #include "unit.h"
 
 #include "image/reference.h"

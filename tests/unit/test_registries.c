@@ -15,7 +15,7 @@
 #define FILE_OF_HOME ".config/agentkernel/config.toml"
 #define FILE_OF_XDG "xdg/agentkernel/config.toml"
 
-/* A home of its own for each test. */
+/* Each test has its own home. */
 struct home {
 	char dir[64];
 	char *home; /* "HOME=..." */
@@ -90,7 +90,7 @@ static void expect(const struct home *h, const char *host, const char *mirror, b
 	assert_null(r.mirrors[1]);
 }
 
-/* The message is the file's path and then these words. */
+/* The message is the file's path followed by `words`. */
 static void expect_refused(const struct home *h, const char *text, const char *words)
 {
 	cleanup_free char *message = mem_format("%s/" FILE_OF_HOME "%s", h->dir, words);
@@ -188,7 +188,7 @@ static void unknown_keys_are_refused_with_the_nearest_known_one(void **state)
 		       "'private-redirects' and 'timeout'");
 	expect_refused(*state, "[registries.\"" HOST "\"]\n\"mirrors\\u0000\" = []",
 		       ":2:1: a registry has no 'mirrors'; did you mean 'mirrors'?");
-	/* a mistake about another host is one as well */
+	/* an error for another host is refused as well */
 	expect_refused(*state, "[registries.'x.example.org']\ninsecur = true",
 		       ":2:1: a registry has no 'insecur'; did you mean 'insecure'?");
 }

@@ -1,4 +1,4 @@
-/* test_ruling - a gate takes whole orders, and nothing else. */
+/* test_ruling - a gate accepts complete orders, and nothing else. */
 #include "unit.h"
 
 #include "net/rulesmessage.h"
@@ -38,7 +38,7 @@ static unsigned count_descriptors(void)
 	return count;
 }
 
-/* What a supervisor gone mad could send: any bytes, any number of descriptors. */
+/* What a faulty supervisor could send: any bytes, any number of descriptors. */
 static void send_raw(int socket_fd, const char *bytes, size_t len, const int *fds, unsigned count)
 {
 	union {
@@ -105,7 +105,7 @@ static void expect_refused(const char *bytes, size_t len, const int *fds, unsign
 		fail_msg("'%s' with %u descriptors is taken", bytes, count);
 	assert_string_equal(e.msg, words);
 	assert_int_equal(e.code, ERR_CORRUPT);
-	assert_int_equal(count_descriptors(), before); /* none of theirs stays */
+	assert_int_equal(count_descriptors(), before); /* no received descriptor stays open */
 	(void)close(pair[0]);
 	(void)close(pair[1]);
 }

@@ -1,8 +1,8 @@
 /*
- * test_seccomp - the generated filters, run here instruction by instruction.
+ * test_seccomp - the generated filters, interpreted here instruction by instruction.
  *
- * In a sandbox many refused calls would fail for lack of capabilities too; here only the
- * filter's own answer counts.
+ * In a sandbox many refused calls would also fail for lack of capabilities; here only the filter's
+ * own result counts.
  */
 #include "unit.h"
 
@@ -216,7 +216,8 @@ static void set_id_bits_are_refused_only_where_asked(void **state)
 	assert_int_equal(ask(v, 452, 0, 0, 04755, 0), REFUSED(EPERM)); /* fchmodat2 */
 	assert_int_equal(ask(v, SYS_openat, 0, 0, O_CREAT, 04755), REFUSED(EPERM));
 	assert_int_equal(ask(v, SYS_openat, 0, 0, O_TMPFILE | O_WRONLY, 04755), REFUSED(EPERM));
-	assert_int_equal(ask(v, SYS_openat, 0, 0, O_RDONLY, 04755), ALLOWED); /* rubbish */
+	assert_int_equal(ask(v, SYS_openat, 0, 0, O_RDONLY, 04755),
+			 ALLOWED); /* the mode is ignored */
 	assert_int_equal(ask(v, SYS_mknodat, 0, 0, 04755, 0), REFUSED(EPERM));
 	assert_int_equal(ask(v, SYS_openat2, 0, 0, 0, 0), REFUSED(ENOSYS));
 }

@@ -1,4 +1,4 @@
-/* test_sniff - whom plain connections ask for: HTTP, and what is not. For TLS see test_hello. */
+/* test_sniff - targets of plain connections: HTTP, and other protocols. For TLS see test_hello. */
 #include "talk.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #define UNKNOWN "HTTP: unknown method"
 #define CHUNKED "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" END
 
-/* A group of cases that all end in the same refusal, with nothing released. */
+/* Cases that are all refused with the same problem, and nothing released. */
 static void expect_refused(const char *const *client, size_t count, const char *problem)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -30,7 +30,7 @@ static void a_connection_is_small(void **state)
 	assert_true(sizeof(struct sniff) <= 128);
 }
 
-/* ---- what is not HTTP ---- */
+/* ---- other protocols than HTTP ---- */
 
 static void other_protocols_pass_after_their_first_line(void **state)
 {
@@ -52,11 +52,11 @@ static void other_protocols_pass_after_their_first_line(void **state)
 	talk_expect_all(cases, COUNT_OF(cases), NULL);
 	talk_expect("\0", 1, NULL, "-> pass");
 	talk_expect("0033git-upload-pack /p.git\0host=h\0", 35, NULL, "-> pass");
-	talk_expect("\x20\0\0\1\x85", 5, NULL, "-> pass"); /* MySQL asking for TLS */
+	talk_expect("\x20\0\0\1\x85", 5, NULL, "-> pass"); /* MySQL requesting TLS */
 	talk_expect("AMQP\0\0\x09\x01", 8, NULL, "-> pass");
 }
 
-/* What servers skip or take off before they look: we would be looking at the wrong bytes. */
+/* Servers skip or remove such bytes first: we would check the wrong ones. */
 static void what_servers_skip_before_the_real_thing_is_refused(void **state)
 {
 	static const char v2[] = "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c";
@@ -77,7 +77,7 @@ static void what_servers_skip_before_the_real_thing_is_refused(void **state)
 	talk_expect("\x80\x2e\x01", 3, NULL, "-> more, 3 held");
 }
 
-/* Their servers wait for these bytes, and no line end follows. */
+/* Their servers wait for these bytes, without the end of a line. */
 static void other_protocols_flow_from_their_first_byte(void **state)
 {
 	static const struct talk_case cases[] = {
@@ -92,7 +92,7 @@ static void other_protocols_flow_from_their_first_byte(void **state)
 		{ "\r\n\x05", "-> more" },
 		{ "A \x05", "-> more" },
 		{ "USER a b c", "-> more" },
-		{ "HTTP/1.1 200 OK", "-> more" }, /* a server that calls back */
+		{ "HTTP/1.1 200 OK", "-> more" }, /* a server that connects back */
 		{ "xhttp/1.1", "-> more" },
 	};
 
@@ -139,7 +139,7 @@ static void a_request_with_an_unknown_method_is_refused_before_its_last_word(voi
 	}
 }
 
-/* All that str.split() of Python splits at, which its http.server uses. */
+/* Everything that Python's str.split() splits at, which its http.server uses. */
 static void whatever_a_server_takes_for_a_blank_is_one(void **state)
 {
 	static const char blanks[] = "\t\v\f\r\x1c\x1d\x1e\x1f \x85\xa0";
@@ -490,7 +490,7 @@ static void other_targets_are_refused(void **state)
 	expect_refused(bad, COUNT_OF(bad), "HTTP: not a target");
 }
 
-/* ---- bodies, and what comes after them ---- */
+/* ---- bodies, and what follows them ---- */
 
 static void pipelined_requests_are_asked_about_one_by_one(void **state)
 {
@@ -704,7 +704,7 @@ static void after_a_request_only_requests_may_follow(void **state)
 	talk_expect_all(cases, COUNT_OF(cases), NULL);
 }
 
-/* ---- what the server has a say in ---- */
+/* ---- decisions that depend on the server ---- */
 
 #define WEBSOCKET                                                                                  \
 	"GET /chat HTTP/1.1\r\n" HOST "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"  \

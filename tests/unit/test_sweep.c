@@ -1,4 +1,4 @@
-/* test_sweep - trees that nobody would make by hand, and their removal. */
+/* test_sweep - unusual trees, and their removal. */
 #include "unit.h"
 
 #include "base/file.h"
@@ -65,7 +65,7 @@ static int make_directory(int dir_fd, const char *name)
 	return fd;
 }
 
-/* "d/d/d/..."; each of every `step`th level has the mode and a file beside it. */
+/* "d/d/d/..."; every `step`th level has the mode and a file beside it. */
 static void make_chain(int dir_fd, unsigned depth, unsigned step, mode_t mode)
 {
 	cleanup_fd int fd = make_directory(dir_fd, "d");
@@ -151,7 +151,7 @@ static void depth_does_not_matter(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* Many that have to be moved, to names that are taken by all kinds of things. */
+/* Many directories that must be moved, to names that are already taken. */
 static void names_at_the_top_may_be_taken(void **state)
 {
 	struct place *p = *state;
@@ -163,7 +163,7 @@ static void names_at_the_top_may_be_taken(void **state)
 		cleanup_fd int sub = -1;
 
 		(void)snprintf(name, sizeof(name), "swept-%u", i * 4);
-		sub = make_directory(fd, name); /* with something in it */
+		sub = make_directory(fd, name); /* not empty */
 		make_chain(sub, 100, 1000, 0);
 		(void)snprintf(name, sizeof(name), "swept-%u", i * 4 + 1);
 		assert_int_equal(mkdirat(fd, name, 0755), 0);
@@ -187,7 +187,7 @@ static void many_entries_go(void **state)
 	expect_swept(p, "tree");
 }
 
-/* In a child, as somebody without privileges. */
+/* Runs in a child, as a user without privileges. */
 static void as_nobody(struct place *p, void (*act)(struct place *p))
 {
 	int status = 0;
@@ -263,7 +263,7 @@ static void what_is_not_ours_is_an_error_with_a_name(void **state)
 	expect_swept(p, "tree");
 }
 
-/* A disk without a free block or inode: what can be moved is moved once there is room. */
+/* A disk without a free block or inode: directories are moved once there is space. */
 static void a_full_disk_can_be_emptied(void **state)
 {
 	struct place *p = *state;

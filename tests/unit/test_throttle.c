@@ -1,4 +1,4 @@
-/* test_throttle - a bucket fills at its rate and holds its burst, no more and no less. */
+/* test_throttle - a bucket fills at its rate up to its burst, exactly. */
 #include "unit.h"
 
 #include "net/throttle.h"

@@ -1,4 +1,4 @@
-/* test_toml - TOML 1.0: what each form means, what is refused, and where the refusal points. */
+/* test_toml - TOML 1.0: the meaning of each form, what is refused, and where the error points. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -14,7 +14,7 @@
 
 struct refusal {
 	const char *text;
-	const char *message; /* without the name: "1:5: words" */
+	const char *message; /* without the name: "1:5: message" */
 };
 
 static struct toml *parse_bytes(const char *text, size_t len)
@@ -33,7 +33,7 @@ static struct toml *parse(const char *text)
 	return parse_bytes(text, strlen(text));
 }
 
-/* "a.b" is looked for step by step; a number is an item of an array. */
+/* "a.b" is looked up step by step; a number is an index into an array. */
 static const struct toml_value *find(const struct toml *t, const char *path)
 {
 	cleanup_free char *copy = mem_dup(path);
@@ -92,7 +92,7 @@ static void expect_refused(const struct refusal *rows, size_t count)
 				     rows[i].message);
 }
 
-/* Each is refused as the value of a key; where and why is for others to test. */
+/* Each is refused as the value of a key; other tests check position and reason. */
 static void expect_no_values(const char *const *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -383,7 +383,7 @@ static void broken_arrays_and_inline_tables_are_refused(void **state)
 	expect_refused(rows, COUNT_OF(rows));
 }
 
-/* ---- keys, tables and who may define what ---- */
+/* ---- keys, tables and duplicate definitions ---- */
 
 static void keys_are_bare_quoted_or_dotted(void **state)
 {
@@ -859,7 +859,7 @@ static void sizes_and_numbers_are_bounded(void **state)
 	expect_limit(&text, "larger than 1 MiB");
 }
 
-/* Keys of one table in any order: each is found, and none is taken twice. */
+/* Keys of one table in any order: each is found, and no duplicate is accepted. */
 static void every_key_of_a_large_table_is_found(void **state)
 {
 	static const unsigned steps[] = { 1, 999, 389 }; /* up, down, across */
@@ -889,11 +889,11 @@ static void every_key_of_a_large_table_is_found(void **state)
 	}
 }
 
-/* In the processor's time, sanitizers and all: what grows with the square would take minutes. */
+/* Measures cpu time, also with sanitizers: quadratic growth would take minutes. */
 static void hostile_documents_take_no_long_time(void **state)
 {
 	static const struct {
-		const char *before, *form; /* the form has one number */
+		const char *before, *form; /* the format has one number */
 		unsigned count;
 	} documents[] = {
 		{ "", "key_%05u = 1\n", 65000 },

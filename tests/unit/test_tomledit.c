@@ -1,4 +1,4 @@
-/* test_tomledit - one table is set or removed, and nothing else of the text changes. */
+/* test_tomledit - sets or removes one table, and nothing else of the text changes. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -19,7 +19,7 @@ static const char *const path[] = { "mcp_servers", "ak", NULL };
 
 struct change {
 	const char *before;
-	const char *after; /* NULL: as before */
+	const char *after; /* NULL: unchanged */
 };
 
 static struct tomledit_table table_of(const char *text, const char *const *keys)
@@ -82,7 +82,7 @@ static void expect_refused(const char *text, const char *const *keys, const char
 	assert_null(out.bytes);
 }
 
-/* ---- a table that is not there ---- */
+/* ---- a missing table ---- */
 
 static void absent_table_becomes_a_section_at_the_end(void **state)
 {
@@ -134,7 +134,7 @@ static void absent_table_of_an_inline_table_becomes_an_entry_of_it(void **state)
 	expect_set_to(deep_rows, COUNT_OF(deep_rows), deep, BODY, TOMLEDIT_ADDED);
 }
 
-/* ---- a table that is there ---- */
+/* ---- an existing table ---- */
 
 static void table_that_means_the_same_is_left_as_it_is(void **state)
 {

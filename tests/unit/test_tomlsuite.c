@@ -1,9 +1,9 @@
 /*
  * test_tomlsuite - every document of the published TOML test suite that applies to TOML 1.0.
  *
- * The suite is not part of this repository: AGENTKERNEL_TOML_TEST names its folder, or it lies in
- * ../shared/toml-test, seen from the repository's top. A valid document comes with what it means,
- * in JSON where each value is { "type": ..., "value": ... }; an invalid one must be refused.
+ * The suite is not part of this repository: AGENTKERNEL_TOML_TEST names its folder, or it is in
+ * ../shared/toml-test, relative to the repository's top. A valid document has its meaning beside
+ * it, in JSON where each value is { "type": ..., "value": ... }; an invalid one must be refused.
  */
 #include "unit.h"
 
@@ -20,7 +20,7 @@
 
 #define LIST "files-toml-1.0.0"
 #define FILE_MAX_BYTES (4u << 20)
-#define VALID_MIN 200 /* that many must be there, or the list is not the list */
+#define VALID_MIN 200 /* with fewer the list is incomplete */
 #define INVALID_MIN 400
 
 static const char *const tags[TOML_TYPE_COUNT] = {
@@ -34,11 +34,11 @@ static const char *const tags[TOML_TYPE_COUNT] = {
 	[TOML_LOCAL_TIME] = "time-local",
 };
 
-/* ---- values as the suite writes them ---- */
+/* ---- values in the suite's format ---- */
 
 /*
- * jansson has no keys with a NUL, and the suite does. A character that the suite does not use
- * stands in for it on both sides: as an escape in the JSON text, as its bytes in ours.
+ * jansson has no keys with a NUL, but the suite does. A character that the suite does not use
+ * replaces it on both sides: as an escape in the JSON text, as its bytes in ours.
  */
 #define STAND_IN_ESCAPE "\\ue000"
 #define STAND_IN "\xee\x80\x80"
@@ -73,7 +73,7 @@ static bool is_same_text(const struct toml_value *v, const char *expected)
 	return strcmp(text, expected) == 0;
 }
 
-/* "00:00:00.500" -> "00:00:00.5": digits that say nothing are left out on both sides. */
+/* "00:00:00.500" -> "00:00:00.5": removes trailing zeros on both sides. */
 static char *without_zeros(const char *text)
 {
 	const char *point = strchr(text, '.');

@@ -1,4 +1,4 @@
-/* test_toolpolicy - which tools and commands programs that call us may use; what cannot be seen. */
+/* test_toolpolicy - which tools and commands callers may use; and what cannot be detected. */
 #include "unit.h"
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@ static const struct toolpolicy allows_npm = { .commands = only_npm };
 
 #define WORDS_MAX 16
 
-/* What a command line means: words are separated by '~', so that a test's row is one text. */
+/* Checks a command line: words are separated by '~', so that a test's row is one text. */
 static int check(const struct toolpolicy *t, const char *line, struct err *e)
 {
 	cleanup_free char *copy = mem_dup(line);
@@ -112,7 +112,7 @@ static void a_blocked_command_is_seen_wherever_it_stands(void **state)
 		"env~env~timeout~1~env~curl",
 		"env~sh~-c~curl x",
 		"busybox~sh~-c~curl",
-		/* a shell's text */
+		/* a shell's script */
 		"sh~-c~curl x",
 		"bash~-lc~curl x",
 		"bash~-c~-e~curl x",
@@ -162,7 +162,7 @@ static void a_blocked_command_is_seen_wherever_it_stands(void **state)
 		"sh~-c~eval curl x",
 		"sh~-c~eval 'true; curl x'",
 		"sh~-c~eval true ';' curl",
-		/* in each other */
+		/* nested */
 		"sh~-c~echo $(curl x)",
 		"sh~-c~echo \"$(curl x)\"",
 		"sh~-c~echo \"a $(true; curl x) b\"",
@@ -238,22 +238,22 @@ static void a_name_that_is_only_said_is_not_executed(void **state)
 }
 
 /*
- * The honest part: what reading a command line cannot tell. The sandbox's walls are for these; that
- * each still passes is written down here so that nobody believes otherwise.
+ * The limits of checking a command line: each of these still passes, which this test documents. The
+ * sandbox's protections are for them.
  */
 static void what_a_shell_or_a_program_can_hide_is_not_seen(void **state)
 {
 	static const char *const lines[] = {
-		"sh~-c~c=cu; ${c}rl x",                  /* a name made at run time */
-		"sh~-c~x=curl; $x y",                    /* ... or kept in a variable */
+		"sh~-c~c=cu; ${c}rl x",                  /* a name composed at run time */
+		"sh~-c~x=curl; $x y",                    /* ... or stored in a variable */
 		"sh~-c~$(echo cu)rl x",                  /* ... or printed */
 		"sh~-c~/usr/bin/c?rl x",                 /* ... or matched */
 		"bash~-c~{curl,x}",                      /* ... or expanded */
-		"bash~-c~$'\\x63url' x",                 /* ... or spelt by number */
+		"bash~-c~$'\\x63url' x",                 /* ... or written as numbers */
 		"sh~-c~echo Y3VybAo= | base64 -d | sh",  /* ... or decoded */
 		"sh~-c~alias c=curl; c x",               /* another name */
 		"sh~-c~cp /usr/bin/curl /tmp/c; /tmp/c", /* ... for the same file */
-		"sh~script.sh",                          /* what a file says */
+		"sh~script.sh",                          /* the content of a file */
 		"sh~-c~. ./script.sh",
 		"sh~-s", /* ... or stdin */
 		"python3~-c~import os; os.execlp('curl', 'curl')",
@@ -290,17 +290,17 @@ static void a_list_of_what_is_allowed_holds_for_every_command(void **state)
 		const char *line, *program;
 	} bad[] = {
 		{ "curl", "curl" },
-		{ "sh", "sh" }, /* with no text it is a program like any other */
+		{ "sh", "sh" }, /* without a script it is an ordinary program */
 		{ "sh~script.sh", "sh" },
 		{ "bash~-i", "bash" },
 		{ "sh~-c~npm test; curl", "curl" },
 		{ "sh~-c~npm test \"$(curl x)\"", "curl" },
 		{ "env~npm", "env" },
 		{ "sh~-c~env npm", "env" },
-		{ "sh~-c~cd x && npm test", "cd" }, /* a shell's own commands are named, too */
+		{ "sh~-c~cd x && npm test", "cd" }, /* a shell's own commands are checked, too */
 		{ "sh~-c~case $x in a) npm test;; *) npm run x;; esac",
-		  "*" }, /* a pattern, by mistake */
-		/* what is only known at run time is not on the list */
+		  "*" }, /* a pattern, mistaken for a command */
+		/* what is known only at run time is not on the list */
 		{ "sh~-c~$0 x~curl", "$0" },
 		{ "sh~-c~$x", "$x" },
 		{ "sh~-c~$(npm bin)/tool", "tool" },
@@ -336,12 +336,12 @@ static void a_block_wins_over_an_allow_and_a_path_is_more_exact(void **state)
 	refused(&path, "npm", "npm");
 	refused(&path, "/tmp/npm", "npm");
 	refused(&blocked_path, "/usr/bin/npm", "npm");
-	passed(&blocked_path, "npm"); /* honest: another way to the same file */
+	passed(&blocked_path, "npm"); /* known gap: another path to the same file */
 	refused(&no_shell, "sh~-c~true", "sh");
 	passed(&no_shell, "bash~-c~true");
 }
 
-/* A command of `levels` shells in each other, the innermost with a blocked one. */
+/* A command of `levels` nested shells, the innermost with a blocked one. */
 static void nest(unsigned levels, char *out, size_t size)
 {
 	(void)snprintf(out, size, "true");

@@ -1,6 +1,6 @@
 /*
- * test_transfer - the program agentkernel-image, asked by the launcher's own code to move files and
- * layers; once more as root of a user namespace.
+ * test_transfer - agentkernel-image, started by the launcher's own code to move files and layers;
+ * repeated as root of a user namespace.
  */
 #include "tarwriter.h"
 #include "treeplace.h"
@@ -31,7 +31,7 @@ static int start(const char *operation, const char *const *words, int dir_fd, in
 	return imagehelper_start(&t, job, e);
 }
 
-/* One operation from its start to its end; its answer is in `answer`. */
+/* Runs one operation; its result is in `answer`. */
 static int run(struct place *p, const char *operation, const char *const *words, int dir_fd, int in,
 	       int out)
 {
@@ -70,7 +70,7 @@ static void rewind_fd(int fd)
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 }
 
-/* From p->from_fd to p->to_fd, both ends at once. */
+/* From p->from_fd to p->to_fd, both ends at the same time. */
 static void move(struct place *p, const char *const *pack, const char *const *unpack)
 {
 	struct imagehelper_job packer, unpacker;
@@ -116,7 +116,7 @@ static void within_a_root_links_lead_within_it(void **state)
 	expect_text(p->to_fd, "f", "of the root");
 	move(p, WORDS("name=/dir/l", "as=l", "root=yes"), WORDS("name=/", "root=yes"));
 	assert_true(S_ISLNK(look(p->to_fd, "l").st_mode));
-	/* and without a root they lead where they lead */
+	/* and without a root they lead to their real targets */
 	assert_int_equal(symlinkat("../../canary", p->from_fd, "d/out"), 0);
 	move(p, WORDS("name=d/out", "as=host", "follow=yes"), WORDS("name=."));
 	expect_text(p->to_fd, "host", CANARY);
@@ -216,7 +216,7 @@ static void layers_go_out_and_come_back(void **state)
 	}
 }
 
-/* As whoever we are: only root of all the owners can. */
+/* With our own ids: only root of all owners can do it. */
 static void owners_are_kept_on_demand(void **state)
 {
 	struct place *p = *state;
@@ -236,7 +236,7 @@ static void owners_are_kept_on_demand(void **state)
 	assert_int_equal(look(p->to_fd, "own").st_mode, S_IFREG | 0755);
 }
 
-/* Has a filter of system calls, soon. */
+/* Does it get a seccomp filter soon? */
 static bool is_locked_in(pid_t pid)
 {
 	char path[64], text[8192];

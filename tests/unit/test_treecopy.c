@@ -1,4 +1,4 @@
-/* test_treecopy - trees, copied and laid over each other. */
+/* test_treecopy - trees, copied and merged. */
 #include "treeplace.h"
 
 #include "tree/treecopy.h"
@@ -99,7 +99,7 @@ static void whiteouts_are_whiteouts(void **state)
 
 	need_whiteouts(p);
 	make_whiteout(p->from_fd, "gone");
-	/* overlay makes them so: many names of one */
+	/* like overlay creates them: many names of one */
 	assert_int_equal(linkat(p->from_fd, "gone", p->from_fd, "gone too", 0), 0);
 	expect_copied(p, 0, NULL);
 	assert_true(is_whiteout(p->to_fd, "gone") && is_whiteout(p->to_fd, "gone too"));
@@ -196,7 +196,7 @@ static void capabilities_are_kept_where_they_can_be(void **state)
 		skip();
 	}
 	if (can_give_away(p)) {
-		assert_int_equal(fchown(fd, 5, 5), 0); /* which takes them away again */
+		assert_int_equal(fchown(fd, 5, 5), 0); /* which clears them again */
 		assert_int_equal(fsetxattr(fd, "security.capability", &caps, XATTR_CAPS_SZ_2, 0),
 				 0);
 	}
@@ -208,7 +208,7 @@ static void capabilities_are_kept_where_they_can_be(void **state)
 	assert_memory_equal(&copied, &caps, XATTR_CAPS_SZ_2);
 }
 
-/* Of overlay's own attributes only one means something in another place. */
+/* Only one of overlay's own attributes is meaningful in another place. */
 static void attributes_about_other_inodes_are_left_out(void **state)
 {
 	struct place *p = *state;
@@ -419,7 +419,7 @@ static void merging_replaces_what_has_another_kind(void **state)
 	expect_copied(p, TREECOPY_MERGE, NULL);
 	expect_text(p->to_fd, "dir", "a file now");
 	assert_true(is_there(p->to_fd, "file/sub"));
-	assert_true(is_opaque(p->to_fd, "file")); /* the file hid what lay below */
+	assert_true(is_opaque(p->to_fd, "file")); /* the file hid what was below */
 	assert_false(is_opaque(p->to_fd, "file/sub"));
 	expect_text(p->to_fd, "name", "new");
 	expect_text(p->to_fd, "other name", "several");
@@ -491,7 +491,7 @@ static void merging_links_into_directories_that_were_there(void **state)
 
 /* ---- overlay itself ---- */
 
-/* Mounts layers ("a:b", highest first) at `at`, to be written if there is an upper one. */
+/* Mounts layers ("a:b", highest first) at `at`, writable if there is an upper one. */
 static int mount_layers(const struct place *p, const char *at, const char *lower, const char *upper)
 {
 	char options[256], work[64] = "";
@@ -503,7 +503,7 @@ static int mount_layers(const struct place *p, const char *at, const char *lower
 		make_directories(p->fd, upper);
 	}
 	make_directories(p->fd, at);
-	/* not p->fd: it lies in the mount namespace before */
+	/* not p->fd, which belongs to the previous mount namespace */
 	assert_int_equal(chdir(p->path), 0);
 	(void)snprintf(options, sizeof(options), "userxattr,lowerdir=%s%s", lower, work);
 	if (mount("overlay", at, "overlay", 0, options) < 0) {
@@ -575,7 +575,7 @@ static void change_second(int fd)
 	assert_int_equal(fchmodat(fd, "etc", 0700, 0), 0);
 }
 
-/* What overlay shows is the same with copies for layers, and with two copies merged into one. */
+/* Overlay shows the same with copies as layers, and with two copies merged into one. */
 static void overlay_shows_a_copy_as_it_showed_the_layer(void **state)
 {
 	struct place *p = *state;

@@ -1,4 +1,4 @@
-/* test_treediff - layers, and what they change. */
+/* test_treediff - differences between layers. */
 #include "treeplace.h"
 
 #include "base/buf.h"
@@ -119,7 +119,7 @@ static void a_directory_is_changed_by_its_mode_and_owner(void **state)
 	expect_diff("C /mode\nC /owner\n");
 }
 
-/* The highest layer that has it says what its mode is. */
+/* The mode is that of the highest layer with the entry. */
 static void modes_are_those_of_the_highest_layers(void **state)
 {
 	(void)state;
@@ -168,7 +168,7 @@ static void a_higher_layer_hides_a_lower_one(void **state)
 	make_directories(base[0], "d");
 	make_file(base[0], "d/f", "x");
 	make_file(base[0], "d/g", "x");
-	/* what the lower checkpoint did counts for nothing where the higher ones hide it */
+	/* changes of the lower checkpoint do not matter if the higher ones hide them */
 	make_directories(upper[2], "d/added");
 	make_file(upper[2], "d/f", "changed");
 	make_file(upper[2], "x", "added");

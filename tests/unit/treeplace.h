@@ -1,7 +1,7 @@
 #pragma once
 /*
- * treeplace - for tests of trees: a directory for each test, a comparison of two trees, and the
- * whole program once more as root of a user namespace.
+ * treeplace - for tests of trees: a directory for each test, a comparison of two trees, and running
+ * the whole program again as root of a user namespace.
  */
 #include "unit.h"
 
@@ -55,7 +55,7 @@ static inline void make_directories(int dir_fd, const char *path)
 	}
 }
 
-/* With the directories above it. */
+/* Creates parent directories too. */
 static inline void make_file(int dir_fd, const char *path, const char *text)
 {
 	const char *slash = strrchr(path, '/');
@@ -162,7 +162,7 @@ static inline void compare_attributes(int a, int b, const char *name)
 	ssize_t len = flistxattr(a, names, sizeof(names));
 
 	assert_true(len >= 0);
-	/* without room overlay tells how much there is, its own included */
+	/* with size 0 overlay returns a length that includes its own attributes */
 	assert_int_equal(flistxattr(b, names_b, sizeof(names_b)), len);
 	for (const char *n = names; n < names + len; n += strlen(n) + 1) {
 		ssize_t size = fgetxattr(a, n, value_a, sizeof(value_a));
@@ -210,7 +210,7 @@ static inline void compare_entry(int a, int b, const char *name)
 	char link_a[4096] = "", link_b[4096] = "";
 	cleanup_fd int fd_a = -1, fd_b = -1;
 
-	if (S_ISCHR(st_a.st_mode)) { /* nothing else is known of whiteouts */
+	if (S_ISCHR(st_a.st_mode)) { /* whiteouts have no other properties */
 		assert_true(is_whiteout(b, name));
 		return;
 	}
@@ -244,7 +244,7 @@ static inline unsigned count_entries(int fd)
 	return count - 2;
 }
 
-/* All beneath the two; the number of entries right in them. */
+/* Compares everything below the two; returns the number of their direct entries. */
 static inline unsigned compare_trees(int a, int b)
 {
 	DIR *dir = fdopendir(openat(a, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 #pragma once
-/* unit - what every unit test includes: cmocka, and a test row named after its function. */
+/* unit - for every unit test: cmocka, and a macro for a test row named after its function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

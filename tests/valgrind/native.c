@@ -1,7 +1,7 @@
 /*
- * native FD CALL ARG... - one system call that valgrind does not know, for
- * tests/valgrind/preload.c: what it returned goes to the socket FD, and the descriptor with it if
- * it is one.
+ * native FD CALL ARG... - makes one system call that valgrind does not know, for
+ * tests/valgrind/preload.c: sends its result to the socket FD, together with the descriptor if it
+ * is one.
  */
 #include <errno.h>
 #include <linux/openat2.h>

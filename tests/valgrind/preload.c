@@ -1,13 +1,12 @@
 /*
- * preload - what a helper needs to live under valgrind; the helper itself is the program that is
- * installed.
+ * preload - what a helper needs to run under valgrind; the helper itself is the installed program.
  *
- * Valgrind translates code as it goes, so the filters that a helper installs on itself would end
- * it: here they are not installed, nor are limits set or roots changed. And Debian 12's valgrind
- * (3.19) knows neither openat2() nor pidfds, which it answers with ENOSYS: here a process that is
- * not under valgrind, tests/valgrind/native.c, makes the call with this one's ids, namespaces and
- * descriptors, and hands back what it got. A program that starts itself once more starts its
- * wrapper (tests/valgrind/check), so that worker is watched as well.
+ * Valgrind translates code at run time, so the filters that a helper installs on itself would end
+ * it: here filters are not installed, limits not set and roots not changed. And Debian 12's
+ * valgrind (3.19) knows neither openat2() nor pidfds and returns ENOSYS: here a process outside
+ * valgrind, tests/valgrind/native.c, makes the call with this one's ids, namespaces and
+ * descriptors, and returns the result. A program that starts itself again starts its wrapper
+ * (tests/valgrind/check), so that the worker is checked as well.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,7 +42,7 @@ static __attribute__((constructor)) void take_environment(void)
 	(void)unsetenv("LD_PRELOAD");
 }
 
-/* The answer: a number, and with a descriptor that one. */
+/* Receives the result: a number, or a descriptor. */
 static long receive(int fd)
 {
 	char space[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -65,7 +64,7 @@ static long receive(int fd)
 	return received;
 }
 
-/* words: of native's command line. kept_fd: a descriptor that it has to inherit, or -1. */
+/* words: native's arguments. kept_fd: a descriptor that it must inherit, or -1. */
 static long ask(int kept_fd, char **words)
 {
 	char *argv[WORDS_MAX + 3] = { native }, number[16];
@@ -155,7 +154,7 @@ long syscall(long number, ...)
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Valgrind has memory and descriptors of its own, and refuses other hard limits. */
+/* Valgrind uses its own memory and descriptors, and refuses other hard limits. */
 int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
 	(void)resource;
@@ -163,7 +162,7 @@ int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 	return 0;
 }
 
-/* As for a caller who may not: with another root nothing of ours could be executed. */
+/* Fails as without privileges: with another root nothing of ours could be executed. */
 int chroot(const char *path)
 {
 	(void)path;
