@@ -78,7 +78,7 @@ struct checkpoint_use {
 	char *const *labels;
 	uint64_t ttl_ms;
 	const char *origin;
-	const char *owner; /* NULL: the owner of this process's requests */
+	const char *owner; /* NULL: named_owner() */
 };
 ERR_CHECKED int checkpoint_make(const struct ak *ak, const char *id, const struct policy *policy,
 				const struct checkpoint_use *use, struct err *e);

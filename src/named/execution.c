@@ -77,7 +77,7 @@ static void add_terminal(struct order_command *c)
 	c->columns = size.ws_col;
 }
 
-/* -l: programs read the profile files of a login shell. */
+/* Started with -l, so that the shell reads its profile files. */
 static char *const login_shell[] = { (char *)"sh", (char *)"-c",
 				     (char *)"test -x \"$SHELL\" || SHELL=/bin/bash; test -x "
 					     "\"$SHELL\" || SHELL=/bin/sh; export "

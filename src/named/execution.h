@@ -35,7 +35,7 @@ struct execute_options {
 struct execution {
 	const struct execute_options *options;
 	struct policy policy;
-	int control_fd;   /* to the supervisor or pool daemon; -1: closed by the peer */
+	int control_fd;   /* to the supervisor or pool/warm's process; -1: closed by the peer */
 	int report_fd;    /* our end of the report socket */
 	int reporting_fd; /* init's end, until it is sent */
 	int master_fd;

@@ -401,7 +401,7 @@ static void reload_expiry(struct supervisorstate *k)
 		k->options.named->expires_s = fresh.expires_s;
 }
 
-/* Widens the cpu affinity of running threads, else they could not use additional cpus. */
+/* Changes the cpu affinity of running threads, else they could not use additional cpus. */
 static int move_to_cpus(const struct supervisorstate *k, const struct policy *p, struct err *e)
 {
 	cpu_set_t set;
