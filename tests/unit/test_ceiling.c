@@ -748,7 +748,7 @@ static void a_caller_is_told_what_a_preset_does_not_get(void **state)
 	assert_string_equal(text, "");
 }
 
-static int registryrequest_for_memory(struct policy *ceiling, const char *text, struct err *e)
+static int ask_for_memory(struct policy *ceiling, const char *text, struct err *e)
 {
 	const struct policy_setting s = { POLICY_MEMORY, text, "memory", POLICY_BY_CALLER };
 	CLEANUP(policy_done) struct policy p = { 0 };
@@ -771,25 +771,25 @@ static void a_default_is_no_ceiling_and_a_maximum_is(void **state)
 	(void)state;
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
 	ceiling_raise(&ceiling, 24ull << 30);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "4GiB", &e), 0);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "13GiB", &e), -1);
+	assert_int_equal(ask_for_memory(&ceiling, "4GiB", &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "13GiB", &e), -1);
 	assert_non_null(strstr(e.msg, "goes beyond '12 GiB' (the maximum for callers)"));
 	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "3GiB", &e), 0);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "4GiB", &e), -1);
+	assert_int_equal(ask_for_memory(&ceiling, "3GiB", &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "4GiB", &e), -1);
 	policy_done(&ceiling);
 
 	assert_int_equal(policy_resolve(&written, 1, &caller, &ceiling, &e), 0);
 	ceiling_raise(&ceiling, 24ull << 30);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e),
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e),
 			 -1); /* what the user wrote is one */
 	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
-	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), 0);
 	policy_done(&ceiling);
 
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
 	ceiling_raise(&ceiling, 1ull << 30); /* a small machine: the default stays allowed */
-	assert_int_equal(registryrequest_for_memory(&ceiling, "2GiB", &e), 0);
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), 0);
 }
 
 static void the_host_image_is_a_setting_of_its_own(void **state)
