@@ -26,6 +26,10 @@ struct doctor_finding {
 
 #define DOCTOR_FINDINGS_MAX 16u
 
+/* For probes. */
+void doctor_set(struct doctor_finding *f, enum doctor_state state, const char *detail,
+		const char *fix);
+
 struct ak;
 /* Fills `ret` and returns the count. */
 size_t doctor_examine(const struct ak *ak, struct doctor_finding ret[DOCTOR_FINDINGS_MAX]);

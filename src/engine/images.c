@@ -26,14 +26,14 @@
 void images_init(struct images *i)
 {
 	*i = (struct images){ .lock_fd = -1 };
-	imageroot_init(&i->root);
+	rootspec_init(&i->root);
 }
 
 void images_done(struct images *i)
 {
 	record_done(&i->record);
 	cleanup_closep(&i->lock_fd);
-	cleanup_closep(&i->root.dirs[IMAGEROOT_LAYERS].tree_fd);
+	cleanup_closep(&i->root.dirs[ROOTSPEC_LAYERS].tree_fd);
 	free(i->layers_path);
 	free(i->lower);
 	images_init(i);
@@ -112,9 +112,9 @@ static int describe_root(const char *store, struct images *i, struct err *e)
 	for (unsigned n = 0; n < i->record.layer_count; n++)
 		buf_addf(&lower, "%s%s", n ? ":" : "", i->record.layers[n]);
 	i->lower = mem_dup(buf_text(&lower));
-	imageroot_init(&i->root);
+	rootspec_init(&i->root);
 	i->root.layers = i->lower;
-	i->root.dirs[IMAGEROOT_LAYERS] = (struct imageroot_dir){
+	i->root.dirs[ROOTSPEC_LAYERS] = (struct rootspec_dir){
 		.path = i->layers_path,
 		.device = st.st_dev,
 		.inode = st.st_ino,

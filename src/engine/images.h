@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "image/record.h"
 #include "policy/policyimage.h"
-#include "sandbox/imageroot.h"
+#include "protocol/rootspec.h"
 
 #include <stdbool.h>
 
@@ -32,7 +32,7 @@ struct images {
 	int lock_fd;
 	char *layers_path;
 	char *lower;
-	struct imageroot root; /* borrows from the above, except its tree */
+	struct rootspec_image root; /* borrows from the above, except its tree */
 };
 
 void images_init(struct images *i);

@@ -8,7 +8,6 @@
 #include "engine/session.h"
 #include "engine/supervise.h"
 #include "policy/environment.h"
-#include "sandbox/init.h"
 #include "state/ak.h"
 
 #include <errno.h>
@@ -80,11 +79,8 @@ static int prepare(struct run_state *r, const struct run_options *o, struct err 
 static int start(struct run_state *r, const struct run_options *o, struct err *e)
 {
 	const char *term = NULL;
-	struct command command;
+	struct backend_command command = { .argv = o->argv, .has_tty = r->streams.has_tty };
 
-	command_init(&command, o->policy);
-	command.argv = o->argv;
-	command.has_tty = r->streams.has_tty;
 	if (r->streams.has_tty && o->ak)
 		term = environment_get(o->ak->caller.environ_list, "TERM");
 	r->environment = environment_build(o->policy, &o->ak->caller, term);
@@ -163,7 +159,7 @@ static void finish(struct run_state *r, const struct supervise_outcome *outcome,
 	struct session *s = &r->session;
 	struct cgroup_usage usage;
 
-	native_stop(&s->sandbox);
+	session_stop(s);
 	gatekeeper_stop(&s->gatekeeper);
 	drain(r, outcome);
 	take_notices(s, ret);
@@ -186,11 +182,8 @@ static void finish(struct run_state *r, const struct supervise_outcome *outcome,
 static void send_signal(void *context, int number, unsigned flags)
 {
 	const struct run_state *r = context;
-	siginfo_t info = { .si_signo = number, .si_code = SI_QUEUE };
 
-	info.si_value.sival_int = INIT_TO_GROUP;
-	(void)syscall(SYS_pidfd_send_signal, r->session.sandbox.pid_fd, number,
-		      flags & SUPERVISE_TO_GROUP ? &info : NULL, 0);
+	r->session.backend->signal(&r->session.sandbox, number, flags & SUPERVISE_TO_GROUP);
 }
 
 static int supervise(struct run_state *r, const struct run_options *o,
@@ -226,7 +219,7 @@ int run_command(const struct run_options *o, struct run_result *ret, struct err 
 	if (prepare(&r, o, e) < 0 || start(&r, o, e) < 0)
 		return -1;
 	if (supervise(&r, o, &outcome, e) < 0) {
-		native_stop(&r.session.sandbox);
+		session_stop(&r.session);
 		take_notices(&r.session, ret);
 		return -1;
 	}

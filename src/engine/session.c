@@ -12,10 +12,8 @@
 #include "net/plan.h"
 #include "protocol/report.h"
 #include "host/cpuset.h"
-#include "sandbox/landlock.h"
 #include "host/mount.h"
 #include "host/rlimits.h"
-#include "sandbox/seccomp.h"
 
 #include <fcntl.h>
 #include <errno.h>
@@ -35,7 +33,7 @@ void session_init(struct session *s)
 			       .limits_tree_fd = -1 };
 	hostfiles_init(&s->files);
 	newnames_init(&s->names);
-	native_init(&s->sandbox);
+	handle_init(&s->sandbox);
 	gatekeeper_init(&s->gatekeeper);
 	cgroup_init(&s->cgroup);
 }
@@ -43,7 +41,8 @@ void session_init(struct session *s)
 /* Ends processes first, then removes their cgroups, then dismisses the janitor. */
 void session_done(struct session *s)
 {
-	native_end(&s->sandbox);
+	session_stop(s);
+	handle_close(&s->sandbox);
 	gatekeeper_done(&s->gatekeeper);
 	cgroup_remove(&s->cgroup);
 	janitor_dismiss(&s->janitor);
@@ -124,54 +123,9 @@ static int prepare_network(struct session *s, struct err *e)
 	return gatekeeper_prepare(&s->gatekeeper, &options, e);
 }
 
-static int check_landlock(const struct policy *p, bool *ret_has_landlock, struct err *e)
-{
-	*ret_has_landlock = landlock_abi() > 0;
-	if (*ret_has_landlock || p->accepts_no_landlock)
-		return 0;
-	return err_set(e, ERR_UNSUPPORTED,
-		       "this kernel has no Landlock, the second wall behind the mounts (add "
-		       "--accept-missing landlock to run without it)");
-}
-
-/* Does the sandbox have an image, not just this machine's programs? */
-static bool has_image(const struct session *s)
+bool session_has_image(const struct session *s)
 {
 	return s->options.root && s->options.root->layers;
-}
-
-/*
- * Packages install set-id files, which have no effect inside. They would have one outside if the
- * sandbox's owner is a user of this machine: in a writable directory of the host, or in a stream
- * that is a file. (A named sandbox's disk is below directories that nobody else may enter.) Nothing
- * in the host image needs them.
- */
-static bool may_set_ids(const struct session *s, unsigned streams)
-{
-	if (!has_image(s) || s->options.awaits_places)
-		return false;
-	for (unsigned i = 0; i < s->files.count; i++)
-		if (s->files.places[i].kind == ROOTFS_HOST && !s->files.places[i].is_read_only)
-			return false;
-	return s->idmap.kind == IDMAP_PRIVATE || !(streams & SESSION_FILE_STREAM);
-}
-
-unsigned session_choose_filter(const struct session *s, unsigned streams)
-{
-	unsigned variant = 0;
-
-	if (!s->options.policy->may_trace && wall_stands(WALL_SECCOMP_TRACING))
-		variant |= SECCOMP_STRICT;
-	if (!may_set_ids(s, streams) && wall_stands(WALL_SET_ID_REFUSAL))
-		variant |= SECCOMP_NO_SET_ID;
-	if (s->is_pinned)
-		variant |= SECCOMP_PINNED;
-	if (s->idmap.kind == IDMAP_ONE && s->idmap.uid == 0 && s->idmap.gid == 0)
-		variant |= SECCOMP_ONE_OWNER;
-	/* otherwise Landlock prevents truncating a file that was passed for reading */
-	if (streams & SESSION_FILE_STREAM && landlock_abi() < LANDLOCK_ABI_TRUNCATE)
-		variant |= SECCOMP_NO_CUTTING;
-	return variant;
 }
 
 /*
@@ -184,7 +138,7 @@ static unsigned choose_ids(const struct session *s)
 	const struct policy *p = s->options.policy;
 	enum policy_origin_kind kind = p->origin[POLICY_USER].kind;
 	bool was_asked = kind != POLICY_ORIGIN_NONE && kind != POLICY_ORIGIN_PRESET;
-	bool is_lasting = has_image(s) || s->options.is_changeable;
+	bool is_lasting = session_has_image(s) || s->options.is_changeable;
 
 	return was_asked || (is_lasting && p->uid == 0) ? IDMAP_WANTS_MANY : 0;
 }
@@ -192,10 +146,10 @@ static unsigned choose_ids(const struct session *s)
 /* For a root caller, opens the trees that are mapped once the sandbox has its ids. */
 static int open_trees(struct session *s, struct err *e)
 {
-	struct imageroot *root = s->options.root;
+	struct rootspec_image *root = s->options.root;
 
-	for (unsigned i = 0; root && i < IMAGEROOT_SOURCE_COUNT; i++) {
-		struct imageroot_dir *dir = &root->dirs[i];
+	for (unsigned i = 0; root && i < ROOTSPEC_SOURCE_COUNT; i++) {
+		struct rootspec_dir *dir = &root->dirs[i];
 
 		if (s->idmap.kind != IDMAP_PRIVATE || !dir->path || dir->tree_fd >= 0)
 			continue;
@@ -228,7 +182,8 @@ int session_prepare(struct session *s, const struct session_options *o, struct e
 	const struct policy *p = o->policy;
 
 	s->options = *o;
-	if (rlimits_check(p, e) < 0)
+	s->backend = backend_of(p);
+	if (s->backend->check(p, e) < 0 || rlimits_check(p, e) < 0)
 		return -1;
 	if (idmap_init(&s->idmap, p->uid, p->gid, choose_ids(s), e) < 0)
 		return -1;
@@ -236,26 +191,11 @@ int session_prepare(struct session *s, const struct session_options *o, struct e
 	    newnames_open(&s->names, p, &s->files.workspace, o->ak, o->name, e) < 0 ||
 	    open_trees(s, e) < 0)
 		return -1;
-	if (!has_image(s) && prepare_etc(s, e) < 0)
+	if (!session_has_image(s) && prepare_etc(s, e) < 0)
 		return -1;
 	if (prepare_network(s, e) < 0)
 		return -1;
 	return open_cgroup(s, e);
-}
-
-/* Limits that init must watch because there is no cgroup. */
-static struct watch_limits watched(const struct session *s)
-{
-	const struct policy *p = s->options.policy;
-	bool has_cgroup = s->cgroup.kind != CGROUP_NONE;
-
-	return (struct watch_limits){
-		.policy = p,
-		.memory_bytes = has_cgroup ? 0 : p->memory_bytes,
-		.cpu_ms = has_cgroup ? 0 : p->cpu_time_ms,
-		.pids_count = !has_cgroup && s->idmap.kind != IDMAP_ONE ? p->pids_count : 0,
-		.is_root_on_disk = s->options.disk_path,
-	};
 }
 
 unsigned session_count_cpus(const struct policy *p)
@@ -263,86 +203,19 @@ unsigned session_count_cpus(const struct policy *p)
 	return (unsigned)((p->cpus_milli + 999) / 1000);
 }
 
-/*
- * Chooses the cpus, and the values that the sandbox is shown as its limits. Constant files are
- * cached for the next sandbox; a root caller opens them here, because the sandbox's ids cannot
- * enter the caller's directories.
- */
-static int choose_figures(struct session *s, struct native_plan *plan, struct err *e)
+int session_start(struct session *s, const struct backend_command *command, unsigned streams,
+		  struct err *e)
 {
-	const struct policy *p = s->options.policy;
-	struct limitfiles_figures *f = &plan->figures;
-
-	*f = (struct limitfiles_figures){ .memory_bytes = p->memory_bytes,
-					  .cpus_milli = p->cpus_milli,
-					  .pids_count = p->pids_count,
-					  .has_v1 = s->cgroup.has_v1 };
-	plan->is_pinned = p->cpus_milli && !s->is_pinned;
-	if (p->cpus_milli &&
-	    cpuset_choose(session_count_cpus(p), plan->serves ? 0 : CPUSET_NEAR, &f->usable, e) < 0)
-		return -1;
-	if (!p->cpus_milli && sched_getaffinity(0, sizeof(f->usable), &f->usable) < 0) {
-		/* EINVAL: this machine has more cpus than a cpu_set_t holds. Show no cpu list. */
-		if (errno != EINVAL)
-			return err_sys(e, errno, "read the cpu affinity");
-		CPU_ZERO(&f->usable);
-	}
-	if (s->is_pinned && sched_setaffinity(0, sizeof(f->usable), &f->usable) < 0)
-		return err_sys(e, errno, "set the cpu affinity");
-	if (s->options.is_changeable)
-		return 0;
-	s->limits_path = limitcache_get(s->options.ak, f);
-	plan->rootfs.limits_path = s->limits_path;
-	if (s->limits_path && s->idmap.kind == IDMAP_PRIVATE &&
-	    mount_open_tree(AT_FDCWD, s->limits_path, 0, &s->limits_tree_fd, e) < 0)
-		return -1;
-	plan->rootfs.limits_tree_fd = s->limits_tree_fd;
-	return 0;
-}
-
-int session_start(struct session *s, struct command *command, unsigned streams, struct err *e)
-{
-	const struct policy *p = s->options.policy;
-	bool has_cgroup = s->cgroup.kind != CGROUP_NONE;
-	struct native_plan plan = {
-		.idmap = &s->idmap,
-		.cgroup = &s->cgroup,
-		.rootfs = { .policy = p,
-			    .places = s->files.places,
-			    .guards = s->files.workspace.guards,
-			    .guard_count = s->files.workspace.guard_count,
-			    .place_count = s->files.count,
-			    .etc_private = s->etc_private,
-			    .etc_layer_path = s->etc_layer_path,
-			    .etc_tree_fd = s->etc_tree_fd,
-			    .etc_host_tree_fd = s->etc_host_tree_fd,
-			    .resolv_conf = p->has_network ? PLAN_RESOLV_CONF : NULL,
-			    .image = s->options.root,
-			    .limits_tree_fd = -1,
-			    .host_name = s->options.name,
-			    .machine_id = s->options.machine_id },
-		.network = p->has_network ? netns_build : NULL,
-		.watch = watched(s),
-		.serves = s->options.serves,
-		.awaits_places = s->options.awaits_places,
-	};
-
-	if (check_landlock(p, &s->has_landlock, e) < 0)
-		return -1;
-	s->is_pinned = p->cpus_milli && !has_cgroup;
-	if (choose_figures(s, &plan, e) < 0)
-		return -1;
-	command->has_landlock = s->has_landlock;
-	command->can_switch_ids = s->idmap.kind != IDMAP_ONE;
-	command->rlimit_flags = has_cgroup ? 0 : RLIMITS_WITHOUT_CGROUP;
-	command->seccomp_variant = session_choose_filter(s, streams);
-	if (plan.serves)
-		command->landlock_parts = LANDLOCK_FILES;
-	plan.command = *command;
-	if (native_start(&plan, &s->sandbox, e) < 0)
+	if (s->backend->start(s, command, streams, e) < 0)
 		return -1;
 	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
 	return 0;
+}
+
+void session_stop(struct session *s)
+{
+	if (s->backend)
+		s->backend->stop(&s->sandbox);
 }
 
 void session_inspect(struct session *s)

@@ -17,7 +17,9 @@
 #include "workspace/newnames.h"
 #include "host/cgroup.h"
 #include "host/idmap.h"
-#include "sandbox/native.h"
+#include "engine/backend.h"
+#include "protocol/handle.h"
+#include "protocol/rootspec.h"
 
 struct ak;
 
@@ -29,9 +31,9 @@ struct session;
 struct session_options {
 	const struct policy *policy;
 	const struct ak *ak;
-	struct imageroot *root; /* NULL: the host's programs, and no disk; its trees are set */
-	bool serves;            /* init waits for orders */
-	bool awaits_places;     /* init also waits for the directories of the host */
+	struct rootspec_image *root; /* NULL: the host's programs, and no disk; its trees are set */
+	bool serves;                 /* init waits for orders */
+	bool awaits_places;          /* init also waits for the directories of the host */
 	bool is_changeable;     /* limits can change, and it can be frozen: creates every cgroup */
 	const char *name;       /* of a named sandbox; NULL: gets an id like "run-1a2b3c4d" */
 	const char *machine_id; /* NULL: none */
@@ -49,7 +51,8 @@ struct session {
 	struct newnames names;
 	struct cgroup cgroup;
 	struct janitor janitor;
-	struct native_sandbox sandbox;
+	const struct backend *backend; /* NULL until it is prepared */
+	struct handle sandbox;
 	struct gatekeeper gatekeeper;
 	char id[SESSION_ID_MAX_BYTES];
 	char *etc_layer_path; /* state/etclayer's; NULL: the sandbox creates its own */
@@ -73,12 +76,14 @@ enum session_streams {
 /* The number of cpus for a policy's limit, rounded up; 0: all. */
 unsigned session_count_cpus(const struct policy *p);
 
-/* The seccomp filter for a command. */
-unsigned session_choose_filter(const struct session *s, unsigned streams);
+/* True if it has an image, not just this machine's programs. */
+bool session_has_image(const struct session *s);
 
 /* `command` has its arguments, variables and streams; the rest is filled in. */
-ERR_CHECKED int session_start(struct session *s, struct command *command, unsigned streams,
-			      struct err *e);
+ERR_CHECKED int session_start(struct session *s, const struct backend_command *command,
+			      unsigned streams, struct err *e);
+/* Ends all its processes and waits; output that was not read yet is not lost. May run twice. */
+void session_stop(struct session *s);
 /*
  * Inspects the workspace, when no process of the sandbox runs or all are frozen: notices in
  * s->names tell what was found, or why the inspection failed.

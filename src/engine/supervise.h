@@ -28,7 +28,7 @@ struct supervise_outcome {
 	bool has_timed_out;
 	bool is_disk_full; /* the root's disk, after the command failed */
 	bool was_alone;    /* no other process ran inside at its end */
-	bool was_left; /* the user detached from the terminal: STREAMS_CAN_LEAVE */
+	bool was_left;     /* the user detached from the terminal: STREAMS_CAN_LEAVE */
 	enum report_limit limit;
 };
 

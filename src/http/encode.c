@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
+#include "policy/policy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -89,10 +90,10 @@ static json_t *sandbox_data(const json_t *s)
 		(void)json_object_set_new(
 			labels, key, json_string(text + strlen(key) + (text[strlen(key)] == '=')));
 	}
-	data = json_pack("{s:O, s:O, s:s, s:s, s:o, s:o}", "name", json_object_get(s, "name"),
+	data = json_pack("{s:O, s:O, s:s, s:O, s:o, s:o}", "name", json_object_get(s, "name"),
 			 "uuid", json_object_get(s, "id"), "status",
 			 state && strcmp(state, "created") == 0 ? "stopped" : state, "backend",
-			 "native", "created_at",
+			 json_object_get(s, "backend"), "created_at",
 			 webcall_time(json_integer_value(json_object_get(s, "created"))), "labels",
 			 labels);
 	if (json_is_string(json_object_get(s, "image")))
@@ -312,8 +313,8 @@ static json_t *snapshot_data(const json_t *s)
 	return json_pack("{s:O, s:O, s:O, s:s, s:O, s:o}", "name",
 			 json_is_string(comment) ? comment : json_object_get(s, "id"), "sandbox",
 			 json_object_get(s, "sandbox"), "image_tag", json_object_get(s, "id"),
-			 "backend", "native", "base_image", json_object_get(s, "image"),
-			 "created_at",
+			 "backend", policy_backends[POLICY_BACKEND_NATIVE], "base_image",
+			 json_object_get(s, "image"), "created_at",
 			 webcall_time(json_integer_value(json_object_get(s, "created"))));
 }
 

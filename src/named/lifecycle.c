@@ -242,6 +242,7 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 	n->creator = named_creator(q->ak) ? mem_dup(named_creator(q->ak)) : NULL;
 	n->init = compose_init(q);
 	n->image = mem_dup(q->policy->image);
+	n->backend = q->policy->backend ? mem_dup(policy_backends[q->policy->backend]) : NULL;
 	n->has_disk_limit = policy_is_asked(q->policy, POLICY_DISK);
 	if (n->has_disk_limit && geteuid() != 0)
 		return err_set(e, ERR_UNSUPPORTED,

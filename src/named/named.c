@@ -64,6 +64,7 @@ static const struct keyrows_row record_rows[] = {
 	ROW("created", KEYROWS_NUMBER, created_s),
 	ROW("expires", KEYROWS_NUMBER, expires_s),
 	ROW("image", KEYROWS_TEXT, image),
+	ROW("backend", KEYROWS_TEXT, backend),
 	ROW("image-pin", KEYROWS_TEXT, image_pin),
 	ROW("label", KEYROWS_LIST, labels),
 	ROW("layer", KEYROWS_LIST, layers),

@@ -54,6 +54,7 @@ struct named {
 	char id[NAMED_ID_BYTES + 1];         /* never changes; also its machine-id */
 	uint64_t created_s;
 	uint64_t expires_s;   /* 0: never */
+	char *backend;        /* its name; NULL: native, as in records of earlier builds */
 	char *image;          /* as requested, for display */
 	char *image_pin;      /* name of the image's pin in the image store; NULL: host */
 	char **labels;        /* "key=value", NULL-terminated; or NULL */

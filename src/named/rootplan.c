@@ -23,12 +23,12 @@
 void rootplan_init(struct rootplan *p)
 {
 	*p = (struct rootplan){ .disk_fd = -1 };
-	imageroot_init(&p->root);
+	rootspec_init(&p->root);
 }
 
 void rootplan_done(struct rootplan *p)
 {
-	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++)
+	for (unsigned i = 0; i < ROOTSPEC_SOURCE_COUNT; i++)
 		cleanup_closep(&p->root.dirs[i].tree_fd);
 	cleanup_closep(&p->disk_fd);
 	free(p->disk_path);
@@ -37,13 +37,13 @@ void rootplan_done(struct rootplan *p)
 	rootplan_init(p);
 }
 
-static int describe(struct imageroot_dir *dir, const char *path, struct err *e)
+static int describe(struct rootspec_dir *dir, const char *path, struct err *e)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return err_sys(e, errno, "look at '%s'", path);
-	*dir = (struct imageroot_dir){
+	*dir = (struct rootspec_dir){
 		.path = path, .device = st.st_dev, .inode = st.st_ino, .tree_fd = -1
 	};
 	return 0;
@@ -61,7 +61,7 @@ static uint32_t project_of(const struct named *n)
 static int mount_disk(struct rootplan *p, int dir_fd, struct err *e)
 {
 	cleanup_closep(&p->disk_fd);
-	return disk_mount_file(dir_fd, &p->root.dirs[IMAGEROOT_DISK].tree_fd, &p->disk_fd, e);
+	return disk_mount_file(dir_fd, &p->root.dirs[ROOTSPEC_DISK].tree_fd, &p->disk_fd, e);
 }
 
 static int limit_disk(struct rootplan *p, const struct named *n, uint64_t limit_bytes,
@@ -150,7 +150,7 @@ int rootplan_open(struct rootplan *p, const struct ak *ak, const struct named *n
 	p->disk_path = find_disk(ak, n, e);
 	if (!p->disk_path || statedir_path(ak, LAYERSTORE_DIR, &p->layers_path, e) < 0)
 		return -1;
-	if (describe(&p->root.dirs[IMAGEROOT_DISK], p->disk_path, e) < 0)
+	if (describe(&p->root.dirs[ROOTSPEC_DISK], p->disk_path, e) < 0)
 		return -1;
 	p->disk_fd = open(p->disk_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->disk_fd < 0)
@@ -159,11 +159,11 @@ int rootplan_open(struct rootplan *p, const struct ak *ak, const struct named *n
 		return err_wrap(e, "--disk");
 	if (image) {
 		p->root.layers = image->root.layers;
-		p->root.dirs[IMAGEROOT_LAYERS] = image->root.dirs[IMAGEROOT_LAYERS];
-		p->root.dirs[IMAGEROOT_LAYERS].tree_fd = -1;
+		p->root.dirs[ROOTSPEC_LAYERS] = image->root.dirs[ROOTSPEC_LAYERS];
+		p->root.dirs[ROOTSPEC_LAYERS].tree_fd = -1;
 	}
 	if (!n->layers || !n->layers[0])
 		return 0;
 	name_checkpoints(p, n->layers);
-	return describe(&p->root.dirs[IMAGEROOT_CHECKPOINTS], p->layers_path, e);
+	return describe(&p->root.dirs[ROOTSPEC_CHECKPOINTS], p->layers_path, e);
 }

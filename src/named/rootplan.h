@@ -4,7 +4,7 @@
  * checkpoints, and its disk.
  */
 #include "base/err.h"
-#include "sandbox/imageroot.h"
+#include "protocol/rootspec.h"
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct named;
 struct policy;
 
 struct rootplan {
-	struct imageroot root; /* borrows from the other members */
+	struct rootspec_image root; /* borrows from the other members */
 	int disk_fd;           /* its disk, for access from outside */
 	char *disk_path;
 	char *layers_path;

@@ -441,7 +441,7 @@ static void serve_clients(struct supervisorstate *k, const struct pollfd *polled
 static void turn(struct supervisorstate *k, struct pollfd *polled)
 {
 	unsigned gates, first_client, clients = k->client_count;
-	struct native_sandbox *s = &k->session.sandbox;
+	struct handle *s = &k->session.sandbox;
 
 	polled[SLOT_REPORT] = (struct pollfd){ .fd = s->report_fd, .events = POLLIN };
 	polled[SLOT_EVENTS] = (struct pollfd){ .fd = s->orders_fd, .events = POLLIN };
@@ -546,7 +546,7 @@ static int build(struct supervisorstate *k, struct err *e)
 		.before_cgroup = note_cgroup,
 		.context = k,
 	};
-	struct command none;
+	const struct backend_command none = { 0 };
 
 	k->run = (struct named_run){
 		.state = NAMED_RUNNING,
@@ -559,7 +559,6 @@ static int build(struct supervisorstate *k, struct err *e)
 	options.disk_path = k->root.disk_path;
 	if (session_prepare(&k->session, &options, e) < 0)
 		return -1;
-	command_init(&none, k->options.policy);
 	if (session_start(&k->session, &none, 0, e) < 0 || session_await_init(&k->session, e) < 0)
 		return -1;
 	if (fcntl(k->session.sandbox.orders_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
@@ -610,7 +609,7 @@ static void take_back(struct supervisorstate *k)
 	bool is_stuck;
 
 	supervisorstate_hang_up_freezers(k);
-	native_stop(&k->session.sandbox);
+	session_stop(&k->session);
 	is_stuck = k->session.sandbox.is_stuck;
 	session_inspect(&k->session);
 	save_notices(k);

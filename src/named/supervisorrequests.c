@@ -109,7 +109,7 @@ static int start_command(struct supervisorstate *k, struct supervisorstate_clien
 		return err_set(e, ERR_INVALID, "this connection has a command already");
 	streams = judge_streams(f);
 	c.id = tasktable_choose_id(&k->tasks);
-	c.seccomp_variant = session_choose_filter(&k->session, streams);
+	c.seccomp_variant = k->session.backend->choose_filter(&k->session, streams);
 	if (c.uid != 0 || !profile_get(k->options.policy->profile)->runs_as_root)
 		c.flags &= ~(uint32_t)ORDER_CAPABILITIES;
 	if (c.flags & ORDER_DETACHED && add_log(k, c.id, f, e) < 0)
@@ -453,7 +453,7 @@ static int reload(struct supervisorstate *k, struct err *e)
 static int hand_files(struct supervisorstate *k, const struct supervisorstate_client *client,
 		      struct err *e)
 {
-	const struct native_sandbox *s = &k->session.sandbox;
+	const struct handle *s = &k->session.sandbox;
 	const int fds[] = { s->root_fd, s->userns_fd, s->mntns_fd };
 	int r = frame_send(client->fd, CONTROL_OK, NULL, 0, fds, COUNT_OF(fds));
 

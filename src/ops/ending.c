@@ -121,7 +121,7 @@ static void add_figures(struct json *j, const struct run_result *r, const struct
 	json_add_number(j, "peak_memory", (int64_t)r->peak_memory_bytes);
 	ending_add_denials(j, r);
 	json_add_text(j, "image", p->image);
-	json_add_text(j, "backend", "native");
+	json_add_text(j, "backend", policy_backends[p->backend]);
 }
 
 void ending_format_json(const struct run_result *r, const struct policy *p, struct buf *out)

@@ -56,6 +56,8 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 	json_add_text(j, "build", entry->build[0] ? entry->build : NULL);
 	json_add_bool(j, "is_outdated", lifecycle_is_outdated(entry));
 	json_add_text(j, "image", n->image);
+	json_add_text(j, "backend",
+		      n->backend ? n->backend : policy_backends[POLICY_BACKEND_NATIVE]);
 	json_add_text(j, "origin", n->origin);
 	json_add_text(j, "owner", n->owner);
 	json_add_number(j, "created", (int64_t)n->created_s);

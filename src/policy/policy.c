@@ -263,10 +263,25 @@ static int read_image(struct resolver *r, const struct policy_setting *s, struct
 	return 0;
 }
 
+const char *const policy_backends[] = {
+	[POLICY_BACKEND_NATIVE] = "native",
+	[POLICY_BACKEND_COUNT] = NULL,
+};
+
+bool policy_find_backend(const char *name, enum policy_backend *ret)
+{
+	for (unsigned i = 0; policy_backends[i]; i++) {
+		if (strcmp(name, policy_backends[i]) != 0)
+			continue;
+		*ret = (enum policy_backend)i;
+		return true;
+	}
+	return false;
+}
+
 static int read_backend(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	(void)r;
-	if (strcmp(s->text, "native") != 0)
+	if (!policy_find_backend(s->text, &r->policy->backend))
 		return err_set(e, ERR_INVALID, "no backend '%s' (use native)", s->text);
 	return 0;
 }

@@ -102,6 +102,15 @@ struct policy_origin {
 	enum policy_origin_kind kind;
 };
 
+/* Who builds the walls: engine/backend has a row for each. */
+enum policy_backend {
+	POLICY_BACKEND_NATIVE,
+
+	POLICY_BACKEND_COUNT
+};
+extern const char *const policy_backends[]; /* their names, ended by NULL */
+bool policy_find_backend(const char *name, enum policy_backend *ret);
+
 /* In a ceiling: may callers use the image `host`, the host's own programs? */
 enum policy_host_use {
 	POLICY_HOST_BY_DEFAULT, /* only if the user has named no image */
@@ -112,7 +121,8 @@ enum policy_host_use {
 struct policy {
 	enum mode_id mode;
 	enum profile_id profile;
-	char *image;                        /* a reference as typed, or "host"; never NULL */
+	char *image; /* a reference as typed, or "host"; never NULL */
+	enum policy_backend backend;
 	enum policy_host_use host_use;      /* used in a ceiling only; not saved */
 	char *user_text;                    /* --user as typed, or NULL */
 	char *user_name;                    /* of uid, for USER; never NULL */

@@ -22,6 +22,7 @@
 struct draft {
 	struct policy policy;
 	char *mode;
+	char *backend; /* NULL: native, as in records of earlier builds */
 	char *profile;
 	char *egress;
 	bool has_end;
@@ -33,6 +34,7 @@ static const struct keyrows_row rows[] = {
 	ROW("mode", KEYROWS_TEXT, mode),
 	ROW("profile", KEYROWS_TEXT, profile),
 	ROW("image", KEYROWS_TEXT, policy.image),
+	ROW("backend", KEYROWS_TEXT, backend),
 	ROW("user-text", KEYROWS_TEXT, policy.user_text),
 	ROW("user-name", KEYROWS_TEXT, policy.user_name),
 	ROW("uid", KEYROWS_ID, policy.uid),
@@ -112,6 +114,7 @@ void policyfile_format(const struct policy *p, struct buf *out)
 	struct draft d = {
 		.policy = *p,
 		.mode = (char *)mode_get(p->mode)->name,
+		.backend = p->backend ? (char *)policy_backends[p->backend] : NULL,
 		.profile = (char *)profile_get(p->profile)->name,
 	};
 	cleanup_buf struct buf egress;
@@ -254,6 +257,7 @@ static void draft_done(struct draft *d)
 {
 	policy_done(&d->policy);
 	free(d->mode);
+	free(d->backend);
 	free(d->profile);
 	free(d->egress);
 }
@@ -290,6 +294,8 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 		return damaged("profile", e);
 	if (d.mode && !mode_find(d.mode, &d.policy.mode))
 		return damaged("mode", e);
+	if (d.backend && !policy_find_backend(d.backend, &d.policy.backend))
+		return err_set(e, ERR_UNSUPPORTED, "this build has no backend '%.60s'", d.backend);
 	if (egress_load(d.egress, &d.policy.egress, e) < 0)
 		return -1;
 	judge_origins(&d.policy);

@@ -129,7 +129,7 @@ void policyshow_field(const struct policy *p, enum policy_field field, struct bu
 		buf_add_text(out, p->image);
 		break;
 	case POLICY_BACKEND:
-		buf_add_text(out, "native");
+		buf_add_text(out, policy_backends[p->backend]);
 		break;
 	case POLICY_USER:
 		if (!policy_is_host_image(p) && p->user_text)

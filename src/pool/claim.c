@@ -9,7 +9,7 @@
 #include "pool/surroundings.h"
 #include "policy/environment.h"
 #include "policy/policyfile.h"
-#include "sandbox/placement.h"
+#include "protocol/places.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* Leaves room for the repository of a worktree. */
-#define PLACES_MAX (PLACEMENT_TREES_MAX - 1u)
+#define TREES_MAX (PLACES_TREES_MAX - 1u)
 
 static bool has_places(const struct policy *p)
 {
@@ -47,7 +47,7 @@ const char *claim_find_obstacle(const struct policy *p)
 		return "it shows your home directory";
 	if (p->is_clone)
 		return "it works on a private clone";
-	if (p->mount_count + 1 > PLACES_MAX)
+	if (p->mount_count + 1 > TREES_MAX)
 		return "it shows too many directories of the host";
 	if (has_places(p) && !has_writable_place(p))
 		return "all that it shows of the host is read-only";

@@ -21,7 +21,7 @@
 #include "workspace/hostfiles.h"
 #include "engine/session.h"
 #include "host/idmap.h"
-#include "sandbox/placement.h"
+#include "protocol/places.h"
 #include "protocol/report.h"
 
 #include <errno.h>
@@ -171,17 +171,17 @@ static int watch_places(struct claimed *x, struct err *e)
 /* Returns -errno. The command may follow at once: init reads it when its setup is complete. */
 static int send_places(struct claimed *x)
 {
-	const struct rootfs_options shown = { .places = x->files.places,
+	const struct rootspec_shown shown = { .places = x->files.places,
 					      .place_count = x->files.count,
 					      .guards = x->files.workspace.guards,
 					      .guard_count = x->files.workspace.guard_count };
-	int fds[1 + PLACEMENT_TREES_MAX];
+	int fds[1 + PLACES_TREES_MAX];
 	cleanup_buf struct buf body;
 	unsigned tree_count = 0;
 	int ends[2], r;
 
 	buf_init(&body, FRAME_BODY_MAX_BYTES);
-	if (!placement_format(&shown, &body, fds + 1, &tree_count))
+	if (!places_format(&shown, &body, fds + 1, &tree_count))
 		return -E2BIG;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;

@@ -75,7 +75,7 @@ static void tell_end(struct warm *w)
 	cleanup_buf struct buf out;
 
 	buf_init(&out, CLAIM_DENIALS_MAX_BYTES);
-	native_stop(&w->session.sandbox);
+	session_stop(&w->session);
 	gatekeeper_stop(&w->session.gatekeeper);
 	cgroup_get_usage(&w->session.cgroup, &usage);
 	end = (struct claim_end){
@@ -164,7 +164,7 @@ static void check_cpu(struct warm *w)
 		return;
 	w->limit = REPORT_LIMIT_CPU_TIME;
 	w->has_ended = true;
-	native_stop(&w->session.sandbox); /* the report socket closes without a report: the client
+	session_stop(&w->session); /* the report socket closes without a report: the client
 					     asks why */
 }
 
@@ -179,7 +179,7 @@ static int wait_ms(const struct warm *w)
 
 static void serve(struct warm *w)
 {
-	struct native_sandbox *s = &w->session.sandbox;
+	struct handle *s = &w->session.sandbox;
 
 	while (!w->is_over) {
 		struct pollfd polled[3 + GATEKEEPER_POLL_MAX] = {
@@ -242,14 +242,13 @@ static int build(struct warm *w, struct err *e)
 		.serves = true,
 		.awaits_places = w->options->awaits_places,
 	};
-	struct command none;
+	const struct backend_command none = { 0 };
 
 	if (open_image(w, e) < 0)
 		return -1;
 	options.root = w->image.lock_fd >= 0 ? &w->image.root : NULL;
 	if (session_prepare(&w->session, &options, e) < 0)
 		return -1;
-	command_init(&none, w->options->policy);
 	if (session_start(&w->session, &none, 0, e) < 0 || session_await_init(&w->session, e) < 0)
 		return -1;
 	if (fcntl(w->session.sandbox.orders_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
@@ -265,8 +264,8 @@ static bool say_ready(struct warm *w)
 		.idmap_kind = s->idmap.kind,
 		.host_uid = s->idmap.host_uid,
 		.host_gid = s->idmap.host_gid,
-		.filter = session_choose_filter(s, 0),
-		.filter_for_file_streams = session_choose_filter(s, SESSION_FILE_STREAM),
+		.filter = s->backend->choose_filter(s, 0),
+		.filter_for_file_streams = s->backend->choose_filter(s, SESSION_FILE_STREAM),
 	};
 
 	(void)cgroup_get_cpu_us(&s->cgroup, &w->waited_cpu_us);

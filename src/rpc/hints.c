@@ -58,6 +58,7 @@ static const struct hint options[] = {
 	{ "--workdir", "cwd" },
 	{ "--env", "env" },
 	{ "--user", "user" },
+	{ "--signal", "signal" },
 	{ "--ttl", "ttl_ms" },
 	{ "--label", "labels" },
 	{ "--from", "the user's option --from" },

@@ -8,6 +8,7 @@
 #include "policy/credential.h"
 #include "policy/policy.h"
 #include "sandbox/hostaccounts.h"
+#include "host/etchide.h"
 #include "host/mount.h"
 #include "sandbox/rootfs.h"
 
@@ -21,80 +22,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-/* Names that the sandbox never takes from the host, because it writes its own file or none. */
-static const char *const own_names[] = {
-	"passwd",     "group",         "hosts", "hostname",
-	"machine-id", "nsswitch.conf", "mtab",  "resolv.conf",
-};
-
-static bool is_own_name(const char *name)
-{
-	for (size_t i = 0; i < COUNT_OF(own_names); i++)
-		if (strcmp(name, own_names[i]) == 0)
-			return true;
-	return false;
-}
-
-/* ---- hiding ---- */
-
-/*
- * Creates a whiteout in layer_fd for /etc/name, also if that does not exist yet. Parent directories
- * are created and merge with the host's; if a parent is not a directory on the host, there is
- * nothing to hide.
- */
-static int hide(int host_etc_fd, int layer_fd, const char *name, struct err *e)
-{
-	char part[PATH_MAX];
-	struct stat st;
-
-	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
-		if ((size_t)snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name) >=
-		    sizeof(part))
-			return err_set(e, ERR_LIMIT, "a name in /etc is too long");
-		if (fstatat(host_etc_fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISDIR(st.st_mode))
-			return 0;
-		if (mkdirat(layer_fd, part, 0755) == 0 || errno == EEXIST)
-			continue;
-		return errno == ENOTDIR ? 0 : err_sys(e, errno, "hide /etc/%s", name);
-	}
-	/* EEXIST: hidden already; ENOTDIR: a parent is hidden */
-	if (mknodat(layer_fd, name, S_IFCHR, makedev(0, 0)) == 0 || errno == EEXIST ||
-	    errno == ENOTDIR)
-		return 0;
-	return err_sys(e, errno, "hide /etc/%s", name);
-}
-
-static int open_host_etc(int *ret_fd, struct err *e)
-{
-	int fd = openat(AT_FDCWD, "/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_sys(e, errno, "open /etc");
-	*ret_fd = fd;
-	return 0;
-}
-
-int hostetc_make_layer(int layer_fd, char *const *etc_private, struct err *e)
-{
-	cleanup_fd int host_etc_fd = -1;
-
-	if (!wall_stands(WALL_ETC_HIDDEN))
-		return 0;
-	if (open_host_etc(&host_etc_fd, e) < 0)
-		return -1;
-	for (size_t i = 0; i < COUNT_OF(own_names); i++)
-		if (hide(host_etc_fd, layer_fd, own_names[i], e) < 0)
-			return -1;
-	for (size_t i = 0; i < credential_etc_count; i++)
-		if (hide(host_etc_fd, layer_fd, credential_etc[i], e) < 0)
-			return -1;
-	for (char *const *name = etc_private; name && *name; name++)
-		if (hide(host_etc_fd, layer_fd, *name, e) < 0)
-			return -1;
-	return 0;
-}
 
 /* Places the whiteout layer at parent_fd/name: the one cached by state/etclayer, or a new one. */
 static int place_layer(int parent_fd, const char *name, const struct rootfs_options *o,
@@ -113,7 +40,7 @@ static int place_layer(int parent_fd, const char *name, const struct rootfs_opti
 	layer_fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (layer_fd < 0)
 		return err_sys(e, errno, "open a directory for /etc");
-	return hostetc_make_layer(layer_fd, o->etc_private, e);
+	return etchide_make_layer(layer_fd, o->etc_private, e);
 }
 
 /* ---- the sandbox's own files ---- */
@@ -300,7 +227,7 @@ int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e)
 {
 	cleanup_fd int host_etc_fd = -1, upper_fd = -1;
 
-	if (open_host_etc(&host_etc_fd, e) < 0 || make_dir(root_fd, UPPER_DIR, &upper_fd, e) < 0)
+	if (etchide_open(&host_etc_fd, e) < 0 || make_dir(root_fd, UPPER_DIR, &upper_fd, e) < 0)
 		return -1;
 	if (mkdirat(root_fd, WORK_DIR, 0700) < 0)
 		return err_sys(e, errno, "create a directory for /etc");
@@ -325,7 +252,7 @@ static bool is_hidden(const char *name, const struct rootfs_options *o)
 	for (char *const *hidden = o->etc_private; hidden && *hidden; hidden++)
 		if (strcmp(name, *hidden) == 0)
 			return true;
-	return is_own_name(name);
+	return etchide_is_own(name);
 }
 
 static int link_entry(int host_etc_fd, int etc_fd, const struct dirent *entry, struct err *e)
@@ -373,7 +300,7 @@ int hostetc_write(int base_fd, const struct rootfs_options *o, struct err *e)
 	etc_fd = openat(base_fd, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (etc_fd < 0)
 		return err_sys(e, errno, "open /etc");
-	if (open_host_etc(&host_etc_fd, e) < 0 || write_files(host_etc_fd, etc_fd, o, e) < 0)
+	if (etchide_open(&host_etc_fd, e) < 0 || write_files(host_etc_fd, etc_fd, o, e) < 0)
 		return -1;
 	return link_entries(host_etc_fd, etc_fd, o, e);
 }
@@ -392,7 +319,7 @@ static int fill_side(int staging_fd, int side_fd, struct err *e)
 		  "index=off,userxattr,lowerdir=" SIDE_LAYER_DIR ":" SIDE_HOST_DIR) == 0)
 		return 0;
 	(void)err_sys(e, errno, "mount /" HOSTETC_SIDE);
-	if (!is_without_overlay(e) || open_host_etc(&host_etc_fd, e) < 0)
+	if (!is_without_overlay(e) || etchide_open(&host_etc_fd, e) < 0)
 		return -1;
 	return bind_some(host_etc_fd, side_fd, e);
 }

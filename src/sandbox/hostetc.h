@@ -24,9 +24,6 @@
 
 struct rootfs_options;
 
-/* Fills an empty directory with whiteouts; used by state/etclayer and for a sandbox's own layer. */
-ERR_CHECKED int hostetc_make_layer(int layer_fd, char *const *etc_private, struct err *e);
-
 /* For a fresh sandbox, once its bind mounts are restricted. Uses "sys", which /sys covers later. */
 ERR_CHECKED int hostetc_mount(int root_fd, const struct rootfs_options *o, struct err *e);
 

@@ -56,22 +56,15 @@ static const struct {
 };
 
 /* Mount point of each host directory in the staging area. */
-static const char *const place_of[IMAGEROOT_SOURCE_COUNT] = {
-	[IMAGEROOT_LAYERS] = "layers",
-	[IMAGEROOT_CHECKPOINTS] = "checkpoints",
-	[IMAGEROOT_DISK] = "disk",
+static const char *const place_of[ROOTSPEC_SOURCE_COUNT] = {
+	[ROOTSPEC_LAYERS] = "layers",
+	[ROOTSPEC_CHECKPOINTS] = "checkpoints",
+	[ROOTSPEC_DISK] = "disk",
 };
 
-void imageroot_init(struct imageroot *i)
+bool imageroot_has_trees(const struct rootspec_image *i)
 {
-	*i = (struct imageroot){ 0 };
-	for (unsigned n = 0; n < IMAGEROOT_SOURCE_COUNT; n++)
-		i->dirs[n].tree_fd = -1;
-}
-
-bool imageroot_has_trees(const struct imageroot *i)
-{
-	for (unsigned n = 0; n < IMAGEROOT_SOURCE_COUNT; n++)
+	for (unsigned n = 0; n < ROOTSPEC_SOURCE_COUNT; n++)
 		if (i->dirs[n].tree_fd >= 0)
 			return true;
 	return false;
@@ -87,7 +80,7 @@ static int make_staging(int staging_fd, struct err *e)
 }
 
 /* Opens the path in this mount namespace and compares it with the directory checked outside. */
-static int open_source(const struct imageroot_dir *dir, int *ret_fd, struct err *e)
+static int open_source(const struct rootspec_dir *dir, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
 	struct stat st;
@@ -103,7 +96,7 @@ static int open_source(const struct imageroot_dir *dir, int *ret_fd, struct err 
 	return 0;
 }
 
-static int attach_source(int staging_fd, const struct imageroot_dir *dir, const char *place,
+static int attach_source(int staging_fd, const struct rootspec_dir *dir, const char *place,
 			 struct err *e)
 {
 	cleanup_fd int own_fd = -1;
@@ -119,9 +112,9 @@ static int attach_source(int staging_fd, const struct imageroot_dir *dir, const 
 	return mount_attach_own(tree_fd, staging_fd, place, e);
 }
 
-static int attach_sources(int staging_fd, const struct imageroot *image, struct err *e)
+static int attach_sources(int staging_fd, const struct rootspec_image *image, struct err *e)
 {
-	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++)
+	for (unsigned i = 0; i < ROOTSPEC_SOURCE_COUNT; i++)
 		if (image->dirs[i].path &&
 		    attach_source(staging_fd, &image->dirs[i], place_of[i], e) < 0)
 			return -1;
@@ -141,9 +134,9 @@ static int add_layer(struct options *o, int staging_fd, const char *target, stru
 {
 	char name[16];
 
-	if (o->layer_count == IMAGEROOT_LAYERS_MAX)
+	if (o->layer_count == ROOTSPEC_LAYERS_MAX)
 		return err_set(e, ERR_LIMIT, "the root has more than %u layers",
-			       IMAGEROOT_LAYERS_MAX);
+			       ROOTSPEC_LAYERS_MAX);
 	(void)snprintf(name, sizeof(name), "%u", o->layer_count);
 	if (symlinkat(target, staging_fd, name) < 0)
 		return err_sys(e, errno, "name a layer");
@@ -244,8 +237,8 @@ static int mount_overlay(struct options *o, const char *upper, const char *work,
 int imageroot_mount(int staging_fd, const struct rootfs_options *root, int *ret_root_fd,
 		    struct err *e)
 {
-	const struct imageroot *image = root->image;
-	bool is_kept = image->dirs[IMAGEROOT_DISK].path;
+	const struct rootspec_image *image = root->image;
+	bool is_kept = image->dirs[ROOTSPEC_DISK].path;
 	const char *upper = is_kept ? "disk/upper" : "upper";
 	const char *work = is_kept ? "disk/work" : "work";
 	struct options o = { .len = 0 };
@@ -253,9 +246,8 @@ int imageroot_mount(int staging_fd, const struct rootfs_options *root, int *ret_
 
 	if (make_staging(staging_fd, e) < 0 || attach_sources(staging_fd, image, e) < 0)
 		return -1;
-	if (add_layers(&o, staging_fd, place_of[IMAGEROOT_CHECKPOINTS], image->checkpoints, e) <
-		    0 ||
-	    add_layers(&o, staging_fd, place_of[IMAGEROOT_LAYERS], image->layers, e) < 0)
+	if (add_layers(&o, staging_fd, place_of[ROOTSPEC_CHECKPOINTS], image->checkpoints, e) < 0 ||
+	    add_layers(&o, staging_fd, place_of[ROOTSPEC_LAYERS], image->layers, e) < 0)
 		return -1;
 	if (!image->layers && add_base(&o, staging_fd, root, e) < 0)
 		return -1;

@@ -8,44 +8,14 @@
  * host names are ours. The layers' content is hostile, so names are resolved inside the root only.
  */
 #include "base/err.h"
+#include "protocol/rootspec.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct policy;
 struct rootfs_options;
 
-/* The host directories that a root is mounted from. */
-enum imageroot_source {
-	IMAGEROOT_LAYERS,      /* holds the image's layers */
-	IMAGEROOT_CHECKPOINTS, /* holds checkpoints' layers */
-	IMAGEROOT_DISK,        /* a named sandbox's own; "upper" and "work" are created in it */
-
-	IMAGEROOT_SOURCE_COUNT
-};
-
-#define IMAGEROOT_LAYERS_MAX 192u /* of the image and of checkpoints together */
-
-struct imageroot_dir {
-	const char *path; /* NULL: not needed */
-	dev_t device;     /* identity of that path when it was checked */
-	ino_t inode;
-	/*
-	 * A root caller's detached copy of the directory; native.c maps its owners and passes it to
-	 * the child. -1: the child opens the path.
-	 */
-	int tree_fd;
-};
-
-struct imageroot {
-	struct imageroot_dir dirs[IMAGEROOT_SOURCE_COUNT];
-	/* names in the first two directories, highest layer first, separated by ':'; may be NULL */
-	const char *layers;
-	const char *checkpoints;
-};
-
-void imageroot_init(struct imageroot *i); /* no directories, no layers */
-bool imageroot_has_trees(const struct imageroot *i);
+bool imageroot_has_trees(const struct rootspec_image *i);
 
 /*
  * Mounts the overlay in the child, before the pivot. staging_fd is an empty, attached tmpfs.

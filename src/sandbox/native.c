@@ -17,6 +17,7 @@
 #include "protocol/report.h"
 #include "sandbox/serve.h"
 #include "host/tty.h"
+#include "sandbox/imageroot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,7 +132,7 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 		      struct placement *placement, struct err *e)
 {
 	struct rootfs_options rootfs = plan->rootfs;
-	struct imageroot image;
+	struct rootspec_image image;
 	int fds[FDPASS_MAX];
 	unsigned count = 0, taken = 0;
 	int r;
@@ -149,7 +150,7 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 		if (r < 0)
 			return err_sys(e, -r, "receive the root's layers");
 		image = *plan->rootfs.image;
-		for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT && taken < count; i++)
+		for (unsigned i = 0; i < ROOTSPEC_SOURCE_COUNT && taken < count; i++)
 			if (image.dirs[i].tree_fd >= 0)
 				image.dirs[i].tree_fd = fds[taken++];
 		rootfs.image = &image;
@@ -315,7 +316,7 @@ static int clone_child(const struct native_plan *plan, struct links *l, int *ret
 	return nsaccount_clone(plan->idmap, &args, l->lifeline, ret_pid, ret_pid_fd, e);
 }
 
-static int map_tree(const struct imageroot_dir *dir, int userns_fd, struct err *e)
+static int map_tree(const struct rootspec_dir *dir, int userns_fd, struct err *e)
 {
 	if (mount_set_idmap(dir->tree_fd, userns_fd, e) == 0)
 		return 0;
@@ -330,10 +331,10 @@ static int map_tree(const struct imageroot_dir *dir, int userns_fd, struct err *
 /* Maps the owners of the trees to the child's user namespace and sends the trees to the child. */
 static int hand_trees(const struct native_plan *plan, pid_t pid, int channel_fd, struct err *e)
 {
-	const struct imageroot *image = plan->rootfs.image;
+	const struct rootspec_image *image = plan->rootfs.image;
 	char path[PROC_PATH_MAX_BYTES];
 	cleanup_fd int userns_fd = -1;
-	int fds[IMAGEROOT_SOURCE_COUNT];
+	int fds[ROOTSPEC_SOURCE_COUNT];
 	unsigned count = 0;
 	int r;
 
@@ -341,7 +342,7 @@ static int hand_trees(const struct native_plan *plan, pid_t pid, int channel_fd,
 	userns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (userns_fd < 0)
 		return err_sys(e, errno, "open the sandbox's user namespace");
-	for (unsigned i = 0; i < IMAGEROOT_SOURCE_COUNT; i++) {
+	for (unsigned i = 0; i < ROOTSPEC_SOURCE_COUNT; i++) {
 		if (image->dirs[i].tree_fd < 0)
 			continue;
 		if (map_tree(&image->dirs[i], userns_fd, e) < 0)
@@ -370,7 +371,7 @@ static int release_child(const struct native_plan *plan, pid_t pid, int lifeline
 }
 
 /* Receives descriptors that the child created inside for use outside. */
-static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[FDPASS_MAX],
+static int receive(const struct handle *s, int channel_fd, int ret_fds[FDPASS_MAX],
 		   unsigned *ret_count, struct err *e)
 {
 	int r = fdpass_receive(channel_fd, ret_fds, ret_count);
@@ -389,7 +390,7 @@ static int receive(const struct native_sandbox *s, int channel_fd, int ret_fds[F
 }
 
 /* Receives everything that the plan tells the child to send, in that order. */
-static int receive_all(const struct native_plan *plan, struct native_sandbox *s, int channel_fd,
+static int receive_all(const struct native_plan *plan, struct handle *s, int channel_fd,
 		       struct err *e)
 {
 	int fds[FDPASS_MAX];
@@ -412,13 +413,20 @@ static int receive_all(const struct native_plan *plan, struct native_sandbox *s,
 	return 0;
 }
 
-int native_start(const struct native_plan *plan, struct native_sandbox *ret, struct err *e)
+/* Of a sandbox that could not be started. */
+static void end(struct handle *s)
+{
+	native_stop(s);
+	handle_close(s);
+}
+
+int native_start(const struct native_plan *plan, struct handle *ret, struct err *e)
 {
 	CLEANUP(links_done)
 	struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	CLEANUP(native_end) struct native_sandbox s;
+	CLEANUP(end) struct handle s;
 
-	native_init(&s);
+	handle_init(&s);
 	if (links_open(&l, plan, e) < 0)
 		return -1;
 	if (clone_child(plan, &l, &s.pid_fd, &s.pid, e) < 0)
@@ -438,7 +446,7 @@ int native_start(const struct native_plan *plan, struct native_sandbox *ret, str
 	    receive_all(plan, &s, l.channel[PARENT_END], e) < 0)
 		return -1;
 	*ret = s;
-	native_init(&s);
+	handle_init(&s);
 	return 0;
 }
 
@@ -447,22 +455,8 @@ static uint64_t microseconds(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-void native_init(struct native_sandbox *s)
-{
-	*s = (struct native_sandbox){
-		.pid_fd = -1,
-		.report_fd = -1,
-		.lifeline_fd = -1,
-		.tty_master_fd = -1,
-		.orders_fd = -1,
-		.root_fd = -1,
-		.userns_fd = -1,
-		.mntns_fd = -1,
-	};
-}
-
 /* A frozen process dies of SIGKILL only once thawed. Killed first, it never runs again. */
-static void kill_and_thaw(struct native_sandbox *s)
+static void kill_and_thaw(struct handle *s)
 {
 	/* closing the lifeline also makes init exit */
 	if (syscall(SYS_pidfd_send_signal, s->pid_fd, SIGKILL, NULL, 0) < 0)
@@ -472,7 +466,7 @@ static void kill_and_thaw(struct native_sandbox *s)
 }
 
 /* True: init has ended and can be reaped without blocking. */
-static bool await_end(struct native_sandbox *s)
+static bool await_end(struct handle *s)
 {
 	struct pollfd polled = { .fd = s->pid_fd, .events = POLLIN };
 	uint64_t give_up_ms = clock_now_ms() + NATIVE_STOP_MAX_MS;
@@ -485,7 +479,7 @@ static bool await_end(struct native_sandbox *s)
 	return r > 0;
 }
 
-void native_stop(struct native_sandbox *s)
+void native_stop(struct handle *s)
 {
 	struct rusage usage = { 0 };
 
@@ -497,19 +491,4 @@ void native_stop(struct native_sandbox *s)
 	s->cpu_us = microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime);
 	s->peak_process_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	cleanup_closep(&s->pid_fd);
-}
-
-void native_end(struct native_sandbox *s)
-{
-	native_stop(s);
-	cleanup_closep(&s->report_fd);
-	cleanup_closep(&s->lifeline_fd);
-	cleanup_closep(&s->tty_master_fd);
-	cleanup_closep(&s->orders_fd);
-	cleanup_closep(&s->root_fd);
-	cleanup_closep(&s->userns_fd);
-	cleanup_closep(&s->mntns_fd);
-	for (unsigned i = 0; i < s->socket_count; i++)
-		cleanup_closep(&s->sockets[i]);
-	s->pid = 0;
 }

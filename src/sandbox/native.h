@@ -13,6 +13,7 @@
 #include "sandbox/command.h"
 #include "host/idmap.h"
 #include "host/limitfiles.h"
+#include "protocol/handle.h"
 #include "sandbox/rootfs.h"
 #include "sandbox/watch.h"
 
@@ -39,41 +40,12 @@ struct native_plan {
 	bool serves; /* init waits for orders (protocol/order.h) instead of one command */
 };
 
-struct native_sandbox {
-	pid_t pid; /* of init, in the caller's pid namespace */
-	int pid_fd;
-	int report_fd;
-	int lifeline_fd;         /* closing it ends the sandbox */
-	int tty_master_fd;       /* -1 without a terminal */
-	int sockets[FDPASS_MAX]; /* from plan.network, for the caller to take; -1: taken */
-	unsigned socket_count;
-
-	/* the next four are -1 unless it serves */
-	int orders_fd; /* messages of protocol/order.h, both ways */
-	int root_fd;   /* the finished root, for reading its files */
-	int userns_fd; /* the user namespace of those files' owners */
-	int mntns_fd;  /* its mount namespace: mounts there cannot be removed or renamed */
-
-	const struct cgroup *cgroup; /* of the plan, borrowed: native_stop() thaws it */
-
-	/* set by native_stop(): usage of init and all its reaped children */
-	uint64_t cpu_us;
-	uint64_t peak_process_bytes; /* of the largest process */
-	bool is_stuck; /* init did not exit in time: it or a process below it hangs in the kernel */
-};
-
-ERR_CHECKED int native_start(const struct native_plan *plan, struct native_sandbox *ret,
-			     struct err *e);
-
-void native_init(struct native_sandbox *s); /* no process, all descriptors -1 */
+ERR_CHECKED int native_start(const struct native_plan *plan, struct handle *ret, struct err *e);
 
 #define NATIVE_STOP_MAX_MS 10000u
 
 /*
  * Kills and thaws all processes and waits up to NATIVE_STOP_MAX_MS for init to exit (else
- * is_stuck). The pipes stay open, so output that was not read yet is not lost.
+ * is_stuck). The pipes stay open, so output that was not read yet is not lost. May run twice.
  */
-void native_stop(struct native_sandbox *s);
-
-/* native_stop(), then closes the descriptors. Both functions may be called twice. */
-void native_end(struct native_sandbox *s);
+void native_stop(struct handle *s);

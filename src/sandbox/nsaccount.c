@@ -191,8 +191,8 @@ struct middle_report {
 static int write_same_map(pid_t pid, const char *file, const struct subid_range *range,
 			  struct err *e)
 {
-	uint32_t count = range->count < IDMAP_MAPPED_COUNT - 1 ? range->count
-							       : IDMAP_MAPPED_COUNT - 1;
+	uint32_t count =
+		range->count < IDMAP_MAPPED_COUNT - 1 ? range->count : IDMAP_MAPPED_COUNT - 1;
 	char path[48], text[64];
 	int r;
 
@@ -319,8 +319,8 @@ static int clone_one(const struct idmap *m, const struct clone_args *args, int l
 	return 0;
 }
 
-int nsaccount_clone(const struct idmap *m, struct clone_args *args, int lifeline[2],
-		  pid_t *ret_pid, int *ret_pid_fd, struct err *e)
+int nsaccount_clone(const struct idmap *m, struct clone_args *args, int lifeline[2], pid_t *ret_pid,
+		    int *ret_pid_fd, struct err *e)
 {
 	pid_t pid = -1;
 	int pid_fd = -1;

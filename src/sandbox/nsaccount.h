@@ -28,7 +28,7 @@
  * 0 and *ret_pid_fd -1.
  */
 ERR_CHECKED int nsaccount_clone(const struct idmap *m, struct clone_args *args, int lifeline[2],
-			      pid_t *ret_pid, int *ret_pid_fd, struct err *e);
+				pid_t *ret_pid, int *ret_pid_fd, struct err *e);
 
 /* Runs as root of a new user namespace: limits what each of its users may hold. */
 ERR_CHECKED int nsaccount_bound_users(struct err *e);

@@ -12,25 +12,12 @@
  *
  * Slow steps that do not depend on the places come before the wait, too: the bounding set, the
  * keyring, and the system call filter, except that it still allows mounting (sandbox/seccomp.h).
- *
- * Descriptors of ORDER_PLACES: first the one to report to once the sandbox is complete, then the
- * mounts.
  */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/frame.h"
+#include "protocol/places.h"
 #include "sandbox/rootfs.h"
-
-#define PLACEMENT_PLACES_MAX 256u
-#define PLACEMENT_GUARDS_MAX 16384u
-#define PLACEMENT_TREES_MAX (FRAME_DESCRIPTORS_MAX - 2u) /* one for a large body: base/frame */
-
-/*
- * Writes the message; ret_fds (PLACEMENT_TREES_MAX) borrows the mounts. False if there are too many
- * or `out` is too small.
- */
-bool placement_format(const struct rootfs_options *o, struct buf *out, int *ret_fds,
-		      unsigned *ret_count);
 
 struct placement {
 	int orders_fd, report_fd, lifeline_fd; /* init's, borrowed */
@@ -38,8 +25,7 @@ struct placement {
 
 	int placed_fd; /* -1: not claimed. report_started() there when the sandbox is complete */
 	struct frame frame;
-	struct rootfs_place *places;
-	struct rootfs_guard *guards;
+	struct places places;
 };
 
 /*
@@ -47,6 +33,3 @@ struct placement {
  * which borrows from `p`. `p` is never freed: it lives as long as this process.
  */
 ERR_CHECKED int placement_await(struct placement *p, struct rootfs_options *o, struct err *e);
-
-/* Parses the message of placement_format() in p->frame, strictly, into p->places and p->guards. */
-ERR_CHECKED int placement_parse(struct placement *p, struct rootfs_options *o, struct err *e);

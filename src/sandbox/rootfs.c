@@ -36,6 +36,7 @@
 #include "host/mount.h"
 #include "sandbox/procfs.h"
 #include "sandbox/target.h"
+#include "sandbox/imageroot.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -54,14 +55,14 @@
 const char *const rootfs_always_writable[] = { "/tmp", "/var/tmp", "/dev/shm", "/run", NULL };
 
 /* The nearest place before `index` that contains its target; NULL: only the root does. */
-static const struct rootfs_place *place_around(const struct rootfs_options *o, unsigned index)
+static const struct rootspec_place *place_around(const struct rootfs_options *o, unsigned index)
 {
-	const struct rootfs_place *nearest = NULL;
+	const struct rootspec_place *nearest = NULL;
 
 	/* the places are sorted, so the last match is the innermost */
 	for (unsigned i = 0; i < index; i++)
-		if (path_is_within(o->places[index].target, o->places[i].target))
-			nearest = &o->places[i];
+		if (path_is_within(o->shown.places[index].target, o->shown.places[i].target))
+			nearest = &o->shown.places[i];
 	return nearest;
 }
 
@@ -98,16 +99,16 @@ static int check_makeable(int root_fd, int inside_fd, const char *target, struct
 static int prepare_target(int root_fd, const struct rootfs_options *o, const int *tree_fds,
 			  unsigned index, struct err *e)
 {
-	const struct rootfs_place *place = &o->places[index];
-	const struct rootfs_place *around = place_around(o, index);
-	bool is_dir = place->kind == ROOTFS_TMPFS || place->is_dir;
+	const struct rootspec_place *place = &o->shown.places[index];
+	const struct rootspec_place *around = place_around(o, index);
+	bool is_dir = place->kind == ROOTSPEC_TMPFS || place->is_dir;
 	cleanup_fd int place_fd = -1;
 
-	if (o->image && (!around || around->kind == ROOTFS_TMPFS) &&
-	    check_makeable(root_fd, around ? tree_fds[around - o->places] : root_fd, place->target,
-			   e) < 0)
+	if (o->image && (!around || around->kind == ROOTSPEC_TMPFS) &&
+	    check_makeable(root_fd, around ? tree_fds[around - o->shown.places] : root_fd,
+			   place->target, e) < 0)
 		return -1;
-	if (!around || around->kind == ROOTFS_TMPFS)
+	if (!around || around->kind == ROOTSPEC_TMPFS)
 		return target_make(root_fd, place->target, is_dir ? S_IFDIR : S_IFREG, e);
 	place_fd = mount_open_in_root(root_fd, place->target, O_PATH);
 	if (place_fd < 0)
@@ -158,7 +159,7 @@ static int check_target(int root_fd, const char *target, struct err *e)
 }
 
 /* The path was checked in another mount namespace, so it must still be the same file here. */
-static int open_source(const struct rootfs_place *place, int *ret_fd, struct err *e)
+static int open_source(const struct rootspec_place *place, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
 	struct stat st;
@@ -174,13 +175,13 @@ static int open_source(const struct rootfs_place *place, int *ret_fd, struct err
 	return 0;
 }
 
-static int open_place(const struct rootfs_place *place, int *ret_fd, struct err *e)
+static int open_place(const struct rootspec_place *place, int *ret_fd, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
 	bool is_read_only = place->is_read_only && wall_stands(WALL_MOUNTS_READ_ONLY);
 	unsigned flags = MOUNT_RECURSIVE | (is_read_only ? MOUNT_READ_ONLY : 0);
 
-	if (place->kind == ROOTFS_TMPFS)
+	if (place->kind == ROOTSPEC_TMPFS)
 		return mount_new_tmpfs(place->size_bytes, "1777", ret_fd, e);
 	if (place->tree_fd >= 0)
 		tree_fd = fcntl(place->tree_fd, F_DUPFD_CLOEXEC, 0);
@@ -198,13 +199,13 @@ static int open_place(const struct rootfs_place *place, int *ret_fd, struct err 
 static int show(int root_fd, const struct rootfs_options *o, int *tree_fds, unsigned index,
 		struct err *e)
 {
-	if (open_place(&o->places[index], &tree_fds[index], e) < 0)
+	if (open_place(&o->shown.places[index], &tree_fds[index], e) < 0)
 		return -1;
 	if (prepare_target(root_fd, o, tree_fds, index, e) < 0)
 		return -1;
-	if (o->image && check_target(root_fd, o->places[index].target, e) < 0)
+	if (o->image && check_target(root_fd, o->shown.places[index].target, e) < 0)
 		return -1;
-	return mount_attach_at(tree_fds[index], root_fd, o->places[index].target, e);
+	return mount_attach_at(tree_fds[index], root_fd, o->shown.places[index].target, e);
 }
 
 static int get_mount_id(int fd, uint64_t *ret)
@@ -225,18 +226,18 @@ static int get_mount_id(int fd, uint64_t *ret)
 static int check_places(int root_fd, const struct rootfs_options *o, const int *tree_fds,
 			struct err *e)
 {
-	for (unsigned i = 0; o->image && i < o->place_count; i++) {
-		cleanup_fd int fd = mount_open_in_root(root_fd, o->places[i].target, O_PATH);
+	for (unsigned i = 0; o->image && i < o->shown.place_count; i++) {
+		cleanup_fd int fd = mount_open_in_root(root_fd, o->shown.places[i].target, O_PATH);
 		uint64_t shown = 0, found = 0;
 		int r = fd < 0 ? fd : get_mount_id(fd, &found);
 
 		if (r == 0)
 			r = get_mount_id(tree_fds[i], &shown);
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
-			return err_sys(e, -r, "look at '%s'", o->places[i].target);
+			return err_sys(e, -r, "look at '%s'", o->shown.places[i].target);
 		if (r < 0 || shown != found)
 			return err_set(e, ERR_INVALID, "the image's links lead '%s' elsewhere",
-				       o->places[i].target);
+				       o->shown.places[i].target);
 	}
 	return 0;
 }
@@ -342,21 +343,22 @@ static int pin(int place_fd, const char *name, unsigned flags, struct err *e)
 /* Descriptor of the place mounted at `target`. */
 static int tree_at(const struct rootfs_options *o, const int *tree_fds, const char *target)
 {
-	for (unsigned i = 0; i < o->place_count; i++)
-		if (strcmp(o->places[i].target, target) == 0)
+	for (unsigned i = 0; i < o->shown.place_count; i++)
+		if (strcmp(o->shown.places[i].target, target) == 0)
 			return tree_fds[i];
 	assert(!"home and workspace are places");
 	return -1;
 }
 
 /* Returns the innermost host directory that contains `path` (inside), or NULL. */
-static const struct rootfs_place *host_place_of(const struct rootfs_options *o, const char *path)
+static const struct rootspec_place *host_place_of(const struct rootfs_options *o, const char *path)
 {
-	const struct rootfs_place *nearest = NULL;
+	const struct rootspec_place *nearest = NULL;
 
-	for (unsigned i = 0; i < o->place_count; i++)
-		if (o->places[i].kind == ROOTFS_HOST && path_is_within(path, o->places[i].target))
-			nearest = &o->places[i];
+	for (unsigned i = 0; i < o->shown.place_count; i++)
+		if (o->shown.places[i].kind == ROOTSPEC_HOST &&
+		    path_is_within(path, o->shown.places[i].target))
+			nearest = &o->shown.places[i];
 	return nearest;
 }
 
@@ -364,7 +366,7 @@ static const struct rootfs_place *host_place_of(const struct rootfs_options *o, 
 static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct err *e)
 {
 	char root[PATH_MAX], found[PATH_MAX];
-	const struct rootfs_place *place;
+	const struct rootspec_place *place;
 	int r = find_path(root_fd, root);
 	char *path, *slash;
 
@@ -391,12 +393,12 @@ static int pin_above(int root_fd, int fd, const struct rootfs_options *o, struct
 }
 
 /* Refuses a dangling link whose target could be created inside. */
-static int check_dangling(const struct below *b, const struct rootfs_guard *g,
+static int check_dangling(const struct below *b, const struct rootspec_guard *g,
 			  const struct rootfs_options *o, struct err *e)
 {
 	cleanup_free char *name = mem_format("%s/%s", g->target, g->name);
 	cleanup_free char *path = NULL;
-	const struct rootfs_place *place;
+	const struct rootspec_place *place;
 	char text[PATH_MAX];
 	ssize_t n = readlinkat(b->link_fd, "", text, sizeof(text) - 1);
 
@@ -414,7 +416,7 @@ static int check_dangling(const struct below *b, const struct rootfs_guard *g,
 	return 0;
 }
 
-static int guard_link(int root_fd, const struct below *b, const struct rootfs_guard *g,
+static int guard_link(int root_fd, const struct below *b, const struct rootspec_guard *g,
 		      const struct rootfs_options *o, struct err *e)
 {
 	if (b->link_fd >= 0) {
@@ -430,7 +432,7 @@ static int guard_link(int root_fd, const struct below *b, const struct rootfs_gu
 	return 0;
 }
 
-static int guard(int root_fd, int empty_fd, int place_fd, const struct rootfs_guard *g,
+static int guard(int root_fd, int empty_fd, int place_fd, const struct rootspec_guard *g,
 		 const struct rootfs_options *o, struct err *e)
 {
 	CLEANUP(below_done) struct below b = { .link_fd = -1 };
@@ -439,15 +441,15 @@ static int guard(int root_fd, int empty_fd, int place_fd, const struct rootfs_gu
 	if (r < 0)
 		return err_sys(e, -r, "find '%s/%s' to protect it", g->target, g->name);
 	for (unsigned i = 0; i < b.count; i++) {
-		int ok = g->care == ROOTFS_MASKED
+		int ok = g->care == ROOTSPEC_MASKED
 				 ? mask_place(empty_fd, b.fds[i], g->name, e)
 				 : pin(b.fds[i], g->name,
-				       g->care == ROOTFS_PROTECTED ? MOUNT_READ_ONLY : 0, e);
+				       g->care == ROOTSPEC_PROTECTED ? MOUNT_READ_ONLY : 0, e);
 
 		if (ok < 0)
 			return -1;
 	}
-	return g->care == ROOTFS_MASKED ? 0 : guard_link(root_fd, &b, g, o, e);
+	return g->care == ROOTSPEC_MASKED ? 0 : guard_link(root_fd, &b, g, o, e);
 }
 
 static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, int *tree_fds,
@@ -455,7 +457,7 @@ static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, i
 {
 	const struct policy *p = o->policy;
 
-	for (unsigned i = 0; i < o->place_count; i++)
+	for (unsigned i = 0; i < o->shown.place_count; i++)
 		if (show(root_fd, o, tree_fds, i, e) < 0)
 			return -1;
 	if (check_places(root_fd, o, tree_fds, e) < 0)
@@ -463,24 +465,25 @@ static int show_all(int root_fd, int empty_fd, const struct rootfs_options *o, i
 	if (p->home && wall_stands(WALL_CREDENTIAL_MASKS) &&
 	    mask_credentials(root_fd, empty_fd, tree_at(o, tree_fds, p->home), p, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < o->guard_count; i++)
-		if (wall_stands(o->guards[i].care == ROOTFS_MASKED ? WALL_WORKSPACE_MASKS
-								   : WALL_WORKSPACE_PROTECTION) &&
-		    guard(root_fd, empty_fd, tree_at(o, tree_fds, o->guards[i].target),
-			  &o->guards[i], o, e) < 0)
+	for (unsigned i = 0; i < o->shown.guard_count; i++)
+		if (wall_stands(o->shown.guards[i].care == ROOTSPEC_MASKED
+					? WALL_WORKSPACE_MASKS
+					: WALL_WORKSPACE_PROTECTION) &&
+		    guard(root_fd, empty_fd, tree_at(o, tree_fds, o->shown.guards[i].target),
+			  &o->shown.guards[i], o, e) < 0)
 			return -1;
 	return 0;
 }
 
 static int show_places(int root_fd, int empty_fd, const struct rootfs_options *o, struct err *e)
 {
-	cleanup_free int *tree_fds = mem_alloc((o->place_count + 1) * sizeof(*tree_fds));
+	cleanup_free int *tree_fds = mem_alloc((o->shown.place_count + 1) * sizeof(*tree_fds));
 	int r;
 
-	for (unsigned i = 0; i < o->place_count; i++)
+	for (unsigned i = 0; i < o->shown.place_count; i++)
 		tree_fds[i] = -1;
 	r = show_all(root_fd, empty_fd, o, tree_fds, e);
-	for (unsigned i = 0; i < o->place_count; i++)
+	for (unsigned i = 0; i < o->shown.place_count; i++)
 		cleanup_closep(&tree_fds[i]);
 	return r;
 }
@@ -529,8 +532,8 @@ static int show_limits(int root_fd, int tmpfs_fd, const struct rootfs_options *o
 
 /*
  * True: the sandbox needs nothing of the host's tree once it waits, so it unmounts that tree before
- * it waits, which takes the kernel longer than all mounts that follow. With an image the empty files
- * for masks are in the staging area, which is unmounted with the host's tree: then it cannot.
+ * it waits, which takes the kernel longer than all mounts that follow. With an image the empty
+ * files for masks are in the staging area, which is unmounted with the host's tree: then it cannot.
  */
 static bool can_pivot_early(const struct rootfs_options *o)
 {
@@ -539,7 +542,7 @@ static bool can_pivot_early(const struct rootfs_options *o)
 
 /* Where the staging area covers a directory of the host, or the host's tree is gone, none can be
  * opened by its name. */
-static bool can_be_opened(const struct rootfs_options *o, const struct rootfs_place *place,
+static bool can_be_opened(const struct rootfs_options *o, const struct rootspec_place *place,
 			  const char *stage)
 {
 	if (!place->source || place->tree_fd >= 0)
@@ -556,10 +559,10 @@ static int await_places(int root_fd, struct rootfs_options *o, const char *stage
 		return -1;
 	if (o->await_places(o->placement, o, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < o->place_count; i++)
-		if (!can_be_opened(o, &o->places[i], stage))
+	for (unsigned i = 0; i < o->shown.place_count; i++)
+		if (!can_be_opened(o, &o->shown.places[i], stage))
 			return err_set(e, ERR_BUSY, "'%s' cannot be shown in a sandbox that waited",
-				       o->places[i].source);
+				       o->shown.places[i].source);
 	return 0;
 }
 
@@ -631,12 +634,12 @@ static const char *find_stage(const struct rootfs_options *o)
 	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
 		bool is_needed = false;
 
-		for (unsigned n = 0; n < IMAGEROOT_SOURCE_COUNT; n++)
+		for (unsigned n = 0; n < ROOTSPEC_SOURCE_COUNT; n++)
 			is_needed |= o->image->dirs[n].path &&
 				     path_is_within(o->image->dirs[n].path, candidates[i]);
-		for (unsigned n = 0; n < o->place_count; n++)
-			is_needed |= o->places[n].source &&
-				     path_is_within(o->places[n].source, candidates[i]);
+		for (unsigned n = 0; n < o->shown.place_count; n++)
+			is_needed |= o->shown.places[n].source &&
+				     path_is_within(o->shown.places[n].source, candidates[i]);
 		if (!is_needed && stat(candidates[i], &st) == 0 && S_ISDIR(st.st_mode))
 			return candidates[i];
 	}

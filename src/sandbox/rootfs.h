@@ -9,7 +9,7 @@
  */
 #include "base/err.h"
 #include "host/cgroup.h"
-#include "sandbox/imageroot.h"
+#include "protocol/rootspec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,56 +21,17 @@ struct placement;
 struct policy;
 struct rootfs_options;
 
-enum rootfs_kind {
-	ROOTFS_HOST,  /* a file or directory of the host */
-	ROOTFS_TMPFS, /* an empty directory in memory */
-};
-
-/* A mount that the policy adds to the root. */
-struct rootfs_place {
-	enum rootfs_kind kind;
-	const char *target; /* absolute, inside; borrowed */
-
-	/* ROOTFS_HOST */
-	const char *source; /* host path; borrowed */
-	char *real_path;    /* `source` with links resolved; the creator of the place frees it */
-	int tree_fd;        /* detached tree made by a root caller; -1: open `source` here */
-	dev_t device;       /* identity of `source` when it was checked; another file is refused */
-	ino_t inode;
-	bool is_dir;
-	bool is_read_only;
-
-	/* ROOTFS_TMPFS */
-	uint64_t size_bytes;
-};
-
-/* Protection for a file or directory inside a place. */
-enum rootfs_care {
-	ROOTFS_PINNED,    /* cannot be renamed or removed */
-	ROOTFS_PROTECTED, /* pinned and read-only */
-	ROOTFS_MASKED,    /* appears empty */
-};
-
-struct rootfs_guard {
-	enum rootfs_care care;
-	const char *target; /* the place's target */
-	char *name;         /* path below it; a missing file is ignored */
-};
-
 struct rootfs_options {
 	const struct policy *policy;
-	const struct rootfs_place *places; /* parents before children */
-	unsigned place_count;
-	const struct rootfs_guard *guards; /* parents before children */
-	unsigned guard_count;
-	char *const *etc_private;      /* names in /etc that only this caller may read; or NULL */
-	const char *etc_layer_path;    /* cached layer of whiteouts that hides them; NULL: none */
-	int etc_host_tree_fd;          /* a root caller's /etc without mounts inside it; -1: none */
-	int etc_tree_fd;               /* the layer as a root caller's detached tree; -1: by path */
-	const char *resolv_conf;       /* text of /etc/resolv.conf; NULL: none */
-	const struct imageroot *image; /* NULL: the host's programs and a temporary root */
-	const char *host_name;         /* NULL: the default of unnamed sandboxes */
-	const char *machine_id;        /* NULL: none */
+	struct rootspec_shown shown;
+	char *const *etc_private;   /* names in /etc that only this caller may read; or NULL */
+	const char *etc_layer_path; /* cached layer of whiteouts that hides them; NULL: none */
+	int etc_host_tree_fd;       /* a root caller's /etc without mounts inside it; -1: none */
+	int etc_tree_fd;            /* the layer as a root caller's detached tree; -1: by path */
+	const char *resolv_conf;    /* text of /etc/resolv.conf; NULL: none */
+	const struct rootspec_image *image; /* NULL: the host's programs and a temporary root */
+	const char *host_name;              /* NULL: the default of unnamed sandboxes */
+	const char *machine_id;             /* NULL: none */
 	const struct limitfiles_figures *figures; /* contents of the files about limits */
 	const char *limits_path;      /* where limitfiles_make() already ran; NULL: nowhere */
 	int limits_tree_fd;           /* the same as a root caller's detached tree; -1: by path */

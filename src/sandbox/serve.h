@@ -4,8 +4,8 @@
  *
  * Like sandbox/init for one command, but it keeps running: orders arrive from the supervisor over a
  * socket, and every command's end is reported to the client and to the supervisor. It logs the
- * output of detached commands (protocol/tasklog.h), ends them at their deadlines, and exits when the
- * supervisor is gone, which ends everything inside.
+ * output of detached commands (protocol/tasklog.h), ends them at their deadlines, and exits when
+ * the supervisor is gone, which ends everything inside.
  *
  * It keeps the few capabilities needed to start a command as another user, all in the sandbox's own
  * user namespace; processes inside cannot trace it, signal it or read its memory.

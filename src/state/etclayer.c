@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/wall.h"
 #include "state/runtimecache.h"
-#include "sandbox/hostetc.h"
+#include "host/etchide.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 static int fill(int dir_fd, const void *context, struct err *e)
 {
-	return hostetc_make_layer(dir_fd, context, e);
+	return etchide_make_layer(dir_fd, context, e);
 }
 
 int etclayer_get(const struct ak *ak, char *const *etc_private, char **ret, struct err *e)

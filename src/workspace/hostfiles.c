@@ -30,7 +30,7 @@
  * another of its users belong to that user (IDMAP_FOREIGN_ID); files of other owners, and file
  * systems mounted below, keep ids that do not exist inside.
  */
-static int open_mapped(struct rootfs_place *place, int source_fd, const struct stat *st,
+static int open_mapped(struct rootspec_place *place, int source_fd, const struct stat *st,
 		       const struct idmap *map, struct err *e)
 {
 	cleanup_fd int tree_fd = -1;
@@ -141,7 +141,7 @@ static int check_note(char *const *places, const char *source, int fd, struct er
 
 /* ---- opening ---- */
 
-static int check_source(const struct rootfs_place *place, char *const *places, int fd,
+static int check_source(const struct rootspec_place *place, char *const *places, int fd,
 			struct stat *ret_st, struct err *e)
 {
 	if (places && check_note(places, place->source, fd, e) < 0)
@@ -159,13 +159,13 @@ static int check_source(const struct rootfs_place *place, char *const *places, i
  * Completes `place`, which has its source, target and is_read_only. The source was opened once, as
  * source_fd; its name is not looked up again.
  */
-static int add_opened(struct hostfiles *h, struct rootfs_place place, int source_fd,
+static int add_opened(struct hostfiles *h, struct rootspec_place place, int source_fd,
 		      char *const *places, const struct idmap *map, struct err *e)
 {
 	char real_path[PATH_MAX];
 	struct stat st = { 0 };
 
-	place.kind = ROOTFS_HOST;
+	place.kind = ROOTSPEC_HOST;
 	place.tree_fd = -1;
 	if (check_source(&place, places, source_fd, &st, e) < 0)
 		return -1;
@@ -181,7 +181,7 @@ static int add_opened(struct hostfiles *h, struct rootfs_place place, int source
 	return 0;
 }
 
-static int add_host(struct hostfiles *h, struct rootfs_place place, char *const *places,
+static int add_host(struct hostfiles *h, struct rootspec_place place, char *const *places,
 		    const struct idmap *map, struct err *e)
 {
 	cleanup_fd int source_fd = -1;
@@ -192,7 +192,7 @@ static int add_host(struct hostfiles *h, struct rootfs_place place, char *const 
 }
 
 /* The policy has compared the names; links may lead from one to the other. */
-static int refuse_home(const struct rootfs_place *workspace, const struct ak *ak, struct err *e)
+static int refuse_home(const struct rootspec_place *workspace, const struct ak *ak, struct err *e)
 {
 	const char *home = ak ? environment_get(ak->caller.environ_list, "HOME") : NULL;
 	cleanup_fd int fd = home ? open(home, O_PATH | O_CLOEXEC) : -1;
@@ -213,9 +213,9 @@ static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct
 		       struct err *e)
 {
 	const char *path = h->workspace.git_dir;
-	const struct rootfs_place place = { .source = path,
-					    .target = path,
-					    .is_read_only = p->is_clone };
+	const struct rootspec_place place = { .source = path,
+					      .target = path,
+					      .is_read_only = p->is_clone };
 
 	return path ? add_opened(h, place, h->workspace.git_fd, NULL, map, e) : 0;
 }
@@ -223,9 +223,9 @@ static int add_git_dir(struct hostfiles *h, const struct policy *p, const struct
 static int add_workspace(struct hostfiles *h, const struct policy *p, const struct ak *ak,
 			 const struct idmap *map, struct err *e)
 {
-	const struct rootfs_place place = { .source = p->workspace,
-					    .target = p->is_clone ? CLONE_ORIGIN : p->workspace,
-					    .is_read_only = p->is_clone };
+	const struct rootspec_place place = { .source = p->workspace,
+					      .target = p->is_clone ? CLONE_ORIGIN : p->workspace,
+					      .is_read_only = p->is_clone };
 
 	cleanup_fd int dir_fd = -1;
 
@@ -240,9 +240,9 @@ static int add_workspace(struct hostfiles *h, const struct policy *p, const stru
 static int add_all(struct hostfiles *h, const struct policy *p, const struct ak *ak,
 		   const struct idmap *map, struct err *e)
 {
-	const struct rootfs_place home = { .source = p->home,
-					   .target = p->home,
-					   .is_read_only = true };
+	const struct rootspec_place home = { .source = p->home,
+					     .target = p->home,
+					     .is_read_only = true };
 
 	if (p->home && add_host(h, home, p->places, map, e) < 0)
 		return err_wrap(e, "home (%s)", p->origin[POLICY_HOME].text);
@@ -250,16 +250,16 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct ak 
 		return err_wrap(e, "workspace (%s)", p->origin[POLICY_WORKSPACE].text);
 	for (unsigned i = 0; i < p->mount_count; i++) {
 		const struct policy_mount *m = &p->mounts[i];
-		const struct rootfs_place mount = { .source = m->source,
-						    .target = m->target,
-						    .is_read_only = m->is_read_only };
+		const struct rootspec_place mount = { .source = m->source,
+						      .target = m->target,
+						      .is_read_only = m->is_read_only };
 
 		if (add_host(h, mount, p->places, map, e) < 0)
 			return err_wrap(e, "%s", p->origin[POLICY_MOUNT].text);
 	}
 	for (unsigned i = 0; i < p->tmpfs_count; i++)
-		h->places[h->count++] = (struct rootfs_place){
-			.kind = ROOTFS_TMPFS,
+		h->places[h->count++] = (struct rootspec_place){
+			.kind = ROOTSPEC_TMPFS,
 			.target = p->tmpfs[i].target,
 			.tree_fd = -1,
 			.size_bytes =
@@ -302,9 +302,9 @@ static int hide_state(struct hostfiles *h, const struct ak *ak, struct err *e)
 	if (find_state(ak, state, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < count && state[0]; i++) {
-		const struct rootfs_place *place = &h->places[i];
+		const struct rootspec_place *place = &h->places[i];
 
-		if (place->kind != ROOTFS_HOST)
+		if (place->kind != ROOTSPEC_HOST)
 			continue;
 		if (path_is_within(place->real_path, state))
 			return err_set(e, ERR_DENIED,
@@ -317,8 +317,8 @@ static int hide_state(struct hostfiles *h, const struct ak *ak, struct err *e)
 			"%s%s", place->target,
 			state + (strcmp(place->real_path, "/") == 0 ? 0
 								    : strlen(place->real_path)));
-		h->places[h->count++] = (struct rootfs_place){
-			.kind = ROOTFS_TMPFS,
+		h->places[h->count++] = (struct rootspec_place){
+			.kind = ROOTSPEC_TMPFS,
 			.target = h->hidden[h->hidden_count++],
 			.tree_fd = -1,
 			.size_bytes = HIDDEN_BYTES,
@@ -329,8 +329,8 @@ static int hide_state(struct hostfiles *h, const struct ak *ak, struct err *e)
 
 static int by_target(const void *a, const void *b)
 {
-	return strcmp(((const struct rootfs_place *)a)->target,
-		      ((const struct rootfs_place *)b)->target);
+	return strcmp(((const struct rootspec_place *)a)->target,
+		      ((const struct rootspec_place *)b)->target);
 }
 
 void hostfiles_init(struct hostfiles *h)

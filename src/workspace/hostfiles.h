@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "workspace/workspace.h"
 #include "policy/policy.h"
-#include "sandbox/rootfs.h"
+#include "protocol/rootspec.h"
 
 struct ak;
 
@@ -22,7 +22,7 @@ struct idmap;
 #define HOSTFILES_MAX (2u * HOSTFILES_HOST_MAX + POLICY_TMPFS_MAX)
 
 struct hostfiles {
-	struct rootfs_place places[HOSTFILES_MAX]; /* parents before children */
+	struct rootspec_place places[HOSTFILES_MAX]; /* parents before children */
 	unsigned count;
 	char *hidden[HOSTFILES_HOST_MAX]; /* targets where the state directory would be visible */
 	unsigned hidden_count;

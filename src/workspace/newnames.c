@@ -332,11 +332,11 @@ static void tell_refusal(struct newnames *n, const struct newnames_file *f)
 }
 
 /* Protected files that git writes as "NAME.lock" and then renames. */
-static bool is_settings(const struct rootfs_guard *g)
+static bool is_settings(const struct rootspec_guard *g)
 {
 	const char *name = path_base_name(g->name);
 
-	return g->care == ROOTFS_PROTECTED &&
+	return g->care == ROOTSPEC_PROTECTED &&
 	       (strcmp(name, "config") == 0 || strcmp(name, ".gitmodules") == 0);
 }
 
@@ -346,7 +346,7 @@ static void add_files(struct newnames *n)
 	const struct workspace *w = n->workspace;
 
 	for (unsigned i = 0; i < w->guard_count && n->file_count < NEWNAMES_FILES_MAX; i++) {
-		const struct rootfs_guard *g = &w->guards[i];
+		const struct rootspec_guard *g = &w->guards[i];
 		struct newnames_file f = { .place_fd = strcmp(g->target, w->path) == 0
 							       ? w->dir_fd
 							       : w->git_fd };

@@ -60,7 +60,7 @@ int workspace_open_dir(const char *path, int *ret_fd, struct err *e)
 /* ---- the lists ---- */
 
 /* Takes ownership of `name`. */
-static int add_guard(struct workspace *w, enum rootfs_care care, const char *target, char *name,
+static int add_guard(struct workspace *w, enum rootspec_care care, const char *target, char *name,
 		     struct err *e)
 {
 	if (w->guard_count == WORKSPACE_GUARDS_MAX) {
@@ -72,14 +72,14 @@ static int add_guard(struct workspace *w, enum rootfs_care care, const char *tar
 		w->guards = mem_grow(w->guards, w->guard_count ? w->guard_count * 2 : 1,
 				     sizeof(*w->guards));
 	w->guards[w->guard_count++] =
-		(struct rootfs_guard){ .care = care, .target = target, .name = name };
+		(struct rootspec_guard){ .care = care, .target = target, .name = name };
 	return 0;
 }
 
 static bool is_last(const struct workspace *w, const char *target, const char *name, size_t len)
 {
 	for (unsigned i = w->guard_count; i > 0 && i + PINNED_LOOKED_AT > w->guard_count; i--) {
-		const struct rootfs_guard *g = &w->guards[i - 1];
+		const struct rootspec_guard *g = &w->guards[i - 1];
 
 		if (g->target == target && strncmp(g->name, name, len) == 0 && g->name[len] == '\0')
 			return true;
@@ -92,15 +92,15 @@ static int pin_parents(struct workspace *w, const char *target, const char *name
 {
 	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
 		if (!is_last(w, target, name, (size_t)(slash - name)) &&
-		    add_guard(w, ROOTFS_PINNED, target, mem_dup_bytes(name, (size_t)(slash - name)),
-			      e) < 0)
+		    add_guard(w, ROOTSPEC_PINNED, target,
+			      mem_dup_bytes(name, (size_t)(slash - name)), e) < 0)
 			return -1;
 	return 0;
 }
 
 static int by_target_and_name(const void *a, const void *b)
 {
-	const struct rootfs_guard *x = a, *y = b;
+	const struct rootspec_guard *x = a, *y = b;
 	int order = strcmp(x->target, y->target);
 
 	if (order == 0)
@@ -115,7 +115,7 @@ static void sort_guards(struct workspace *w)
 	if (w->guard_count > 0)
 		qsort(w->guards, w->guard_count, sizeof(*w->guards), by_target_and_name);
 	for (unsigned i = 0; i < w->guard_count; i++) {
-		struct rootfs_guard *last = count > 0 ? &w->guards[count - 1] : NULL;
+		struct rootspec_guard *last = count > 0 ? &w->guards[count - 1] : NULL;
 
 		if (last && strcmp(last->target, w->guards[i].target) == 0 &&
 		    strcmp(last->name, w->guards[i].name) == 0)
@@ -257,7 +257,7 @@ static int add_standin(struct workspace *w, const struct workspace_place *place,
 
 		if (r > 0)
 			return pin_parents(w, place->target, part, e) < 0 ||
-					       add_guard(w, ROOTFS_PROTECTED, place->target,
+					       add_guard(w, ROOTSPEC_PROTECTED, place->target,
 							 take_ptr(part), e) < 0
 				       ? -1
 				       : 1;
@@ -282,7 +282,7 @@ static int protect_link(struct workspace *w, int dir_fd, const char *entry, stru
 	name = real + strlen(top) + 1;
 	return pin_parents(w, w->path, name, e) < 0
 		       ? -1
-		       : add_guard(w, ROOTFS_PROTECTED, w->path, mem_dup(name), e);
+		       : add_guard(w, ROOTSPEC_PROTECTED, w->path, mem_dup(name), e);
 }
 
 static int protect_entry(struct workspace *w, const struct workspace_place *place, const char *name,
@@ -338,7 +338,7 @@ int workspace_protect(struct workspace *w, const struct policy *p,
 	}
 	if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (pin_parents(w, place->target, name, e) < 0 ||
-		    add_guard(w, row->is_pinned_only ? ROOTFS_PINNED : ROOTFS_PROTECTED,
+		    add_guard(w, row->is_pinned_only ? ROOTSPEC_PINNED : ROOTSPEC_PROTECTED,
 			      place->target, mem_dup(name), e) < 0)
 			return -1;
 		return S_ISDIR(st.st_mode) && !row->is_pinned_only
@@ -387,7 +387,7 @@ static int mask_one(void *context, const char *name, struct err *e)
 {
 	const struct masking *m = context;
 
-	return add_guard(m->workspace, ROOTFS_MASKED, m->target, mem_dup(name), e);
+	return add_guard(m->workspace, ROOTSPEC_MASKED, m->target, mem_dup(name), e);
 }
 
 static int mask_asked(struct workspace *w, const struct policy *p, struct err *e)

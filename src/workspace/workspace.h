@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "workspace/standins.h"
 #include "policy/policy.h"
-#include "sandbox/rootfs.h"
+#include "protocol/rootspec.h"
 
 #include <sys/types.h>
 
@@ -43,7 +43,7 @@ struct workspace {
 	char *git_dir;   /* a git directory outside; see workspace/gitlinks.h. NULL: none */
 	int git_fd;      /* descriptor of `git_dir`; -1: none */
 	char *own_state; /* our state directory, relative to the workspace; NULL: not in it */
-	struct rootfs_guard *guards;
+	struct rootspec_guard *guards;
 	unsigned guard_count;
 	struct workspace_absent *absent;
 	unsigned absent_count;

@@ -1,25 +1,25 @@
-/* test_placement - the directories that a pooled sandbox is sent: encoded, decoded, and damaged. */
+/* test_places - the directories that a pooled sandbox is sent: encoded, decoded, and damaged. */
 #include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "sandbox/placement.h"
+#include "protocol/places.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct rootfs_place places[] = {
-	{ .kind = ROOTFS_HOST,
+static struct rootspec_place places[] = {
+	{ .kind = ROOTSPEC_HOST,
 	  .target = "/shown",
 	  .source = "/host/shown",
 	  .tree_fd = -1,
 	  .device = 7,
 	  .inode = 1ull << 40,
 	  .is_read_only = true },
-	{ .kind = ROOTFS_TMPFS, .target = "/shown/hidden", .tree_fd = -1, .size_bytes = 4096 },
-	{ .kind = ROOTFS_HOST,
+	{ .kind = ROOTSPEC_TMPFS, .target = "/shown/hidden", .tree_fd = -1, .size_bytes = 4096 },
+	{ .kind = ROOTSPEC_HOST,
 	  .target = "/work",
 	  .source = "/work",
 	  .tree_fd = -1,
@@ -27,21 +27,26 @@ static struct rootfs_place places[] = {
 	  .inode = 9,
 	  .is_dir = true },
 };
-static struct rootfs_guard guards[] = {
-	{ ROOTFS_PROTECTED, "/work", "" },
-	{ ROOTFS_MASKED, "/work", ".env" },
-	{ ROOTFS_PINNED, "/shown", "a/b" },
+static struct rootspec_guard guards[] = {
+	{ ROOTSPEC_PROTECTED, "/work", "" },
+	{ ROOTSPEC_MASKED, "/work", ".env" },
+	{ ROOTSPEC_PINNED, "/shown", "a/b" },
 };
-static const struct rootfs_options sent = { .places = places,
+static const struct rootspec_shown sent = { .places = places,
 					    .place_count = COUNT_OF(places),
 					    .guards = guards,
 					    .guard_count = COUNT_OF(guards) };
 
 /* As received: descriptor 0 is for the report of the completed setup, then the mounts. */
-static void receive(struct placement *p, const struct buf *body, size_t len, const int *trees,
+struct received {
+	struct frame frame;
+	struct places places;
+};
+
+static void receive(struct received *p, const struct buf *body, size_t len, const int *trees,
 		    unsigned tree_count)
 {
-	*p = (struct placement){ .placed_fd = -1 };
+	*p = (struct received){ 0 };
 	p->frame.bytes =
 		mem_alloc(len + 1); /* exactly this size: a sanitizer detects reads beyond it */
 	memcpy(p->frame.bytes, body->bytes, len);
@@ -53,38 +58,38 @@ static void receive(struct placement *p, const struct buf *body, size_t len, con
 		p->frame.fds[1 + i] = fcntl(trees[i], F_DUPFD_CLOEXEC, 0);
 }
 
-static void done(struct placement *p, const struct rootfs_options *o)
+static void done(struct received *p, const struct rootspec_shown *o)
 {
-	for (unsigned i = 0; p->places && i < o->place_count; i++)
-		cleanup_closep(&p->places[i].tree_fd);
-	free(p->places);
-	free(p->guards);
+	for (unsigned i = 0; p->places.places && i < o->place_count; i++)
+		cleanup_closep(&p->places.places[i].tree_fd);
+	free(p->places.places);
+	free(p->places.guards);
 	frame_done(&p->frame);
 }
 
 static void what_is_sent_arrives(void **state)
 {
-	struct rootfs_options got = { 0 };
-	struct placement p;
-	int fds[PLACEMENT_TREES_MAX], tree = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct rootspec_shown got = { 0 };
+	struct received p;
+	int fds[PLACES_TREES_MAX], tree = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	unsigned count = 0;
 	cleanup_buf struct buf body;
 
 	(void)state;
 	buf_init(&body, BUF_TEXT_MAX_BYTES);
 	places[2].tree_fd = tree;
-	assert_true(placement_format(&sent, &body, fds, &count));
+	assert_true(places_format(&sent, &body, fds, &count));
 	assert_int_equal(count, 1);
 	assert_int_equal(fds[0], tree);
 	receive(&p, &body, body.len, fds, count);
 	{
 		struct err e = { 0 };
 
-		assert_int_equal(placement_parse(&p, &got, &e), 0);
+		assert_int_equal(places_parse(&p.frame, &p.places, &got, &e), 0);
 	}
 	assert_int_equal(got.place_count, COUNT_OF(places));
 	for (unsigned i = 0; i < got.place_count; i++) {
-		const struct rootfs_place *a = &places[i], *b = &got.places[i];
+		const struct rootspec_place *a = &places[i], *b = &got.places[i];
 
 		assert_int_equal(a->kind, b->kind);
 		assert_string_equal(a->target, b->target);
@@ -109,30 +114,31 @@ static void what_is_sent_arrives(void **state)
 /* A truncated message, an additional byte, a descriptor too many or too few: all are refused. */
 static void what_is_damaged_is_refused(void **state)
 {
-	int fds[PLACEMENT_TREES_MAX], tree = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int fds[PLACES_TREES_MAX], tree = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	unsigned count = 0;
 	cleanup_buf struct buf body;
 
 	(void)state;
 	buf_init(&body, BUF_TEXT_MAX_BYTES);
-	assert_true(placement_format(&sent, &body, fds, &count));
+	assert_true(places_format(&sent, &body, fds, &count));
 	buf_add(&body, "x", 1);
 	for (size_t len = 0; len <= body.len; len++) {
-		struct rootfs_options got = { 0 };
-		struct placement p;
+		struct rootspec_shown got = { 0 };
+		struct received p;
 		struct err e = { 0 };
 
 		receive(&p, &body, len, NULL, 0);
-		assert_int_equal(placement_parse(&p, &got, &e), len == body.len - 1 ? 0 : -1);
+		assert_int_equal(places_parse(&p.frame, &p.places, &got, &e),
+				 len == body.len - 1 ? 0 : -1);
 		done(&p, &got);
 	}
 	{
-		struct rootfs_options got = { 0 };
-		struct placement p;
+		struct rootspec_shown got = { 0 };
+		struct received p;
 		struct err e = { 0 };
 
 		receive(&p, &body, body.len - 1, &tree, 1);
-		assert_int_equal(placement_parse(&p, &got, &e), -1);
+		assert_int_equal(places_parse(&p.frame, &p.places, &got, &e), -1);
 		done(&p, &got);
 	}
 	(void)close(tree);
@@ -144,25 +150,25 @@ static void what_is_damaged_is_refused(void **state)
  */
 static void no_byte_leads_astray(void **state)
 {
-	int fds[PLACEMENT_TREES_MAX];
+	int fds[PLACES_TREES_MAX];
 	unsigned count = 0;
 	cleanup_buf struct buf body;
 
 	(void)state;
 	buf_init(&body, BUF_TEXT_MAX_BYTES);
-	assert_true(placement_format(&sent, &body, fds, &count));
+	assert_true(places_format(&sent, &body, fds, &count));
 	for (size_t at = 0; at < body.len; at++)
 		for (unsigned bit = 0; bit < 8; bit++) {
-			struct rootfs_options got = { 0 };
-			struct placement p;
+			struct rootspec_shown got = { 0 };
+			struct received p;
 			struct err e = { 0 };
 
 			receive(&p, &body, body.len, NULL, 0);
 			p.frame.bytes[at] = (char)(p.frame.bytes[at] ^ (1 << bit));
-			(void)!placement_parse(&p, &got, &e);
+			(void)!places_parse(&p.frame, &p.places, &got, &e);
 			for (unsigned i = 0; i < got.place_count; i++) {
 				assert_int_equal(got.places[i].target[0], '/');
-				assert_true(got.places[i].kind == ROOTFS_TMPFS ||
+				assert_true(got.places[i].kind == ROOTSPEC_TMPFS ||
 					    got.places[i].source[0] == '/');
 			}
 			done(&p, &got);
@@ -171,19 +177,19 @@ static void no_byte_leads_astray(void **state)
 
 static void more_mounts_than_a_message_takes_are_not_sent(void **state)
 {
-	struct rootfs_place many[PLACEMENT_TREES_MAX + 1];
-	const struct rootfs_options o = { .places = many, .place_count = COUNT_OF(many) };
-	int fds[PLACEMENT_TREES_MAX];
+	struct rootspec_place many[PLACES_TREES_MAX + 1];
+	const struct rootspec_shown o = { .places = many, .place_count = COUNT_OF(many) };
+	int fds[PLACES_TREES_MAX];
 	unsigned count = 0;
 	cleanup_buf struct buf body;
 
 	(void)state;
 	buf_init(&body, BUF_TEXT_MAX_BYTES);
 	for (size_t i = 0; i < COUNT_OF(many); i++)
-		many[i] = (struct rootfs_place){
-			.kind = ROOTFS_HOST, .target = "/a", .source = "/a", .tree_fd = 0
+		many[i] = (struct rootspec_place){
+			.kind = ROOTSPEC_HOST, .target = "/a", .source = "/a", .tree_fd = 0
 		};
-	assert_false(placement_format(&o, &body, fds, &count));
+	assert_false(places_format(&o, &body, fds, &count));
 }
 
 int main(void)
