@@ -6,11 +6,11 @@
 #include "engine/gatekeeper.h"
 #include "workspace/newnames.h"
 #include "engine/streams.h"
+#include "engine/turn.h"
 #include "host/cgroup.h"
 #include "host/tty.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -22,16 +22,6 @@ static const int passed_on[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH,
 };
 
-enum {
-	SLOT_REPORT,
-	SLOT_SIGNAL,
-	SLOT_CONTROL,
-	SLOT_LIFELINE,
-	SLOT_NAMES,
-	SLOT_FIRST_PUMP,
-	SLOT_COUNT = SLOT_FIRST_PUMP + STREAMS_PUMPS_MAX + GATEKEEPER_POLL_MAX
-};
-
 struct loop {
 	const struct supervise_options *options;
 	struct streams *streams;
@@ -41,6 +31,7 @@ struct loop {
 	bool has_hung_up;     /* the caller's terminal is gone, and the command got SIGHUP */
 	struct supervise_outcome outcome;
 	bool is_over;
+	struct turn turn;
 };
 
 int supervise_hold_signals(int *ret_signal_fd, struct err *e)
@@ -161,37 +152,6 @@ static void on_deadline(struct loop *l)
 	send_to_group(l, SIGCONT); /* a stopped process acts on SIGTERM only when it runs again */
 }
 
-/* The shorter of two waits; -1 means no limit. */
-static int shorter(int a, int b)
-{
-	if (a < 0 || b < 0)
-		return a < 0 ? b : a;
-	return a < b ? a : b;
-}
-
-static int wait_ms(const struct loop *l)
-{
-	uint64_t now = clock_now_ms();
-	const struct gatekeeper *gatekeeper = l->options->gatekeeper;
-	const struct newnames *names = l->options->names;
-	int longest = shorter(l->options->cpu_ms ? CPU_INTERVAL_MS : -1,
-			      gatekeeper ? gatekeeper_wait_ms(gatekeeper) : -1);
-
-	longest = shorter(longest, names ? newnames_wait_ms(names) : -1);
-	if (l->end_at_ms)
-		longest = shorter(longest, l->end_at_ms > now ? (int)(l->end_at_ms - now) : 0);
-	if (l->probe_at_ms)
-		longest = shorter(longest, l->probe_at_ms > now ? (int)(l->probe_at_ms - now) : 0);
-
-	if (l->deadline_ms == 0)
-		return longest;
-	if (l->deadline_ms <= now)
-		return 0;
-	if (longest < 0 || l->deadline_ms - now < (uint64_t)longest)
-		return l->deadline_ms - now > INT_MAX ? INT_MAX : (int)(l->deadline_ms - now);
-	return longest;
-}
-
 /* Ends the command at the limit, also if the cpu time can no longer be read. */
 static void check_cpu(struct loop *l)
 {
@@ -228,55 +188,48 @@ static void leave_if_asked(struct loop *l)
 	}
 }
 
-static int turn(struct loop *l, struct err *e)
-{
-	struct pollfd polled[SLOT_COUNT] = {
-		[SLOT_REPORT] = { .fd = l->options->report_fd, .events = POLLIN },
-		[SLOT_SIGNAL] = { .fd = l->options->signal_fd, .events = POLLIN },
-		[SLOT_CONTROL] = { .fd = l->options->on_other ? l->options->other_fd : -1,
-				   .events = POLLIN },
-		[SLOT_LIFELINE] = { .fd = l->options->lifeline_fd ? l->options->lifeline_fd : -1,
-				    .events = POLLIN },
-		[SLOT_NAMES] = { .fd = l->options->names ? newnames_poll_fd(l->options->names) : -1,
-				 .events = POLLIN },
-	};
-	unsigned pumps = l->streams->pump_count, gates = 0;
+/* What this turn waits for. */
+struct slots {
+	unsigned report, signal, other, lifeline, names, first_pump;
+};
 
-	for (unsigned i = 0; i < pumps; i++)
-		polled[SLOT_FIRST_PUMP + i] = pump_poll(&l->streams->pumps[i]);
-	if (l->options->gatekeeper)
-		gates = gatekeeper_poll(l->options->gatekeeper, polled + SLOT_FIRST_PUMP + pumps);
-	if (poll(polled, SLOT_FIRST_PUMP + pumps + gates, wait_ms(l)) < 0)
-		return errno == EINTR ? 0 : err_sys(e, errno, "wait for the sandbox");
-	for (unsigned i = 0; i < gates; i++) {
-		if (!polled[SLOT_FIRST_PUMP + pumps + i].revents)
-			continue;
-		gatekeeper_on_ready(l->options->gatekeeper);
-		break;
+static struct slots watch(struct loop *l)
+{
+	const struct supervise_options *o = l->options;
+	struct turn *t = &l->turn;
+	uint64_t now_ms = clock_now_ms();
+	struct slots s;
+
+	turn_begin(t);
+	s.report = turn_watch(t, o->report_fd, POLLIN);
+	s.signal = turn_watch(t, o->signal_fd, POLLIN);
+	s.other = turn_watch(t, o->on_other ? o->other_fd : -1, POLLIN);
+	s.lifeline = turn_watch(t, o->lifeline_fd ? o->lifeline_fd : -1, POLLIN);
+	s.names = turn_watch_names(t, o->names);
+	s.first_pump = t->count;
+	for (unsigned i = 0; i < l->streams->pump_count; i++) {
+		const struct pollfd p = pump_poll(&l->streams->pumps[i]);
+
+		(void)turn_watch(t, p.fd, p.events);
 	}
-	for (unsigned i = 0; i < pumps; i++)
-		if (polled[SLOT_FIRST_PUMP + i].revents)
-			pump_on_ready(&l->streams->pumps[i]);
-	hang_up_if_lost(l);
-	if (l->options->names &&
-	    (polled[SLOT_NAMES].revents || newnames_wait_ms(l->options->names) >= 0) &&
-	    newnames_look(l->options->names, e) < 0)
-		return -1;
-	if (polled[SLOT_SIGNAL].revents)
-		on_signal(l);
-	if (polled[SLOT_REPORT].revents)
-		return on_report(l, e);
-	if (polled[SLOT_LIFELINE].revents)
-		return err_set(e, ERR_BUSY, "the call was cancelled");
-	/* without on_other the descriptor is -1: no events; NOLINTNEXTLINE(*CallAndMessage) */
-	if (polled[SLOT_CONTROL].revents && l->options->on_other(l->options->context, e) < 0)
-		return -1;
-	leave_if_asked(l);
-	if (l->end_at_ms && clock_now_ms() >= l->end_at_ms) {
+	turn_watch_gate(t, o->gatekeeper);
+	if (o->cpu_ms)
+		turn_wake_in(t, CPU_INTERVAL_MS);
+	turn_wake_at(t, l->end_at_ms, now_ms);
+	turn_wake_at(t, l->probe_at_ms, now_ms);
+	turn_wake_at(t, l->deadline_ms, now_ms);
+	return s;
+}
+
+static int check_time(struct loop *l, struct err *e)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (l->end_at_ms && now_ms >= l->end_at_ms) {
 		send_signal(l, SIGKILL);
 		l->is_over = true;
 	}
-	if (l->probe_at_ms && clock_now_ms() >= l->probe_at_ms) {
+	if (l->probe_at_ms && now_ms >= l->probe_at_ms) {
 		l->probe_at_ms = 0;
 		if (l->options->probe(l->options->context, e) < 0)
 			return -1;
@@ -287,16 +240,50 @@ static int turn(struct loop *l, struct err *e)
 	return 0;
 }
 
+static int go_round(struct loop *l, struct err *e)
+{
+	const struct supervise_options *o = l->options;
+	const struct slots s = watch(l);
+	int r = turn_wait(&l->turn, e);
+
+	if (r <= 0)
+		return r;
+	for (unsigned i = 0; i < l->streams->pump_count; i++)
+		if (turn_is_ready(&l->turn, s.first_pump + i))
+			pump_on_ready(&l->streams->pumps[i]);
+	hang_up_if_lost(l);
+	if (o->names && (turn_is_ready(&l->turn, s.names) || newnames_wait_ms(o->names) >= 0) &&
+	    newnames_look(o->names, e) < 0)
+		return -1;
+	if (turn_is_ready(&l->turn, s.signal))
+		on_signal(l);
+	if (turn_is_ready(&l->turn, s.report))
+		return on_report(l, e);
+	if (turn_is_ready(&l->turn, s.lifeline))
+		return err_set(e, ERR_BUSY, "the call was cancelled");
+	/* without on_other the descriptor is -1: no events; NOLINTNEXTLINE(*CallAndMessage) */
+	if (turn_is_ready(&l->turn, s.other) && o->on_other(o->context, e) < 0)
+		return -1;
+	leave_if_asked(l);
+	return check_time(l, e);
+}
+
+static void loop_done(struct loop *l)
+{
+	turn_done(&l->turn);
+}
+
 int supervise_wait(const struct supervise_options *o, struct supervise_outcome *ret, struct err *e)
 {
-	struct loop l = { .options = o, .streams = o->streams };
+	CLEANUP(loop_done) struct loop l = { .options = o, .streams = o->streams };
 
+	turn_init(&l.turn);
 	if (o->timeout_ms)
 		l.deadline_ms = clock_now_ms() + o->timeout_ms;
 	if (o->probe)
 		l.probe_at_ms = clock_now_ms() + SUPERVISE_PROBE_FIRST_MS;
 	while (!l.is_over)
-		if (turn(&l, e) < 0)
+		if (go_round(&l, e) < 0)
 			return -1;
 	*ret = l.outcome;
 	return 0;

@@ -32,6 +32,7 @@
 #include "named/named.h"
 #include "named/rootplan.h"
 #include "engine/session.h"
+#include "engine/turn.h"
 #include "protocol/order.h"
 #include "protocol/report.h"
 
@@ -309,39 +310,23 @@ static void on_report(struct supervisorstate *k)
 
 /* ---- time ---- */
 
-static int shorter(int a, uint64_t ms)
+/* When this turn has to end at the latest. */
+static void set_deadlines(const struct supervisorstate *k, struct turn *t)
 {
-	int b = ms > INT_MAX ? INT_MAX : (int)ms;
+	uint64_t now_ms = clock_now_ms(), wall_ms = timestamp_now_ms();
 
-	return a < 0 || b < a ? b : a;
-}
-
-static uint64_t until(uint64_t then_ms, uint64_t now_ms)
-{
-	return then_ms > now_ms ? then_ms - now_ms : 0;
-}
-
-static int wait_ms(const struct supervisorstate *k)
-{
-	uint64_t now_ms = clock_now_ms();
-	int wait = gatekeeper_wait_ms(&k->session.gatekeeper);
-
-	if (newnames_wait_ms(&k->session.names) >= 0)
-		wait = shorter(wait, (uint64_t)newnames_wait_ms(&k->session.names));
 	if (k->is_stopping)
-		wait = shorter(wait, STOP_LOOK_MS);
+		turn_wake_in(t, STOP_LOOK_MS);
 	if (k->options.policy->cpu_time_ms && k->session.cgroup.kind != CGROUP_NONE)
-		wait = shorter(wait, CPU_INTERVAL_MS);
+		turn_wake_in(t, CPU_INTERVAL_MS);
 	if (k->options.named->expires_s)
-		wait = shorter(wait,
-			       until(k->options.named->expires_s * 1000, timestamp_now_ms()) + 1);
+		turn_wake_at(t, k->options.named->expires_s * 1000 + 1, wall_ms);
 	for (unsigned i = 0; i < k->tasks.count; i++)
-		if (k->tasks.rows[i].kill_at_ms)
-			wait = shorter(wait, until(k->tasks.rows[i].kill_at_ms, now_ms));
+		turn_wake_at(t, k->tasks.rows[i].kill_at_ms, now_ms);
 	for (unsigned i = 0; i < k->client_count; i++)
 		if (k->clients[i].held.kind)
-			wait = shorter(wait, until(k->clients[i].held_until_ms, now_ms));
-	return shorter(wait, until(k->look_at_ms, now_ms));
+			turn_wake_at(t, k->clients[i].held_until_ms, now_ms);
+	turn_wake_at(t, k->look_at_ms, now_ms);
 }
 
 static void check_cpu(struct supervisorstate *k)
@@ -419,8 +404,6 @@ static void check_time(struct supervisorstate *k)
 
 /* ---- the loop ---- */
 
-enum { SLOT_REPORT, SLOT_EVENTS, SLOT_SIGNAL, SLOT_LISTEN, SLOT_NAMES, SLOT_FIRST_GATE };
-
 static void on_signal(struct supervisorstate *k)
 {
 	struct signalfd_siginfo info;
@@ -430,51 +413,53 @@ static void on_signal(struct supervisorstate *k)
 			supervisorstate_begin_stop(k, SUPERVISOR_STOP_DEFAULT_MS);
 }
 
-static void serve_clients(struct supervisorstate *k, const struct pollfd *polled, unsigned count)
+/* What this turn waits for. */
+struct slots {
+	unsigned report, events, signal, listen, names, first_client;
+};
+
+static struct slots watch(struct supervisorstate *k, struct turn *t)
 {
-	/* backwards, because dropping a client moves the last one into its place */
-	for (unsigned i = count; i-- > 0;)
-		if (polled[i].revents && !on_client(k, &k->clients[i]))
-			drop_client(k, i);
+	const struct handle *h = &k->session.sandbox;
+	struct slots s;
+
+	turn_begin(t);
+	s.report = turn_watch(t, h->report_fd, POLLIN);
+	s.events = turn_watch(t, h->orders_fd, POLLIN);
+	s.signal = turn_watch(t, k->signal_fd, POLLIN);
+	s.listen = turn_watch(t, k->listen_fd, POLLIN);
+	s.names = turn_watch_names(t, &k->session.names);
+	turn_watch_gate(t, &k->session.gatekeeper);
+	s.first_client = t->count;
+	for (unsigned i = 0; i < k->client_count; i++)
+		(void)turn_watch(t, k->clients[i].fd, POLLIN);
+	set_deadlines(k, t);
+	return s;
 }
 
-static void turn(struct supervisorstate *k, struct pollfd *polled)
+static void go_round(struct supervisorstate *k, struct turn *t)
 {
-	unsigned gates, first_client, clients = k->client_count;
-	struct handle *s = &k->session.sandbox;
+	unsigned clients = k->client_count;
+	const struct slots s = watch(k, t);
+	struct err e;
 
-	polled[SLOT_REPORT] = (struct pollfd){ .fd = s->report_fd, .events = POLLIN };
-	polled[SLOT_EVENTS] = (struct pollfd){ .fd = s->orders_fd, .events = POLLIN };
-	polled[SLOT_SIGNAL] = (struct pollfd){ .fd = k->signal_fd, .events = POLLIN };
-	polled[SLOT_LISTEN] = (struct pollfd){ .fd = k->listen_fd, .events = POLLIN };
-	polled[SLOT_NAMES] =
-		(struct pollfd){ .fd = newnames_poll_fd(&k->session.names), .events = POLLIN };
-	gates = gatekeeper_poll(&k->session.gatekeeper, polled + SLOT_FIRST_GATE);
-	first_client = SLOT_FIRST_GATE + gates;
-	for (unsigned i = 0; i < clients; i++)
-		polled[first_client + i] =
-			(struct pollfd){ .fd = k->clients[i].fd, .events = POLLIN };
-	if (poll(polled, first_client + clients, wait_ms(k)) < 0 && errno != EINTR) {
+	if (turn_wait(t, &e) < 0) {
 		supervisorstate_end(k, "the supervisor failed");
 		return;
 	}
-	for (unsigned i = 0; i < gates; i++) {
-		if (!polled[SLOT_FIRST_GATE + i].revents)
-			continue;
-		gatekeeper_on_ready(&k->session.gatekeeper);
-		break;
-	}
-	if (polled[SLOT_NAMES].revents || newnames_wait_ms(&k->session.names) >= 0)
+	if (turn_is_ready(t, s.names) || newnames_wait_ms(&k->session.names) >= 0)
 		supervisorstate_look_at_names(k);
-	if (polled[SLOT_SIGNAL].revents)
+	if (turn_is_ready(t, s.signal))
 		on_signal(k);
-	if (polled[SLOT_EVENTS].revents)
+	if (turn_is_ready(t, s.events))
 		on_events(k);
-	if (polled[SLOT_REPORT].revents)
+	if (turn_is_ready(t, s.report))
 		on_report(k);
-	if (!k->is_over)
-		serve_clients(k, polled + first_client, clients);
-	if (polled[SLOT_LISTEN].revents)
+	/* backwards, because dropping a client moves the last one into its place */
+	for (unsigned i = clients; i-- > 0 && !k->is_over;)
+		if (turn_is_ready(t, s.first_client + i) && !on_client(k, &k->clients[i]))
+			drop_client(k, i);
+	if (turn_is_ready(t, s.listen))
 		on_connection(k);
 	check_time(k);
 	lifecycle_audit_denials(k->options.ak, k->options.named->name, &k->session.gatekeeper,
@@ -483,20 +468,11 @@ static void turn(struct supervisorstate *k, struct pollfd *polled)
 
 static void serve(struct supervisorstate *k)
 {
-	struct pollfd *polled = NULL;
-	unsigned capacity = 0;
+	CLEANUP(turn_done) struct turn t;
 
-	while (!k->is_over) {
-		unsigned needed = SLOT_FIRST_GATE + GATEKEEPER_POLL_MAX + k->client_count;
-
-		if (needed > capacity) {
-			capacity = needed + 8;
-			polled = mem_grow(polled, capacity, sizeof(*polled));
-		}
-		assert(polled); /* there are slots before the first client */
-		turn(k, polled);
-	}
-	free(polled);
+	turn_init(&t);
+	while (!k->is_over)
+		go_round(k, &t);
 }
 
 /* ---- start and end ---- */

@@ -16,6 +16,7 @@
 #include "pool/claim.h"
 #include "engine/images.h"
 #include "engine/session.h"
+#include "engine/turn.h"
 #include "protocol/order.h"
 #include "protocol/report.h"
 
@@ -168,40 +169,31 @@ static void check_cpu(struct warm *w)
 					     asks why */
 }
 
-static int wait_ms(const struct warm *w)
-{
-	int gate_ms = gatekeeper_wait_ms(&w->session.gatekeeper);
-
-	if (!watches_cpu(w))
-		return gate_ms;
-	return gate_ms >= 0 && gate_ms < CPU_LOOK_MS ? gate_ms : CPU_LOOK_MS;
-}
-
 static void serve(struct warm *w)
 {
 	struct handle *s = &w->session.sandbox;
+	CLEANUP(turn_done) struct turn t;
+	struct err ignored;
 
+	turn_init(&t);
 	while (!w->is_over) {
-		struct pollfd polled[3 + GATEKEEPER_POLL_MAX] = {
-			{ .fd = w->client_fd, .events = POLLIN },
-			{ .fd = w->has_ended ? -1 : s->orders_fd, .events = POLLIN },
-			{ .fd = s->report_fd, .events = POLLIN },
-		};
-		unsigned gates = gatekeeper_poll(&w->session.gatekeeper, polled + 3);
+		unsigned client, orders, report;
 
-		if (poll(polled, 3 + gates, wait_ms(w)) < 0)
+		turn_begin(&t);
+		client = turn_watch(&t, w->client_fd, POLLIN);
+		orders = turn_watch(&t, w->has_ended ? -1 : s->orders_fd, POLLIN);
+		report = turn_watch(&t, s->report_fd, POLLIN);
+		turn_watch_gate(&t, &w->session.gatekeeper);
+		if (watches_cpu(w))
+			turn_wake_in(&t, CPU_LOOK_MS);
+		if (turn_wait(&t, &ignored) <= 0)
 			continue;
 		check_cpu(w);
-		for (unsigned i = 0; i < gates; i++)
-			if (polled[3 + i].revents) {
-				gatekeeper_on_ready(&w->session.gatekeeper);
-				break;
-			}
-		if (polled[1].revents)
+		if (turn_is_ready(&t, orders))
 			on_events(w);
-		if (polled[2].revents)
+		if (turn_is_ready(&t, report))
 			on_report(w);
-		if (polled[0].revents)
+		if (turn_is_ready(&t, client))
 			on_client(w);
 	}
 }
