@@ -104,20 +104,17 @@ static int apply_clamp(struct clamp *c, struct err *e)
 	return resolve(r, &r->policy, e);
 }
 
-/* Drops the project's settings of that field; false: it has none. */
-static bool drop_field(struct clamp *c, enum policy_field field, const char *why)
+/* Drops the project's settings of that field, or those with this value alone; false: none. */
+static bool drop_field(struct clamp *c, enum policy_field field, const char *value)
 {
 	const struct configuration *project = &c->request->config.project;
 	bool is_found = false;
 
 	for (size_t i = 0; i < project->setting_count; i++) {
 		const struct policy_setting *s = &project->settings[i];
-		size_t len = strlen(s->origin);
 
-		if (c->is_dropped[i] || s->field != field)
-			continue;
-		/* of several rules, only the one that exceeds the ceiling */
-		if (why && (strncmp(why, s->origin, len) != 0 || why[len] != ':'))
+		if (c->is_dropped[i] || s->field != field ||
+		    (value && (!s->text || strcmp(s->text, value) != 0)))
 			continue;
 		c->is_dropped[i] = is_found = true;
 	}
@@ -151,35 +148,35 @@ static bool lower_field(struct clamp *c, enum policy_field field)
 }
 
 /*
- * Records what was left out, with the project's line in front if the message does not name it (it
- * names an option that set the same field).
+ * Records what was left out. The message names who set the value; if that is not the project's own
+ * setting (an option set the same field), the project's line goes in front.
  */
 static void note_left_out(struct request *r, enum policy_field field, const char *why)
 {
 	const struct configuration *project = &r->config.project;
+	bool is_named = r->policy.origin[field].layer == POLICY_BY_PROJECT_FILE ||
+			field == POLICY_ALLOW_HOST;
 	const char *line = NULL;
 	cleanup_free char *text = NULL;
 
-	for (size_t i = 0; i < project->setting_count; i++) {
-		size_t len = strlen(project->settings[i].origin);
-
-		if (strncmp(why, project->settings[i].origin, len) == 0 && why[len] == ':')
-			len = 0; /* the message names it already */
-		if (len == 0 || project->settings[i].field == field)
-			line = len ? project->settings[i].origin : NULL;
-		if (len == 0)
-			break;
-	}
+	for (size_t i = 0; i < project->setting_count && !is_named; i++)
+		if (project->settings[i].field == field)
+			line = project->settings[i].origin;
 	text = line ? mem_format("%s: %s", line, why) : mem_dup(why);
 	(void)keyrows_list_add(&r->left_out, text);
 }
 
 /* Reduces what the project requests for the next attempt; false: no project setting explains it. */
-static bool ask_for_less(struct clamp *c, enum policy_field field, const char *why)
+static bool ask_for_less(struct clamp *c, enum policy_field field)
 {
 	static const enum policy_field causes[] = { POLICY_PROFILE, POLICY_MODE, POLICY_IMAGE };
 
-	if (drop_field(c, field, why) || drop_field(c, field, NULL) || lower_field(c, field))
+	const char *rule = field == POLICY_ALLOW_HOST
+				   ? ceiling_find_rule(&c->request->policy, c->ceiling)
+				   : NULL;
+
+	if ((rule && drop_field(c, field, rule)) || drop_field(c, field, NULL) ||
+	    lower_field(c, field))
 		return true;
 	for (size_t i = 0; i < COUNT_OF(causes); i++)
 		if (drop_field(c, causes[i], NULL))
@@ -210,7 +207,7 @@ static int resolve_below_ceiling(struct request *r, struct err *e)
 		if (ceiling_check(&r->policy, &ceiling, NULL, &field, e) == 0)
 			return 0;
 		note_left_out(r, field, e->msg);
-		if (!ask_for_less(c, field, e->msg))
+		if (!ask_for_less(c, field))
 			return -1;
 	}
 }

@@ -117,11 +117,10 @@ int sandboxview_load_policy(const struct ak *ak, const char *name, const struct 
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	for (size_t i = 0; i < r->settings.count; i++)
-		if (strncmp(r->settings.list[i].origin, "--", 2) == 0)
-			return err_set(e, ERR_INVALID,
-				       "%s: sandbox '%s' has its policy already (leave out one)",
-				       r->settings.list[i].origin, name);
+	if (r->typed_count > 0)
+		return err_set(e, ERR_INVALID,
+			       "%s: sandbox '%s' has its policy already (leave out one)",
+			       r->settings.list[0].origin, name);
 	if (named_open(ak, name, &n, e) < 0)
 		return -1;
 	return named_load_policy(&n, ret, e);

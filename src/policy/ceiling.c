@@ -484,6 +484,13 @@ int ceiling_lower(struct policy *p, const struct policy *most, char ***ret_lower
 	return is_changed ? derive_again(p, most, e) : 0;
 }
 
+const char *ceiling_find_rule(const struct policy *p, const struct policy *ceiling)
+{
+	const struct egress_rule *rule = find_rule_beyond(p, ceiling);
+
+	return rule ? rule->text : NULL;
+}
+
 int ceiling_check(const struct policy *p, const struct policy *ceiling, const char *hint,
 		  enum policy_field *ret_field, struct err *e)
 {

@@ -47,3 +47,5 @@ bool ceiling_allows_root(const struct policy *most);
  */
 ERR_CHECKED int ceiling_check(const struct policy *p, const struct policy *ceiling,
 			      const char *hint, enum policy_field *ret_field, struct err *e);
+/* The text of the network rule that exceeds the ceiling; NULL: none does. */
+const char *ceiling_find_rule(const struct policy *p, const struct policy *ceiling);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define ORIGIN_PREFIX "origin."
+#define KIND_PREFIX "origin-kind."
 #define END_KEY "end"
 
 /* The parsed values before they become a policy. */
@@ -69,7 +70,7 @@ static keyrows_write_fn write_other;
 
 static const struct keyrows format = {
 	.what = "policy",
-	.version = 1,
+	.version = 2, /* since 2: who set a value, by its kind */
 	.rows = rows,
 	.count = COUNT_OF(rows),
 	.read_other = read_other,
@@ -92,6 +93,12 @@ static void write_mounts(const struct policy *p, struct buf *out)
 	}
 }
 
+static const char *const kinds[] = {
+	[POLICY_ORIGIN_SETTING] = "setting",   [POLICY_ORIGIN_NONE] = "default",
+	[POLICY_ORIGIN_PRESET] = "preset",     [POLICY_ORIGIN_DERIVED] = "derived",
+	[POLICY_ORIGIN_DETECTED] = "detected", [POLICY_ORIGIN_IMAGE] = "image",
+};
+
 static void write_other(const void *object, struct buf *out)
 {
 	const struct policy *p = &((const struct draft *)object)->policy;
@@ -105,6 +112,9 @@ static void write_other(const void *object, struct buf *out)
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
 		(void)snprintf(key, sizeof(key), ORIGIN_PREFIX "%s", policy_field_name(i));
 		keyrows_put(out, key, p->origin[i].text);
+		(void)snprintf(key, sizeof(key), KIND_PREFIX "%s", policy_field_name(i));
+		if (p->origin[i].kind)
+			keyrows_put(out, key, kinds[p->origin[i].kind]);
 	}
 	keyrows_put(out, END_KEY, "yes");
 }
@@ -132,17 +142,38 @@ static int damaged(const char *key, struct err *e)
 	return err_set(e, ERR_CORRUPT, "a policy's record has a wrong '%s'", key);
 }
 
+static bool find_field(const char *name, unsigned *ret)
+{
+	for (*ret = 0; *ret < POLICY_FIELD_COUNT; (*ret)++)
+		if (strcmp(policy_field_name(*ret), name) == 0)
+			return true;
+	return false;
+}
+
 static int read_origin(struct policy *p, const char *name, const char *value, struct err *e)
 {
-	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
-		if (strcmp(policy_field_name(i), name) != 0)
+	unsigned i;
+
+	if (!find_field(name, &i))
+		return damaged(ORIGIN_PREFIX, e);
+	free(p->owned_origin[i]);
+	p->owned_origin[i] = mem_dup(value);
+	p->origin[i].text = p->owned_origin[i];
+	p->origin[i].kind = POLICY_ORIGIN_SETTING; /* its kind follows */
+	return 0;
+}
+
+static int read_kind(struct policy *p, const char *name, const char *value, struct err *e)
+{
+	unsigned i;
+
+	for (unsigned kind = 0; find_field(name, &i) && kind < COUNT_OF(kinds); kind++) {
+		if (strcmp(kinds[kind], value) != 0)
 			continue;
-		free(p->owned_origin[i]);
-		p->owned_origin[i] = mem_dup(value);
-		p->origin[i].text = p->owned_origin[i];
+		p->origin[i].kind = kind;
 		return 0;
 	}
-	return damaged(ORIGIN_PREFIX, e);
+	return damaged(KIND_PREFIX, e);
 }
 
 static int read_mount(struct policy *p, const char *key, const char *value, struct err *e)
@@ -223,6 +254,8 @@ static int read_other(void *object, const char *key, const char *value, struct e
 		return read_tmpfs(p, key, value, e);
 	if (strncmp(key, ORIGIN_PREFIX, sizeof(ORIGIN_PREFIX) - 1) == 0)
 		return read_origin(p, key + sizeof(ORIGIN_PREFIX) - 1, value, e);
+	if (strncmp(key, KIND_PREFIX, sizeof(KIND_PREFIX) - 1) == 0)
+		return read_kind(p, key + sizeof(KIND_PREFIX) - 1, value, e);
 	return 1;
 }
 
@@ -262,32 +295,13 @@ static void draft_done(struct draft *d)
 	free(d->egress);
 }
 
-/*
- * A file has only the origins' texts, so the kind is derived from them: default and derived values
- * have fixed texts, values of a preset have the preset's text.
- */
-static void judge_origins(struct policy *p)
-{
-	const char *preset = p->origin[POLICY_PROFILE].text;
-
-	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) {
-		struct policy_origin *origin = &p->origin[i];
-
-		if (strcmp(origin->text, POLICY_ORIGIN_DEFAULT) == 0)
-			origin->kind = POLICY_ORIGIN_NONE;
-		else if (strcmp(origin->text, preset) == 0)
-			origin->kind = POLICY_ORIGIN_PRESET;
-		else if (i == POLICY_DISK && strcmp(origin->text, POLICY_ORIGIN_HALF) == 0)
-			origin->kind = POLICY_ORIGIN_DERIVED;
-	}
-}
-
 int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct err *e)
 {
 	CLEANUP(draft_done) struct draft d = { 0 };
 
-	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)
-		d.policy.origin[i].text = POLICY_ORIGIN_DEFAULT; /* for an older file without it */
+	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++) /* for a field that an older file lacks */
+		d.policy.origin[i] = (struct policy_origin){ .text = POLICY_ORIGIN_DEFAULT,
+							     .kind = POLICY_ORIGIN_NONE };
 	if (keyrows_parse(&format, bytes, len, &d, e) < 0 || check(&d, e) < 0)
 		return -1;
 	if (!profile_find(d.profile, &d.policy.profile))
@@ -298,7 +312,6 @@ int policyfile_parse(const char *bytes, size_t len, struct policy *ret, struct e
 		return err_set(e, ERR_UNSUPPORTED, "this build has no backend '%.60s'", d.backend);
 	if (egress_load(d.egress, &d.policy.egress, e) < 0)
 		return -1;
-	judge_origins(&d.policy);
 	d.policy.is_user_known = true; /* only complete policies are saved */
 	*ret = d.policy;
 	d.policy = (struct policy){ 0 };
