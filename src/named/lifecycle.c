@@ -315,6 +315,7 @@ static int run_init(const struct ak *ak, struct named *n, struct err *e)
 		.argv = argv,
 		.tty = STREAMS_TTY_OFF,
 		.is_captured = true,
+		.lifeline_fd = ak->lifeline_fd,
 	};
 	const char *said;
 	size_t len, start;

@@ -63,6 +63,7 @@ static struct execute_options options_of(const struct ak *ak, const struct op_ex
 		.timeout_ms = access_timeout_ms(ak, args->timeout_ms),
 		.tty = args->tty,
 		.is_captured = args->is_captured,
+		.lifeline_fd = ak->lifeline_fd,
 	};
 }
 

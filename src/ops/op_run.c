@@ -198,11 +198,11 @@ static int place_files(struct ak *ak, const struct op_run_args *args, const char
 
 /* ---- a named sandbox for one command ---- */
 
-static bool is_abandoned(const struct op_run_args *args)
+static bool is_abandoned(const struct ak *ak)
 {
-	struct pollfd polled = { .fd = args->lifeline_fd, .events = POLLIN };
+	struct pollfd polled = { .fd = ak->lifeline_fd, .events = POLLIN };
 
-	return args->lifeline_fd && poll(&polled, 1, 0) > 0;
+	return ak->lifeline_fd && poll(&polled, 1, 0) > 0;
 }
 
 /* Makes the sandbox visible only to this call, not to the owner of its key. */
@@ -227,7 +227,7 @@ static int execute_in(struct ak *ak, const struct op_run_args *args, char **argv
 		.tty = args->tty,
 		.is_captured = args->is_captured,
 		.timeout_ms = args->files ? args->request->policy.timeout_ms : 0,
-		.lifeline_fd = args->lifeline_fd,
+		.lifeline_fd = ak->lifeline_fd,
 	};
 	uint32_t id = 0;
 	int r;
@@ -236,7 +236,7 @@ static int execute_in(struct ak *ak, const struct op_run_args *args, char **argv
 		return -1;
 	if (args->is_detached)
 		return execute_detached(&command, &id, e);
-	if (is_abandoned(args))
+	if (is_abandoned(ak))
 		return err_set(e, ERR_SYSTEM, "the caller is gone");
 	op_command_begins(ev);
 	r = execute_command(&command, &ret->end, e);
@@ -310,7 +310,7 @@ static int run_fresh(const struct ak *ak, const struct op_run_args *args, char *
 		.argv = argv,
 		.tty = args->tty,
 		.is_captured = args->is_captured,
-		.lifeline_fd = args->lifeline_fd,
+		.lifeline_fd = ak->lifeline_fd,
 	};
 	int r;
 

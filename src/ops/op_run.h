@@ -20,7 +20,6 @@ struct op_run_args {
 	enum streams_tty tty;
 	bool is_captured; /* store the output in the result */
 	bool is_verbose;  /* remark what is hidden from the command */
-	int lifeline_fd;  /* end everything when its other end closes; 0: none */
 
 	/* keeps a named sandbox: stopped, or running if detached */
 	bool is_kept, is_detached;

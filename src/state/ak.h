@@ -28,6 +28,7 @@ struct ak {
 	char *state_dir;             /* NULL: the caller has no home directory */
 	char *runtime_dir;           /* NULL: there is none */
 	struct ak_view view;
+	int lifeline_fd; /* closed when whoever asked is gone: commands end then; 0: none */
 	const struct policy *ceiling; /* of a server's callers; NULL: the user asks, without one */
 	char cwd[AK_PATH_MAX_BYTES];
 };

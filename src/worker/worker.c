@@ -312,7 +312,7 @@ static void on_lifeline(int number)
  * A worker ends WIRE_GRACE_S after its lifeline has closed, wherever it waits: for a pull, a lock,
  * a sandbox. The kernel reports the closing with SIGIO, so no wait has to check for it.
  */
-static int tie_to_lifeline(struct err *e)
+static int tie_to_lifeline(struct worker *w, struct err *e)
 {
 	const struct sigaction act = { .sa_handler = on_lifeline, .sa_flags = SA_RESTART };
 	struct pollfd polled = { .fd = WIRE_LIFELINE_FD, .events = POLLIN };
@@ -322,6 +322,7 @@ static int tie_to_lifeline(struct err *e)
 		return err_sys(e, errno, "tie this process to its caller");
 	if (poll(&polled, 1, 0) > 0)
 		return err_set(e, ERR_SYSTEM, "the caller is gone");
+	w->ak->lifeline_fd = WIRE_LIFELINE_FD;
 	return 0;
 }
 
@@ -389,7 +390,7 @@ int worker_main(struct ak *ak)
 				       .command_ended = take_stderr,
 				       .guards_lifeline = untie_from_lifeline,
 				       .context = &w };
-	if (prepare_fds(&w, &e) < 0 || tie_to_lifeline(&e) < 0) {
+	if (prepare_fds(&w, &e) < 0 || tie_to_lifeline(&w, &e) < 0) {
 		say("%s", e.msg);
 		return ERRCODE_EXIT_FAILED;
 	}

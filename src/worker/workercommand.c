@@ -74,7 +74,6 @@ int worker_run(struct worker *w, struct json *j, struct err *e)
 		.command = argv,
 		.has_no_entrypoint = true,
 		.tty = STREAMS_TTY_OFF,
-		.lifeline_fd = WIRE_LIFELINE_FD,
 		.files = files,
 		.contents_fd = WIRE_FILES_FD,
 	};

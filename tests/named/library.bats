@@ -83,3 +83,15 @@ other() {
 	run as env AGENTKERNEL_PROGRAM=/no/such "$SHARED/libcall" sandbox_list
 	[ "$status" -eq 2 ]
 }
+
+@test "a program that is killed while [sandbox] init runs for its call leaves no sandbox" {
+	printf '[sandbox]\ninit = "sleep 60"\n' >agentkernel.toml
+	give agentkernel.toml
+	run as env AGENTKERNEL_PROGRAM="$AK" timeout -s KILL 1 "$SHARED/libcall" sandbox_run '{"command":["true"],"files":{"/tmp/x":"y"}}' 3>&-
+	for _ in $(seq 50); do
+		[ -z "$(ak list --all --quiet)" ] && return
+		sleep 0.1
+	done
+	ak list --all
+	return 1
+}
