@@ -127,7 +127,7 @@ $(BUILD)/libagentkernel.so.$(SONUMBER): $(BUILD)/libagentkernel.o
 	$(Q)ln -sfn $(@F) $(BUILD)/libagentkernel.so
 
 .PHONY: all
-all: $(BUILT) $(BUILD)/agentkernel.1 $(LIBRARY)
+all: $(BUILT) $(BUILD)/agentkernel.1 $(BUILD)/libagentkernel.3 $(LIBRARY)
 
 # $(BUILD)/FLAVOUR/ROOM.a
 %.a: $$(call objects,$$(notdir $$(@D)),$$(call sources,$$(notdir $$(@D)),$$(basename $$(@F))))
@@ -142,6 +142,12 @@ $(BUILD)/$1/%.o: src/%.c $$(GENERATED) $(KERNEL_HEADERS)/.done Makefile
 	$$(Q)$$(CC_$1) $$(FLAGS_$1) $(if $(filter launcher helper,$1),$$(FAULTS)) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach name,launcher helper library unit,$(eval $(call flavour,$(name))))
+
+# The manual of the library, with the table of operations.
+$(BUILD)/libagentkernel.3: share/man/libagentkernel.3 $(BUILD)/agentkernel
+	@echo '  GEN  $@'
+	$(Q)$(BUILD)/agentkernel help --man-operations > $@.operations
+	$(Q)sed -e '/^@OPERATIONS@$$/{r $@.operations' -e 'd}' share/man/libagentkernel.3 > $@
 
 $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 	@echo '  GEN  $@'
@@ -220,7 +226,8 @@ install: build-packages
 	@ln -sfn libagentkernel.so.$(SONUMBER) $(DESTDIR)$(LIBDIR)/libagentkernel.so
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' share/pkgconfig/libagentkernel.pc \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/libagentkernel.pc
-	install -m 644 share/man/libagentkernel.3 $(DESTDIR)$(PREFIX)/share/man/man3/libagentkernel.3
+	install -m 644 $(BUILD)/libagentkernel.3 $(DESTDIR)$(PREFIX)/share/man/man3/libagentkernel.3
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig 2>/dev/null || true
 	@$(BUILD)/agentkernel completion bash \
 		> $(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentkernel
 	@$(BUILD)/agentkernel completion zsh \

@@ -34,7 +34,8 @@ enum agentkernel_code {
 	AGENTKERNEL_UNSUPPORTED, /* this machine or this version cannot do it */
 	AGENTKERNEL_REMOTE,      /* a registry or another program violated its protocol */
 	AGENTKERNEL_CORRUPT,     /* stored data is damaged */
-	AGENTKERNEL_SYSTEM       /* a system call failed */
+	AGENTKERNEL_SYSTEM,      /* a system call failed */
+	AGENTKERNEL_CANCELLED    /* by .cancel_fd */
 };
 
 struct agentkernel_error {
@@ -66,7 +67,7 @@ struct agentkernel_events {
 	void (*output)(void *context, int stream, const char *bytes, size_t length);
 	/* A line of agentkernel's own: an image that could not be pulled, files it moved away. */
 	void (*note)(void *context, const char *text);
-	/* The call is cancelled when this descriptor becomes readable; 0: none. */
+	/* The call is cancelled when this descriptor becomes readable; 0, stdin: none. */
 	int cancel_fd;
 };
 
@@ -74,8 +75,9 @@ struct agentkernel_command {
 	size_t size;
 	const char *sandbox;            /* a named one; NULL: a fresh one that is gone afterwards */
 	const char *const *words;       /* the command, ended by NULL */
-	const char *const *parameters;  /* "image=debian:12", "profile=restrictive", ...: those of
-					 * sandbox_run or sandbox_exec; ended by NULL, or NULL */
+	/* Those of sandbox_run: "image=debian:12", "memory=1GiB", "network=false"; ended by NULL,
+	 * or NULL. A parameter that is a list is repeated. */
+	const char *const *parameters;
 	const char *const *environment; /* "NAME=value", ended by NULL; or NULL */
 	const char *directory;          /* inside; NULL: the sandbox's own */
 	const void *input;              /* its standard input */
@@ -90,7 +92,8 @@ struct agentkernel_result {
 	int signal;    /* 0: it exited */
 	uint64_t duration_ms;
 	int timed_out, out_of_memory;
-	char *json; /* the whole result; agentkernel_free() */
+	char *json; /* all of it, with the output unless events->output took that (each stream up to
+		     * 64 KiB; "stdout_bytes" says how much there was); agentkernel_free() */
 };
 
 /* Runs a command to its end. `events` may be NULL. */

@@ -12,10 +12,12 @@ int main(void)
 	struct agentkernel_command command = { .size = sizeof(command), .words = words };
 	struct agentkernel_events events = { .size = sizeof(events), .output = print, .context = stderr };
 	struct agentkernel_result result = { .size = sizeof(result) };
+	struct agentkernel_error error;
 	agentkernel *ak = NULL;
 
-	if (agentkernel_open(NULL, &ak, NULL) < 0 || agentkernel_run(ak, &command, &events, &result, NULL) < 0)
-		return 125;
+	if (agentkernel_open(NULL, &ak, &error) < 0 || agentkernel_run(ak, &command, &events, &result, &error) < 0)
+		return fprintf(stderr, "%s\n", error.message), 125;
+	agentkernel_free(result.json);
 	agentkernel_close(ak);
 	return result.exit_code;
 }

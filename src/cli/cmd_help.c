@@ -2,16 +2,19 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/commands.h"
+#include "policy/operation.h"
 
 #include <string.h>
 
 struct help_options {
-	bool is_man;
+	bool is_man, is_operations;
 };
 
 static const struct opt rows[] = {
 	{ "Options", "man", 0, NULL, "print the man page (roff)", .kind = OPT_FLAG,
 	  .offset = offsetof(struct help_options, is_man) },
+	{ NULL, "man-operations", 0, NULL, "print the operations for programs (mdoc)",
+	  .kind = OPT_FLAG, .offset = offsetof(struct help_options, is_operations) },
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
@@ -172,6 +175,24 @@ static const struct cli_command *find(char **words)
 	return NULL;
 }
 
+/* Operations with their parameters, as a list of libagentkernel(3). */
+static void format_operations(struct buf *out)
+{
+	buf_add_text(out, ".Bl -tag -width Ds\n");
+	for (unsigned id = 0; id < OPERATION_COUNT; id++) {
+		const struct operation *o = operation_get(id);
+		const char *comma = "";
+
+		buf_addf(out, ".It Sy %s\n%s\n.br\n", o->name, o->help);
+		for (const struct operation_field *f = o->params; f->name; f++) {
+			buf_addf(out, "%s%s%s", comma, f->name, f->is_required ? "*" : "");
+			comma = ", ";
+		}
+		buf_add_text(out, "\n");
+	}
+	buf_add_text(out, ".El\n");
+}
+
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(settings_done) struct settings none = { 0 };
@@ -183,7 +204,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (opts_parse(&options, argv, &o, &none, &used, e) < 0)
 		return -1;
-	if (o.is_man) {
+	if (o.is_operations) {
+		format_operations(&out);
+	} else if (o.is_man) {
 		format_man(&out);
 	} else if (!argv[used]) {
 		format_overview(&out);

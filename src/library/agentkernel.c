@@ -44,17 +44,24 @@ struct agentkernel {
 	struct buf rows; /* of every request: ceiling and configuration */
 };
 
+/* A cancelled call has the code ERR_CODE_COUNT, which no operation has. */
 static int report(const struct err *e, struct agentkernel_error *error)
 {
 	if (!error)
 		return -1;
-	error->code =
-		e->code <= ERR_SYSTEM ? (enum agentkernel_code)e->code : AGENTKERNEL_NOT_FOUND;
+	if (e->code == ERR_CODE_COUNT)
+		error->code = AGENTKERNEL_CANCELLED;
+	else /* a command that is not there */
+		error->code = e->code <= ERR_SYSTEM ? (enum agentkernel_code)e->code
+						    : AGENTKERNEL_NOT_FOUND;
 	(void)snprintf(error->message, sizeof(error->message), "%s", e->msg);
 	return -1;
 }
 
-/* The caller's struct into one of ours, which is zero where the caller's is shorter. */
+/*
+ * The caller's struct into one of ours, which is zero where the caller's is shorter. This is the
+ * first version: no program knows a shorter one.
+ */
 static int take(void *to, size_t known, const void *from, size_t size, struct err *e)
 {
 	const char *bytes = from;
@@ -62,8 +69,8 @@ static int take(void *to, size_t known, const void *from, size_t size, struct er
 	memset(to, 0, known);
 	if (!from)
 		return 0;
-	if (size < sizeof(size_t))
-		return err_set(e, ERR_INVALID, "the member .size of a struct is not set");
+	if (size < known)
+		return err_set(e, ERR_INVALID, "the member .size of a struct is not its size");
 	for (size_t i = known; i < size; i++)
 		if (bytes[i])
 			return err_set(e, ERR_UNSUPPORTED,
@@ -284,12 +291,14 @@ static int carry_out(agentkernel *ak, const char *name, const json_t *params, st
 	const struct call_options options = {
 		.launcher = ak->program, .environ_list = environ, .rows = &ak->rows, .reaps = true
 	};
-	const struct operation *o = operation_find(name, NULL);
+	const struct operation *o = name ? operation_find(name, NULL) : NULL;
 	CLEANUP(call_done) struct call c;
 	CLEANUP(arguments_done) struct arguments arguments;
 
 	call_init(&c);
 	arguments_init(&arguments);
+	if (!ak || !name)
+		return err_set(e, ERR_INVALID, "a handle or an operation is missing");
 	if (!o)
 		return err_set(e, ERR_INVALID, "no operation '%.60s'", name);
 	if (arguments_read(o, params, &arguments, e) < 0)
@@ -305,6 +314,8 @@ static int carry_out(agentkernel *ak, const char *name, const json_t *params, st
 	wait_without_sigpipe(&c, x);
 	*ret = call_take_result(&c);
 	tell_notes(*ret, x);
+	if (c.is_cancelled && !c.is_late && json_object_get(*ret, "error"))
+		return err_set(e, ERR_CODE_COUNT, "the call was cancelled");
 	return check(*ret, e);
 }
 
@@ -347,35 +358,66 @@ int agentkernel_call(agentkernel *ak, const char *operation, const char *json,
 
 /* ---- commands ---- */
 
+/* A text as a parameter of that kind; NULL: it is not one. A new reference. */
+static json_t *read_value(const struct operation_field *f, const char *text)
+{
+	uint64_t number = 0;
+
+	switch (f->type) {
+	case OPERATION_FLAG:
+		return strcmp(text, "true") == 0    ? json_true()
+		       : strcmp(text, "false") == 0 ? json_false()
+						    : NULL;
+	case OPERATION_INTEGER:
+		return keyrows_read_number(text, INT64_MAX, &number)
+			       ? json_integer((json_int_t)number)
+			       : NULL;
+	case OPERATION_TEXT:
+	case OPERATION_AMOUNT:
+	case OPERATION_TEXTS:
+		return json_string(text);
+	default:
+		return NULL;
+	}
+}
+
+/* Parameters that struct agentkernel_command has members for. */
+static bool has_member(const char *name)
+{
+	static const char *const names[] = {
+		"command", "name", "env", "cwd", "stdin", "timeout_ms"
+	};
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* "memory=2GiB" as the operation's parameter wants it. */
 static int add_parameter(json_t *params, const struct operation *o, const char *text, struct err *e)
 {
 	const char *value = strchr(text, '=');
 	cleanup_free char *name = value ? mem_dup_bytes(text, (size_t)(value - text)) : NULL;
 	const struct operation_field *f = name ? operation_param(o, name) : NULL;
-	json_t *j;
+	json_t *j, *list;
 
+	if (!value)
+		return err_set(e, ERR_INVALID, "parameters: '%.60s' is not NAME=value", text);
 	if (!f)
-		return err_set(e, ERR_INVALID, "%s has no parameter '%.60s'", o->name, text);
-	value++;
-	if (f->type == OPERATION_FLAG)
-		j = json_boolean(strcmp(value, "true") == 0);
-	else if (f->type == OPERATION_INTEGER)
-		j = json_integer(strtoll(value, NULL, 10));
-	else
-		j = json_string(value);
-	if (f->type == OPERATION_TEXTS) { /* repeated: a list */
-		json_t *list = json_object_get(params, name);
-
-		if (!list)
-			(void)json_object_set_new(params, name, list = json_array());
-		return json_array_append_new(list, j) < 0
-			       ? err_set(e, ERR_INVALID, "%s: not UTF-8", name)
-			       : 0;
-	}
-	return json_object_set_new(params, name, j) < 0
-		       ? err_set(e, ERR_INVALID, "%s: not UTF-8", name)
-		       : 0;
+		return err_set(e, ERR_INVALID, "%s has no parameter '%.60s'", o->name, name);
+	if (has_member(name))
+		return err_set(e, ERR_INVALID, "parameters: '%s' is a member of the command", name);
+	j = read_value(f, value + 1);
+	if (!j)
+		return err_set(e, ERR_INVALID, "parameters: '%.100s' is not a value of '%s'",
+			       value + 1, name);
+	if (f->type != OPERATION_TEXTS)
+		return json_object_set_new(params, name, j);
+	list = json_object_get(params, name); /* repeated: a list */
+	if (!list)
+		(void)json_object_set_new(params, name, list = json_array());
+	return json_array_append_new(list, j);
 }
 
 static int add_environment(json_t *params, const char *const *environment, struct err *e)
@@ -389,7 +431,8 @@ static int add_environment(json_t *params, const char *const *environment, struc
 			value ? mem_dup_bytes(*environment, (size_t)(value - *environment)) : NULL;
 
 		if (!name || json_object_set_new(map, name, json_string(value + 1)) < 0)
-			return err_set(e, ERR_INVALID, "environment: '%.60s' is not NAME=value",
+			return err_set(e, ERR_INVALID,
+				       "environment: '%.60s' is not NAME=value in UTF-8",
 				       *environment);
 	}
 	return 0;
@@ -417,10 +460,12 @@ static int describe(const struct agentkernel_command *c, const struct operation 
 	for (const char *const *text = c->parameters; text && *text; text++)
 		if (add_parameter(params, o, *text, e) < 0)
 			return -1;
-	if (c->sandbox)
-		(void)json_object_set_new(params, "name", json_string(c->sandbox));
-	if (c->directory)
-		(void)json_object_set_new(params, "cwd", json_string(c->directory));
+	if (c->sandbox && json_object_set_new(params, "name", json_string(c->sandbox)) < 0)
+		return err_set(e, ERR_INVALID, "sandbox: the name is not UTF-8");
+	if (c->directory && json_object_set_new(params, "cwd", json_string(c->directory)) < 0)
+		return err_set(e, ERR_INVALID, "directory: the path is not UTF-8");
+	if (timeout_ms > OPERATION_TIMEOUT_MAX_MS)
+		return err_set(e, ERR_INVALID, "timeout_ms: more than 24 hours");
 	(void)json_object_set_new(params, "timeout_ms", json_integer((json_int_t)timeout_ms));
 	return 0;
 }
@@ -428,18 +473,13 @@ static int describe(const struct agentkernel_command *c, const struct operation 
 static void fill_result(json_t *json, const struct extra *x, struct agentkernel_result *ret)
 {
 	const char *ended_by = json_string_value(json_object_get(json, "ended_by"));
-	struct agentkernel_result r = {
-		.size = ret->size,
-		.exit_code = (int)json_integer_value(json_object_get(json, "exit_code")),
-		.signal = (int)json_integer_value(json_object_get(json, "signal")),
-		.duration_ms = (uint64_t)json_integer_value(json_object_get(json, "duration_ms")),
-		.timed_out = ended_by && strcmp(ended_by, "deadline") == 0,
-		.out_of_memory = json_is_true(json_object_get(json, "oom")),
-	};
 
-	if (ret->size >= offsetof(struct agentkernel_result, json) + sizeof(r.json))
-		r.json = dump(json, x);
-	memcpy(ret, &r, ret->size < sizeof(r) ? ret->size : sizeof(r));
+	ret->exit_code = (int)json_integer_value(json_object_get(json, "exit_code"));
+	ret->signal = (int)json_integer_value(json_object_get(json, "signal"));
+	ret->duration_ms = (uint64_t)json_integer_value(json_object_get(json, "duration_ms"));
+	ret->timed_out = ended_by && strcmp(ended_by, "deadline") == 0;
+	ret->out_of_memory = json_is_true(json_object_get(json, "oom"));
+	ret->json = dump(json, x);
 }
 
 int agentkernel_run(agentkernel *ak, const struct agentkernel_command *command,
@@ -453,10 +493,12 @@ int agentkernel_run(agentkernel *ak, const struct agentkernel_command *command,
 	const char *name;
 	int r = -1;
 
-	if (ret->size < sizeof(size_t))
-		(void)err_set(&e, ERR_INVALID, "the member .size of a struct is not set");
-	else if (take(&c, sizeof(c), command, command->size, &e) == 0 &&
-		 take(&x.events, sizeof(x.events), events, events ? events->size : 0, &e) == 0) {
+	if (!command || !ret || ret->size < sizeof(*ret)) {
+		(void)err_set(&e, ERR_INVALID,
+			      "a command or result is missing, or its member .size not its size");
+	} else if (take(&c, sizeof(c), command, command->size, &e) == 0 &&
+		   take(&x.events, sizeof(x.events), events, events ? events->size : 0, &e) == 0) {
+		ret->json = NULL;
 		x.has_input = c.input != NULL;
 		x.input = c.input;
 		x.input_len = c.input_length;
@@ -491,7 +533,7 @@ static int work_on_file(agentkernel *ak, const char *operation, const char *sand
 int agentkernel_write_file(agentkernel *ak, const char *sandbox, const char *path,
 			   const void *bytes, size_t length, struct agentkernel_error *error)
 {
-	struct extra x = { .input = bytes, .input_len = length, .has_input = true };
+	struct extra x = { .input = bytes, .input_len = bytes ? length : 0, .has_input = true };
 	struct err e = { 0 };
 
 	return work_on_file(ak, "sandbox_file_write", sandbox, path, &x, NULL, &e) < 0

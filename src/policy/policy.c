@@ -85,9 +85,12 @@ static int read_number(struct policy *p, const struct field *f, const char *text
 	return -1;
 }
 
-static bool is_on(const struct policy_setting *s)
+static int read_switch(const struct policy_setting *s, bool *ret, struct err *e)
 {
-	return strcmp(s->text, "false") != 0;
+	*ret = strcmp(s->text, "true") == 0;
+	if (!*ret && strcmp(s->text, "false") != 0)
+		return err_set(e, ERR_INVALID, "'%.60s' is neither true nor false", s->text);
+	return 0;
 }
 
 /*
@@ -288,9 +291,7 @@ static int read_backend(struct resolver *r, const struct policy_setting *s, stru
 
 static int read_network(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	(void)e;
-	r->policy->has_network = is_on(s);
-	return 0;
+	return read_switch(s, &r->policy->has_network, e);
 }
 
 static int read_network_policy(struct resolver *r, const struct policy_setting *s, struct err *e)
@@ -315,9 +316,7 @@ static int read_rule(struct resolver *r, const struct policy_setting *s, struct 
 
 static int read_read_only(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	(void)e;
-	r->policy->is_read_only = is_on(s);
-	return 0;
+	return read_switch(s, &r->policy->is_read_only, e);
 }
 
 static int read_workspace(struct resolver *r, const struct policy_setting *s, struct err *e)
@@ -331,15 +330,17 @@ static int read_workspace(struct resolver *r, const struct policy_setting *s, st
 
 static int read_clone(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
-	(void)e;
-	r->policy->is_clone = is_on(s);
-	return 0;
+	return read_switch(s, &r->policy->is_clone, e);
 }
 
 static int read_home(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
+	bool is_on;
+
+	if (read_switch(s, &is_on, e) < 0)
+		return -1;
 	set_text(&r->policy->home, NULL);
-	return is_on(s) ? use_home(r, e) : 0;
+	return is_on ? use_home(r, e) : 0;
 }
 
 /* Parses a name below the workspace or the home: a path; for masks a pattern of a name. */
@@ -456,7 +457,13 @@ static int apply_setting(struct resolver *r, const struct policy_setting *s, str
 	const struct field *f = &fields[s->field];
 	int ok;
 
-	assert(f->read || f->kind != VALUE_OWN_READER);
+	/* callers of the library and of workers name fields themselves */
+	if (f->kind == VALUE_OWN_READER && !f->read)
+		return err_set(e, ERR_INVALID, "%s: %s comes with a profile or mode", s->origin,
+			       policy_field_name(s->field));
+	if (!s->text && s->field != POLICY_WORKSPACE)
+		return err_set(e, ERR_INVALID, "%s: %s needs a value", s->origin,
+			       policy_field_name(s->field));
 	ok = f->kind == VALUE_OWN_READER ? f->read(r, s, e) : read_number(r->policy, f, s->text, e);
 	if (ok < 0)
 		return err_wrap(e, "%s", s->origin);

@@ -203,7 +203,13 @@ int call_start(struct call *c, const struct call_options *o, const struct operat
 		return err_sys(e, -r, "start a worker process");
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* ESRCH: it has ended already, which its pipes will show */
-	return c->pid_fd < 0 && errno != ESRCH ? err_sys(e, errno, "watch a worker process") : 0;
+	if (c->pid_fd >= 0 || errno == ESRCH)
+		return 0;
+	r = errno;
+	(void)kill(pid, SIGKILL);
+	while (o->reaps && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	return err_sys(e, r, "watch a worker process");
 }
 
 /* ---- running ---- */
@@ -278,7 +284,7 @@ static void take_bytes(struct call *c, enum call_stream stream, const char *byte
 	case CALL_STDOUT:
 	case CALL_STDERR:
 		output_add(&c->output[stream == CALL_STDERR], bytes, len);
-		if (c->on_output)
+		if (c->on_output && !c->is_cancelled)
 			c->on_output(c->context, stream, bytes, len);
 		break;
 	case CALL_RESULT:
@@ -369,8 +375,11 @@ void call_cancel(struct call *c)
 	c->is_cancelled = true;
 	cleanup_closep(&c->lifeline_fd);
 	c->kill_at_ms = clock_now_ms() + CALL_KILL_AFTER_MS;
-	/* a command in a named sandbox ends with the worker process that waits for it */
-	if (strcmp(c->operation->name, "sandbox_exec") == 0)
+	/* a command in a named sandbox ends with the worker that waits for it; reading undoes
+	 * nothing
+	 */
+	if (strcmp(c->operation->name, "sandbox_exec") == 0 ||
+	    c->operation->hints & OPERATION_READS_ONLY)
 		kill_worker(c);
 }
 

@@ -1,10 +1,12 @@
 /*
  * libcall - calls libagentkernel for the tests: `libcall OPERATION JSON [CEILING...]` prints the
  * result's JSON, or "refused: WORDS" (exit status 1). `libcall -threads N` runs N commands at once,
- * `libcall -pipe` feeds a command that reads nothing, `libcall -cancel` cancels one.
+ * `libcall -run PARAMETER WORD...` runs one command, `libcall -pipe` feeds a command that reads
+ * nothing, `libcall -cancel` cancels one.
  */
 #include <agentkernel.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,21 +28,47 @@ static void count(void *context, int stream, const char *bytes, size_t length)
 static int run(const char *const *words, const char *input, size_t input_length, int cancel_fd,
 	       size_t *ret_output, struct agentkernel_result *ret)
 {
-	struct agentkernel_command c = { .size = sizeof(c),
-					 .words = words,
-					 .input = input,
-					 .input_length = input_length };
-	struct agentkernel_events events = {
-		.size = sizeof(events), .output = count, .context = ret_output, .cancel_fd = cancel_fd
+	struct agentkernel_command c = {
+		.size = sizeof(c), .words = words, .input = input, .input_length = input_length
 	};
+	struct agentkernel_events events = { .size = sizeof(events),
+					     .output = count,
+					     .context = ret_output,
+					     .cancel_fd = cancel_fd };
 	struct agentkernel_error error;
 
 	*ret = (struct agentkernel_result){ .size = sizeof(*ret) };
 	if (agentkernel_run(ak, &c, &events, ret, &error) < 0) {
-		printf("refused: %s\n", error.message);
+		printf("%s: %s\n", error.code == AGENTKERNEL_CANCELLED ? "cancelled" : "refused",
+		       error.message);
 		return -1;
 	}
 	agentkernel_free(ret->json);
+	return 0;
+}
+
+/* One command with one parameter, in plain sight. */
+static void show(void *context, int stream, const char *bytes, size_t length)
+{
+	(void)context;
+	(void)fwrite(bytes, 1, length, stream == 1 ? stdout : stderr);
+}
+
+static int run_with(const char *parameter, const char *const *words)
+{
+	const char *const parameters[] = { parameter, NULL };
+	struct agentkernel_command c = { .size = sizeof(c),
+					 .words = words,
+					 .parameters = parameters };
+	struct agentkernel_events events = { .size = sizeof(events), .output = show };
+	struct agentkernel_result result = { .size = sizeof(result) };
+	struct agentkernel_error error;
+
+	if (agentkernel_run(ak, &c, &events, &result, &error) < 0) {
+		printf("refused: %s\n", error.message);
+		return 1;
+	}
+	agentkernel_free(result.json);
 	return 0;
 }
 
@@ -51,7 +79,8 @@ static void *run_in_thread(void *context)
 	size_t output = 0;
 
 	(void)context;
-	if (run(words, NULL, 0, 0, &output, &result) < 0 || output != 100000 || result.exit_code != 7)
+	if (run(words, NULL, 0, 0, &output, &result) < 0 || output != 100000 ||
+	    result.exit_code != 7)
 		return (void *)1;
 	return NULL;
 }
@@ -70,7 +99,8 @@ static int run_threads(int wanted)
 		failures += failed != NULL;
 	}
 	/* every worker was reaped, and nothing else was */
-	printf("%d failed, %s\n", failures, waitpid(-1, NULL, WNOHANG) < 0 ? "no child left" : "children left");
+	printf("%d failed, %s\n", failures,
+	       waitpid(-1, NULL, WNOHANG) < 0 ? "no child left" : "children left");
 	return failures != 0;
 }
 
@@ -107,9 +137,11 @@ static int cancel(void)
 
 int main(int argc, char **argv)
 {
-	const struct agentkernel_options options = { .size = sizeof(options),
-						     .ceiling = argc > 3 ? (const char *const *)argv + 3
-									 : NULL };
+	bool has_ceiling = argc > 3 && argv[1][0] != '-';
+	const struct agentkernel_options options = {
+		.size = sizeof(options),
+		.ceiling = has_ceiling ? (const char *const *)argv + 3 : NULL
+	};
 	struct agentkernel_error error;
 	char *json = NULL;
 
@@ -117,6 +149,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (strcmp(argv[1], "-threads") == 0)
 		return run_threads(atoi(argv[2]));
+	if (strcmp(argv[1], "-run") == 0 && argc > 3)
+		return run_with(argv[2], (const char *const *)argv + 3);
 	if (strcmp(argv[1], "-pipe") == 0)
 		return feed_nobody();
 	if (strcmp(argv[1], "-cancel") == 0)

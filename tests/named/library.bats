@@ -53,7 +53,7 @@ other() {
 @test "a call is cancelled by a descriptor, and its sandbox is gone" {
 	before=$(processes_of "$AK" | wc -l)
 	run other "$SHARED/libcall" -cancel
-	[ "$output" = "refused: the call was cancelled" ]
+	[ "$output" = "cancelled: the call was cancelled" ]
 	for _ in $(seq 50); do
 		[ "$(processes_of "$AK" | wc -l)" -le "$before" ] && return
 		sleep 0.1
@@ -69,6 +69,22 @@ other() {
 	[[ $output == *'"notes":"agentkernel: not granted: network'* ]] || { echo "$output"; return 1; }
 	run other "$SHARED/libcall" sandbox_run '{"command":["true"]}' no-such-field=1
 	[[ $output == "refused: "*"unknown field 'no-such-field'"* ]]
+}
+
+@test "a switch is true or false, and a field without a value or without a grammar is refused" {
+	for wrong in home=no network=no clone=yes read-only=maybe memory capabilities=none trace=no environment=clean; do
+		run other "$SHARED/libcall" sandbox_run '{"command":["true"]}' "$wrong"
+		[[ $status -eq 1 && $output == "refused: the server: "* ]] || { echo "$wrong: $output"; return 1; }
+	done
+}
+
+@test "parameters of a command are of their kind, and what has a member of its own is that member" {
+	for wrong in read_only=yes pids=12abc pids= pids=0x20 timeout_ms=100 command=x memory no_such=1; do
+		run other "$SHARED/libcall" -run "$wrong" true
+		[[ $status -eq 1 && $output == refused:* ]] || { echo "$wrong: $output"; return 1; }
+	done
+	run other "$SHARED/libcall" -run read_only=true sh -c 'touch /file || echo read-only'
+	[[ $output == *read-only* ]]
 }
 
 @test "wrong calls are refused in words" {
