@@ -2,11 +2,11 @@
 #include "policy/operation.h"
 
 #include "policy/policy.h"
+#include "policy/profile.h"
 
 #include <assert.h>
 #include <string.h>
 
-static const char *const profiles[] = { "restrictive", "moderate", "permissive", NULL };
 static const char *const modes[] = { "native", "claude", "codex", "gemini", NULL };
 static const char *const network_policies[] = { "allow", "deny", NULL };
 static const char *const encodings[] = { "utf8", "base64", NULL };

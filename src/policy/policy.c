@@ -176,15 +176,25 @@ static int apply_profile(struct resolver *r, enum profile_id id, const struct po
 	return 0;
 }
 
+/* "no profile 'x' (use a, b or c)" */
+static int refuse_choice(const char *what, const char *text, const char *const *choices,
+			 struct err *e)
+{
+	cleanup_buf struct buf known;
+
+	buf_init(&known, BUF_TEXT_MAX_BYTES);
+	for (size_t i = 0; choices[i]; i++)
+		buf_addf(&known, "%s%s", i == 0 ? "" : choices[i + 1] ? ", " : " or ", choices[i]);
+	return err_set(e, ERR_INVALID, "no %s '%s' (use %s)", what, text, buf_text(&known));
+}
+
 static int read_profile(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	const struct policy_origin origin = { s->origin, s->layer, POLICY_ORIGIN_PRESET };
 	enum profile_id id;
 
 	if (!profile_find(s->text, &id))
-		return err_set(e, ERR_INVALID,
-			       "no profile '%s' (use restrictive, moderate or permissive)",
-			       s->text);
+		return refuse_choice("profile", s->text, profile_names, e);
 	return apply_profile(r, id, &origin, e);
 }
 

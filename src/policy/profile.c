@@ -7,34 +7,15 @@
 #define MIB (1ull << 20)
 
 static const struct profile profiles[] = {
-	[PROFILE_RESTRICTIVE] = {
-		.name = "restrictive",
-		.is_read_only = true,
-		.memory_bytes = 512 * MIB,
-		.cpus_milli = 1000,
-		.pids_count = 512,
-	},
-	[PROFILE_MODERATE] = {
-		.name = "moderate",
-		.has_network = true,
-		.runs_as_root = true,
-		.may_trace = true,
-		.memory_bytes = 2048 * MIB,
-		.pids_count = 1024,
-	},
-	[PROFILE_PERMISSIVE] = {
-		.name = "permissive",
-		.has_network = true,
-		.has_workspace = true,
-		.has_home = true,
-		.passes_env = true,
-		.runs_as_root = true,
-		.may_trace = true,
-		.pids_count = 4096,
-	},
+#define PROFILE(id, text, ...) [PROFILE_##id] = { .name = (text), __VA_ARGS__ },
+#include "policy/profiles.def"
 };
 
-static_assert(sizeof(profiles) / sizeof(profiles[0]) == PROFILE_COUNT, "a profile has no row");
+const char *const profile_names[] = {
+#define PROFILE(id, text, ...) text,
+#include "policy/profiles.def"
+	NULL,
+};
 
 const struct profile *profile_get(enum profile_id id)
 {

@@ -3,17 +3,15 @@
  * profile - the permission presets: restrictive, moderate (the default), permissive.
  *
  * A profile is a row of values; policy/policy.c applies it first and single options after it. To
- * add a profile, add a row in profile.c and a value here.
+ * add a profile, add a row to profiles.def.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum profile_id {
-	PROFILE_RESTRICTIVE,
-	PROFILE_MODERATE,
-	PROFILE_PERMISSIVE,
-
+#define PROFILE(id, ...) PROFILE_##id,
+#include "policy/profiles.def"
 	PROFILE_COUNT
 };
 
@@ -30,6 +28,8 @@ struct profile {
 	uint64_t cpus_milli;
 	uint64_t pids_count;
 };
+
+extern const char *const profile_names[]; /* in the order of enum profile_id, ended by NULL */
 
 const struct profile *profile_get(enum profile_id id);
 
