@@ -7,36 +7,20 @@ and each answer that is not as it must be, then "done".
 """
 import atexit
 import base64
-import http.client
 import io
 import json
-import os
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
 import time
 
+from faces import HttpServer, McpSession, call_library
+
 program, face = sys.argv[1:3]
 
 
-class Mcp:
-    def __init__(self):
-        self.process = subprocess.Popen([program, "mcp", "server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-        self.number = 0
-        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"})
-
-    def ask(self, method, **params):
-        self.number += 1
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}) + "\n")
-        self.process.stdin.flush()
-        while True:
-            answer = json.loads(self.process.stdout.readline())
-            if answer.get("id") == self.number:
-                return answer
-
+class Mcp(McpSession):
     def call(self, tool, _method, _path, arguments):
         result = self.ask("tools/call", name=tool, arguments=arguments).get("result", {"isError": True})
         if result.get("isError"):
@@ -44,24 +28,7 @@ class Mcp:
         return result.get("structuredContent") or json.loads(result["content"][0]["text"] or "{}") if not result.get("isError") else {}
 
 
-class Http:
-    def __init__(self):
-        self.socket = os.path.join(os.environ["AGENTKERNEL_HOME"], "task.sock")
-        self.process = subprocess.Popen([program, "serve", "--listen", "unix:" + self.socket], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            if os.path.exists(self.socket):
-                break
-            time.sleep(0.05)
-
-    def request(self, method, path, body=None, kind="application/json"):
-        c = http.client.HTTPConnection("localhost")
-        c.sock = socket.socket(socket.AF_UNIX)
-        c.sock.connect(self.socket)
-        c.request(method, path, body, {"Content-Type": kind} if body is not None else {})
-        answer = c.getresponse()
-        return answer.status, answer.read()
-
+class Http(HttpServer):
     def call(self, _tool, method, path, arguments):
         arguments = dict(arguments)
         for key in ("name", "id", "path"):
@@ -81,14 +48,13 @@ class Http:
 
 class Library:
     def call(self, operation, _method, _path, arguments):
-        r = subprocess.run([face, operation, json.dumps(arguments)], capture_output=True, text=True,
-                           env={**os.environ, "AGENTKERNEL_PROGRAM": program})
-        if r.returncode:
-            print(operation, arguments, r.stdout[:300])
-        return {} if r.returncode else json.loads(r.stdout)
+        done, result = call_library(program, face, operation, arguments)
+        if not done:
+            print(operation, arguments, result[:300])
+        return result if done else {}
 
 
-server = Mcp() if face == "mcp" else Http() if face == "http" else Library()
+server = Mcp(program) if face == "mcp" else Http(program) if face == "http" else Library()
 if face in ("mcp", "http"):
     atexit.register(server.process.kill)
 BOX = "/sandboxes/{name}"

@@ -5,15 +5,15 @@ The same arguments have to have the same effect, and what is refused has to be r
 over MCP, over HTTP and through the C library. A face is a class with one method per operation; each answers with what the
 operation did, in the same form, or raises Refused with the words up to the first advice, which is each face's own.
 """
-import http.client
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 import urllib.parse
+
+from faces import HttpServer, McpSession, call_library
 
 program, libcall = sys.argv[1:3]
 has_field = "field" in sys.argv[3:]
@@ -193,40 +193,20 @@ class Json:
         self.call("sandbox_exec_kill", "DELETE", "/sandboxes/{name}/exec/detached/{id}", name=name, id=id, signal=signal)
 
 
-class Mcp(Json):
-    def __init__(self):
-        self.process = subprocess.Popen([program, "mcp", "server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-        self.number = 0
-        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"})
-
-    def ask(self, method, **params):
-        self.number += 1
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}) + "\n")
-        self.process.stdin.flush()
-        while True:
-            answer = json.loads(self.process.stdout.readline())
-            if answer.get("id") == self.number:
-                return answer["result"]
-
+class Mcp(Json, McpSession):
     def call(self, tool, _method, _route, /, **arguments):
-        r = self.ask("tools/call", name=tool, arguments=arguments)
+        r = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         if r.get("isError"):
             raise Refused(r["content"][0]["text"])
         return r.get("structuredContent") or json.loads(r["content"][0]["text"])
 
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
 
 class Library(Json):
     def call(self, operation, _method, _route, /, **arguments):
-        r = subprocess.run([libcall, operation, json.dumps(arguments)], capture_output=True, text=True, timeout=60,
-                           env={**os.environ, "AGENTKERNEL_PROGRAM": program})
-        if r.returncode:
-            raise Refused(r.stdout)
-        return json.loads(r.stdout)
+        done, result = call_library(program, libcall, operation, arguments)
+        if not done:
+            raise Refused(result)
+        return result
 
     def network_change(self, name, allow, block):
         self.call("sandbox_network_change", None, None, name=name, **{k: v for k, v in (("allow", allow), ("block", block)) if v})
@@ -235,16 +215,7 @@ class Library(Json):
         return self.call("sandbox_stats", None, None, name=name)["pids_limit"]
 
 
-class Http(Json):
-    def __init__(self):
-        self.socket = os.path.join(os.environ["AGENTKERNEL_HOME"], "parity.sock")
-        self.process = subprocess.Popen([program, "serve", "--listen", "unix:" + self.socket], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            if os.path.exists(self.socket):
-                break
-            time.sleep(0.05)
-
+class Http(Json, HttpServer):
     def call(self, _operation, method, path, /, **arguments):
         whole = dict(arguments)
         for key in ("name", "id", "path"):
@@ -257,17 +228,12 @@ class Http(Json):
         body = None if method in ("GET", "DELETE") else json.dumps(arguments)
         if body is None and arguments:
             path += "?" + urllib.parse.urlencode(arguments)
-        c = http.client.HTTPConnection("localhost", timeout=60)
-        c.sock = socket.socket(socket.AF_UNIX)
-        c.sock.connect(self.socket)
-        c.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-        answer = c.getresponse()
-        text = answer.read()
+        status, text = self.request(method, path, body)
         r = json.loads(text) if text else {}
         ended = re.match(r"Command exited with code (\d+)", r.get("error") or "") if isinstance(r, dict) else None
         if ended:  # this API has no other place for it
             return {"exit_code": int(ended[1]), "output": (r.get("data") or {}).get("output", "")}
-        if answer.status >= 300:
+        if status >= 300:
             raise Refused(r["error"]["message"] if isinstance(r["error"], dict) else r["error"])
         r = r.get("data", r) if isinstance(r, dict) else r
         if isinstance(r, list):
@@ -279,10 +245,6 @@ class Http(Json):
 
     def stats(self, name):
         return self.call(None, "GET", "/sandboxes/{name}/stats", name=name)["pids_limit"]
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 # ---- what is tried, in this order: a label, and what each face is asked to do ----
@@ -366,7 +328,7 @@ def outcome(act, box):
         return f"no such answer: {e!r}"
 
 
-faces = {"library": Library(), "cli": Cli(), "mcp": Mcp(), "http": Http()}
+faces = {"library": Library(), "cli": Cli(), "mcp": Mcp(program), "http": Http(program)}
 rounds = {name: [(label, outcome(act, "box-" + name)) for label, act in cases(face, "box-" + name)] for name, face in faces.items()}
 same = 0
 for row in zip(*rounds.values()):
