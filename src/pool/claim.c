@@ -78,9 +78,11 @@ bool claim_format_key(const struct policy *p, const struct images *image, struct
 	if (own.egress.fallback == EGRESS_ALLOW) /* no denial ever names the origin */
 		own.egress.fallback_origin = (char *)(uintptr_t)POLICY_ORIGIN_DEFAULT;
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++)
-		own.origin[field].text = POLICY_ORIGIN_DEFAULT; /* origins make no difference ... */
+		own.origin[field] = (struct policy_origin){ .text = POLICY_ORIGIN_DEFAULT,
+							    .kind = POLICY_ORIGIN_NONE };
+	/* origins make no difference, except here: engine/session's ids */
 	if (policy_is_asked(p, POLICY_USER) || p->origin[POLICY_USER].kind == POLICY_ORIGIN_IMAGE)
-		own.origin[POLICY_USER].text = "asked"; /* ... except here: engine/session's ids */
+		own.origin[POLICY_USER] = (struct policy_origin){ .text = "asked" };
 	buf_add(out, buildid_get(), strlen(buildid_get()) + 1);
 	if (!surroundings_format(out))
 		return false;
