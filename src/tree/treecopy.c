@@ -28,11 +28,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #define LEVELS_OPEN 64u
@@ -254,42 +252,6 @@ static int explain(const struct copy *c, int sys, const struct spot *at, struct 
 	return fail(e, sys, "copy", at->name);
 }
 
-/* Sets owner, mode and times of an entry that cannot be opened. Returns -errno. */
-static int set_attributes_at(const struct spot *at, const struct stat *st)
-{
-	const struct timespec times[] = { st->st_atim, st->st_mtim };
-
-	if (fchownat(at->to_fd, at->name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	/* a link has no mode of its own; otherwise the entry is the one we have just created */
-	if (!S_ISLNK(st->st_mode) && fchmodat(at->to_fd, at->name, st->st_mode & 07777, 0) < 0)
-		return -errno;
-	if (utimensat(at->to_fd, at->name, times, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	return 0;
-}
-
-static int copy_symlink(const struct spot *at, const struct stat *st)
-{
-	char target[PATH_MAX];
-	ssize_t len = readlinkat(at->from_fd, at->name, target, sizeof(target) - 1);
-
-	if (len < 0)
-		return -errno;
-	target[len] = '\0';
-	if (symlinkat(target, at->to_fd, at->name) < 0)
-		return -errno;
-	return set_attributes_at(at, st);
-}
-
-static int copy_node(const struct spot *at, const struct stat *st)
-{
-	if (mknodat(at->to_fd, at->name, (st->st_mode & S_IFMT) | 0600, makedev(0, 0)) < 0)
-		return -errno;
-	/* the existence of a whiteout is all that matters */
-	return treefile_is_whiteout(st) ? 0 : set_attributes_at(at, st);
-}
-
 static int copy_file(struct copy *c, const struct spot *at, int from_fd, const struct stat *st)
 {
 	cleanup_fd int fd = openat(at->to_fd, at->name,
@@ -311,9 +273,7 @@ static int copy_kind(struct copy *c, const struct spot *at, int from_fd, const s
 {
 	if (S_ISREG(st->st_mode))
 		return copy_file(c, at, from_fd, st);
-	if (S_ISLNK(st->st_mode))
-		return copy_symlink(at, st);
-	return copy_node(at, st);
+	return treefile_copy_special(at->from_fd, at->name, st, at->to_fd);
 }
 
 /* Returns -errno, -EEXIST if the name exists. */

@@ -16,10 +16,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #define BUFFER_BYTES (256u << 10)
 #define STEP_MAX_BYTES (1u << 30)   /* per call */
@@ -255,6 +259,46 @@ int treefile_clear_attributes(struct treefile_copier *c, int fd)
 			return -errno;
 	}
 	return 0;
+}
+
+/* ---- other types ---- */
+
+/* Sets owner, mode and times of an entry that cannot be opened. Returns -errno. */
+static int set_attributes_at(int dir_fd, const char *name, const struct stat *st)
+{
+	const struct timespec times[] = { st->st_atim, st->st_mtim };
+
+	if (fchownat(dir_fd, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	/* a link has no mode of its own; otherwise the entry is the one we have just created */
+	if (!S_ISLNK(st->st_mode) && fchmodat(dir_fd, name, st->st_mode & 07777, 0) < 0)
+		return -errno;
+	if (utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return 0;
+}
+
+static int copy_symlink(int from_fd, const char *name, const struct stat *st, int to_fd)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(from_fd, name, target, sizeof(target) - 1);
+
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	if (symlinkat(target, to_fd, name) < 0)
+		return -errno;
+	return set_attributes_at(to_fd, name, st);
+}
+
+int treefile_copy_special(int from_fd, const char *name, const struct stat *st, int to_fd)
+{
+	if (S_ISLNK(st->st_mode))
+		return copy_symlink(from_fd, name, st, to_fd);
+	if (mknodat(to_fd, name, (st->st_mode & S_IFMT) | 0600, makedev(0, 0)) < 0)
+		return -errno;
+	/* the existence of a whiteout is all that matters */
+	return treefile_is_whiteout(st) ? 0 : set_attributes_at(to_fd, name, st);
 }
 
 bool treefile_is_opaque(int fd)

@@ -37,6 +37,12 @@ int treefile_copy_content(struct treefile_copier *c, int from_fd, const struct s
 int treefile_copy_attributes(struct treefile_copier *c, int from_fd, const struct stat *st,
 			     int to_fd);
 
+/*
+ * Copies a symbolic link, fifo, socket or whiteout, with its owner, mode and times. A socket
+ * becomes one without a listener.
+ */
+int treefile_copy_special(int from_fd, const char *name, const struct stat *st, int to_fd);
+
 /* Removes a directory's user attributes, except the opaque mark. */
 int treefile_clear_attributes(struct treefile_copier *c, int fd);
 
