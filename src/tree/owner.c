@@ -47,7 +47,7 @@ static _Noreturn void child_main(const struct owner_identity *who, int out_fd, o
 	struct err e = { 0 };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (owner_become(who, &e) == 0 && fn(context, &e) == 0)
+	if ((!who || owner_become(who, &e) == 0) && fn(context, &e) == 0)
 		e.code = ERR_NONE;
 	(void)!file_write_all(out_fd, &e, sizeof(e));
 	(void)!file_write_all(out_fd, shared, size);
@@ -70,27 +70,45 @@ static bool read_whole(int fd, void *out, size_t size)
 	return true;
 }
 
-int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context, void *shared,
-		 size_t size, struct err *e)
+/* `who` NULL: with the identity that we have. */
+static int start(const struct owner_identity *who, owner_fn *fn, void *context, const void *shared,
+		 size_t size, struct owner_job *ret, struct err *e)
 {
-	cleanup_fd int in_fd = -1;
-	struct err told = { 0 };
 	int ends[2];
-	bool is_whole;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe");
-	in_fd = ends[0];
 	pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		(void)close(ends[0]);
 		child_main(who, ends[1], fn, context, shared, size);
+	}
 	(void)close(ends[1]);
-	if (pid < 0)
-		return err_sys(e, errno, "start a process");
-	is_whole = read_whole(in_fd, &told, sizeof(told)) && read_whole(in_fd, shared, size);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	if (pid < 0) {
+		(void)err_sys(e, errno, "start a process");
+		(void)close(ends[0]);
+		return -1;
+	}
+	*ret = (struct owner_job){ pid, ends[0] };
+	return 0;
+}
+
+static void end(struct owner_job *job)
+{
+	while (waitpid(job->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
+	cleanup_closep(&job->report_fd);
+	job->pid = 0;
+}
+
+static int finish(struct owner_job *job, void *shared, size_t size, struct err *e)
+{
+	struct err told = { 0 };
+	bool is_whole = read_whole(job->report_fd, &told, sizeof(told)) &&
+			read_whole(job->report_fd, shared, size);
+
+	end(job);
 	if (!is_whole)
 		return err_set(e, ERR_SYSTEM, "a process that worked on the sandbox's files died");
 	if (told.code == ERR_NONE)
@@ -98,6 +116,43 @@ int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context, 
 	err_sanitize(&told);
 	*e = told;
 	return -1;
+}
+
+int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context, void *shared,
+		 size_t size, struct err *e)
+{
+	struct owner_job job;
+
+	if (start(who, fn, context, shared, size, &job, e) < 0)
+		return -1;
+	return finish(&job, shared, size, e);
+}
+
+int owner_start(owner_fn *fn, void *context, struct owner_job *ret, struct err *e)
+{
+	struct owner_identity root = { .userns_fd = -1, .mntns_fd = -1 };
+	int r;
+
+	if (!needs_namespace())
+		return start(NULL, fn, context, NULL, 0, ret, e);
+	if (idmap_open_store_ns(&root.userns_fd, e) < 0)
+		return -1;
+	r = start(&root, fn, context, NULL, 0, ret, e);
+	cleanup_closep(&root.userns_fd);
+	return r;
+}
+
+int owner_finish(struct owner_job *job, struct err *e)
+{
+	return finish(job, NULL, 0, e);
+}
+
+void owner_abort(struct owner_job *job)
+{
+	if (job->pid <= 0)
+		return;
+	(void)kill(job->pid, SIGKILL);
+	end(job);
 }
 
 bool owner_is_one(void)

@@ -39,6 +39,18 @@ struct owner_identity {
 /* Runs `fn` in a child with that identity, which inherits all our descriptors. */
 ERR_CHECKED int owner_run_as(const struct owner_identity *who, owner_fn *fn, void *context,
 			     void *shared, size_t size, struct err *e);
+/*
+ * Starts `fn` like owner_run(), but always in a child, which ends with this process. A job that was
+ * started is ended by owner_finish(), with its failure, or by owner_abort().
+ */
+struct owner_job {
+	int pid; /* 0: none */
+	int report_fd;
+};
+ERR_CHECKED int owner_start(owner_fn *fn, void *context, struct owner_job *ret, struct err *e);
+ERR_CHECKED int owner_finish(struct owner_job *job, struct err *e);
+void owner_abort(struct owner_job *job); /* may run twice */
+
 /* For a child that we forked ourselves: takes that identity for good. */
 ERR_CHECKED int owner_become(const struct owner_identity *who, struct err *e);
 
