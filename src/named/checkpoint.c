@@ -1,10 +1,9 @@
 /*
  * checkpoint - an immutable copy of a sandbox's written files; see checkpoint.h.
  *
- * Theory of operation. The supervisor freezes a running sandbox while we copy: the freeze is bound
- * to our connection, so it ends with this process in any case. The copy goes to a new layer; a
- * record names the layer only when it is complete. Records appear by rename. The digest is computed
- * afterwards from the copy, when the sandbox runs again.
+ * Theory of operation. named/layertake copies the files to a new layer; a record names the layer
+ * only when it is complete. Records appear by rename. The digest is computed afterwards from the
+ * copy, when the sandbox runs again.
  */
 #include "named/checkpoint.h"
 
@@ -15,21 +14,18 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/sweep.h"
-#include "named/control.h"
 #include "engine/images.h"
 #include "named/layerdigest.h"
 #include "named/layerstore.h"
+#include "named/layertake.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
-#include "tree/owner.h"
 #include "state/statedir.h"
-#include "tree/treecopy.h"
 #include "policy/policyfile.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -38,8 +34,6 @@
 
 #define RECORD_FILE "record"
 #define POLICY_FILE "policy"
-#define LOCK_WAIT_MS 15000u
-#define LOCK_LOOK_MS 50u
 
 #define ROW(key, kind, member) KEYROWS_ROW(struct checkpoint, key, kind, member)
 static const struct keyrows_row rows[] = {
@@ -321,135 +315,15 @@ int checkpoint_sweep(const struct ak *ak, unsigned *count, struct err *e)
 	return r;
 }
 
-/* ---- copying ---- */
+/* ---- creating ---- */
 
-struct copying {
-	int from_fd, to_fd;
-	struct treecopy_result result;
-};
-
-static int copy(void *context, struct err *e)
-{
-	struct copying *c = context;
-
-	return treecopy_run(c->from_fd, c->to_fd, 0, NULL, &c->result, e);
-}
-
-static int copy_upper(struct named *n, struct layerstore_layer *layer, struct treecopy_result *ret,
-		      struct err *e)
-{
-	struct copying c = { .from_fd = -1, .to_fd = layer->dir_fd };
-	cleanup_fd int from_fd = -1;
-
-	if (named_open_upper(n, &from_fd, e) < 0)
-		return -1;
-	*ret = (struct treecopy_result){ 0 };
-	if (from_fd < 0)
-		return fchmod(layer->dir_fd, 0755) < 0 ? err_sys(e, errno, "prepare a layer") : 0;
-	c.from_fd = from_fd;
-	if (owner_run(copy, &c, &c.result, sizeof(c.result), e) < 0)
-		return err_wrap(e, "copy what sandbox '%s' has written", n->name);
-	*ret = c.result;
-	return 0;
-}
-
-/*
- * Makes sure that nobody writes while we copy: the supervisor freezes the sandbox, or we hold its
- * lock. *ret_fd ends the freeze when closed; it is -1 if we hold the lock. If the lock is taken but
- * nobody listens, another process is starting the sandbox: retry.
- */
-static int hold_still(struct named *n, int *ret_fd, struct err *e)
-{
-	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
-
-	for (;;) {
-		cleanup_fd int fd = -1;
-
-		if (control_connect(n->dir_fd, n->name, &fd, e) == 0) {
-			if (control_do(fd, CONTROL_FREEZE, NULL, 0, e) < 0 ||
-			    named_read_again(n, e) < 0)
-				return -1;
-			*ret_fd = take_fd(&fd);
-			return 0;
-		}
-		if (e->code != ERR_NOT_FOUND)
-			return -1;
-		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0) {
-			*ret_fd = -1;
-			return 0;
-		}
-		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
-			return -1;
-	}
-}
-
-/* A concurrent stop thaws the sandbox and closes our connection: the copy may be inconsistent. */
-static int check_held(const struct named *n, int hold_fd, struct err *e)
-{
-	struct pollfd polled = { .fd = hold_fd, .events = POLLRDHUP };
-
-	if (hold_fd >= 0 && poll(&polled, 1, 0) != 0)
-		return err_set(e, ERR_BUSY, "sandbox '%s' was stopped while it was copied",
-			       n->name);
-	return 0;
-}
-
-static int check_depth(const struct named *n, struct err *e)
-{
-	if (keyrows_list_count(n->layers) >= NAMED_LAYERS_MAX)
-		return err_set(e, ERR_LIMIT,
-			       "sandbox '%s' stands on %u checkpoints already: no more than that",
-			       n->name, NAMED_LAYERS_MAX);
-	return 0;
-}
-
-/* The copy of a sandbox's files and policy at one moment. */
-struct taken {
-	struct layerstore_layer layer;
-	struct policy policy;
-	struct treecopy_result copied;
-	uint64_t frozen_us;
-	bool is_running;
-};
-
-static void taken_done(struct taken *t)
-{
-	policy_done(&t->policy);
-}
-
-/* Copies the sandbox's files to a new layer and commits it; the caller holds the store's lock. */
-static int take_layer(struct named *n, int store_fd, struct taken *t, struct err *e)
-{
-	int hold_fd = -1, r;
-	uint64_t begin_us;
-
-	if (layerstore_begin(store_fd, &t->layer, e) < 0)
-		return -1;
-	begin_us = clock_now_us();
-	if (hold_still(n, &hold_fd, e) < 0)
-		return -1;
-	t->is_running = hold_fd >= 0;
-	r = check_depth(n, e);
-	if (r == 0)
-		r = named_load_policy(n, &t->policy, e);
-	if (r == 0)
-		r = copy_upper(n, &t->layer, &t->copied, e);
-	if (r == 0)
-		r = check_held(n, hold_fd, e);
-	cleanup_closep(&hold_fd);
-	named_unlock(n);
-	t->frozen_us = clock_now_us() - begin_us;
-	return r < 0 ? -1 : layerstore_commit(store_fd, &t->layer, e);
-}
-
-static void describe(struct checkpoint *c, const struct named *n, const struct taken *t,
+static void describe(struct checkpoint *c, const struct named *n, const struct layertake *t,
 		     const char *comment)
 {
 	char id[NAMED_ID_BYTES + 1];
 
-	c->bytes = t->copied.bytes;
-	c->entries = t->copied.entry_count;
-
+	c->bytes = t->bytes;
+	c->entries = t->entries;
 	named_random_id(id);
 	(void)snprintf(c->id, sizeof(c->id), "%.*s", (int)CHECKPOINT_ID_BYTES, id);
 	c->sandbox = mem_dup(n->name);
@@ -461,6 +335,8 @@ static void describe(struct checkpoint *c, const struct named *n, const struct t
 	c->created_s = (uint64_t)time(NULL);
 	c->has_disk_limit = n->has_disk_limit;
 	(void)keyrows_list_add(&c->layers, t->layer.id);
+	if (t->base[0])
+		(void)keyrows_list_add(&c->layers, t->base);
 	for (char **layer = n->layers; layer && *layer; layer++)
 		(void)keyrows_list_add(&c->layers, *layer);
 }
@@ -477,21 +353,20 @@ static int create(const struct ak *ak, const char *sandbox, const char *comment,
 		  struct checkpoint *c, struct checkpoint_timing *t, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
+	CLEANUP(layertake_done) struct layertake taken;
 	cleanup_fd int store_fd = -1;
 	uint64_t begin_us = clock_now_us();
 
 	named_init(&n);
+	layertake_init(&taken);
 	if (comment && strlen(comment) > CHECKPOINT_COMMENT_MAX_BYTES)
 		return err_set(e, ERR_LIMIT, "a comment has at most %u bytes",
 			       CHECKPOINT_COMMENT_MAX_BYTES);
 	if (named_open(ak, sandbox, &n, e) < 0 ||
 	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
-	if (take_layer(&n, store_fd, &taken, e) < 0) {
-		layerstore_abort(store_fd, &taken.layer);
+	if (layertake_run(&n, store_fd, &taken, e) < 0)
 		return -1;
-	}
 	t->frozen_us = taken.frozen_us;
 	describe(c, &n, &taken, comment);
 	if (layerdigest_write(store_fd, taken.layer.id, e) < 0 ||
@@ -502,6 +377,7 @@ static int create(const struct ak *ak, const char *sandbox, const char *comment,
 			images_unpin(ak, c->image_pin);
 		return -1;
 	}
+	layertake_keep_index(&n, &taken);
 	t->total_us = clock_now_us() - begin_us;
 	return 0;
 }
@@ -683,16 +559,15 @@ static int fork_all(const struct ak *ak, struct named *n, const char *new_name, 
 		    struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	CLEANUP(taken_done) struct taken taken = { .layer.dir_fd = -1 };
+	CLEANUP(layertake_done) struct layertake taken;
 	cleanup_free char *origin = mem_format("fork of %s", n->name);
 	cleanup_fd int store_fd = -1;
 
+	layertake_init(&taken);
 	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
-	if (take_layer(n, store_fd, &taken, e) < 0) {
-		layerstore_abort(store_fd, &taken.layer);
+	if (layertake_run(n, store_fd, &taken, e) < 0)
 		return -1;
-	}
 	describe(&c, n, &taken, NULL);
 	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
 	for (unsigned i = 0; i < (count ? count : 1); i++) {

@@ -49,10 +49,9 @@ int control_connect(int dir_fd, const char *name, int *ret_fd, struct err *e)
 				       "stopped or hangs ('agentkernel stop -f %s' ends it)",
 				       name, name);
 		if (errno == ENOENT || errno == ECONNREFUSED)
-			return err_set(
-				e, ERR_NOT_FOUND,
-				"sandbox '%s' is not running (agentkernel start %s)",
-				name, name);
+			return err_set(e, ERR_NOT_FOUND,
+				       "sandbox '%s' is not running (agentkernel start %s)", name,
+				       name);
 		return err_sys(e, errno, "speak to the supervisor of sandbox '%s'", name);
 	}
 	*ret_fd = take_fd(&fd);

@@ -196,8 +196,8 @@ only-$i"
 	ak remove -f tower
 	ak stop tower-2
 	record=$STATE/sandboxes/tower-2/record
-	layer=$(tr '\0' '\n' <"$record" | sed -n 's/^layer=//p')
-	for i in $(seq 10 56); do
+	layer=$(tr '\0' '\n' <"$record" | sed -n 's/^layer=//p' | head -n 1)
+	for i in $(seq 11 56); do
 		as cp -a "$STATE/layers/$layer" "$STATE/layers/$(printf %024x "$i")"
 		printf 'layer=%024x\0' "$i" >>"$record"
 	done
