@@ -91,23 +91,26 @@ static int run_create(const struct cli_context *context, char **argv, int *ret_s
 
 static void add_row(struct table *t, const struct checkpoint *c)
 {
-	char age[SANDBOXVIEW_AGE_MAX_BYTES], size[PARSE_FORMAT_MAX_BYTES], entries[24];
+	char age[SANDBOXVIEW_AGE_MAX_BYTES], entries[24];
+	char size[PARSE_FORMAT_MAX_BYTES], alone[PARSE_FORMAT_MAX_BYTES];
 
 	sandboxview_format_age(c->created_s, age);
 	(void)snprintf(entries, sizeof(entries), "%llu", (unsigned long long)c->entries);
-	table_add_row(t, (const char *const[]){ c->id, c->sandbox, age, entries,
-						parse_format_bytes(c->bytes, size),
-						c->comment ? c->comment : "" });
+	table_add_row(t,
+		      (const char *const[]){
+			      c->id, c->sandbox, age, entries, parse_format_bytes(c->bytes, size),
+			      c->has_cost ? parse_format_bytes(c->alone_bytes, alone) : "?",
+			      c->comment ? c->comment : "" });
 }
 
 static void format_list(const struct checkpoint_list *list, const struct flags *f, struct buf *out)
 {
-	CLEANUP(table_freep) struct table *t = table_new(6);
+	CLEANUP(table_freep) struct table *t = table_new(7);
 	struct json j;
 
 	json_init(&j, out);
-	table_add_row(t,
-		      (const char *const[]){ "ID", "SANDBOX", "AGE", "FILES", "SIZE", "COMMENT" });
+	table_add_row(t, (const char *const[]){ "ID", "SANDBOX", "AGE", "FILES", "SIZE", "ALONE",
+						"COMMENT" });
 	if (f->is_json)
 		json_open_array(&j, NULL);
 	for (size_t i = 0; i < list->count; i++) {
@@ -143,6 +146,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
 	args.name = words[0];
+	args.has_costs = !flags.is_quiet;
 	if (op_checkpoint_list(context->ak, &args, &cli_events, &list, e) < 0)
 		return -1;
 	format_list(&list, &flags, &out);
@@ -236,6 +240,10 @@ const struct cli_command cmd_checkpoint_list = {
 	.name = "checkpoint list",
 	.summary = "list the checkpoints of one sandbox or of all",
 	.usage = "[NAME]",
+	.text = "SIZE is what the sandbox had written; ALONE is what removing this checkpoint "
+		"alone "
+		"frees: the rest\n"
+		"is shared with other checkpoints or needed by sandboxes.",
 	.options = &list_options,
 	.run = run_list,
 };

@@ -30,7 +30,9 @@ struct checkpoint {
 	char *image_pin; /* NULL: the host's files */
 	char **layers;   /* highest first */
 	uint64_t created_s;
-	uint64_t bytes, entries; /* of the highest layer */
+	uint64_t bytes, entries; /* of what the sandbox had written */
+	uint64_t alone_bytes;    /* what its removal frees; valid if has_cost */
+	bool has_cost;           /* not in the record: see named/checkpointcost */
 	bool has_disk_limit;
 };
 bool checkpoint_is_id(const char *text);    /* checks the form only */

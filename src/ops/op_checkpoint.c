@@ -8,6 +8,7 @@
 #include "ops/op_checkpoint.h"
 
 #include "base/cleanup.h"
+#include "named/checkpointcost.h"
 #include "named/named.h"
 #include "ops/access.h"
 #include "ops/events.h"
@@ -103,6 +104,8 @@ int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args
 			checkpoint_done(c);
 	}
 	ret->count = kept;
+	if (args->has_costs && checkpointcost_find(ak, ret, e) < 0)
+		return -1;
 	if (ret->has_damaged && !ak->ceiling)
 		op_remark(ev, "there are checkpoints whose record cannot be read");
 	return 0;

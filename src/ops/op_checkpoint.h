@@ -21,6 +21,7 @@ ERR_CHECKED int op_checkpoint(struct ak *ak, const struct op_checkpoint_args *ar
 struct op_checkpoint_list_args {
 	const char *name; /* of one sandbox; NULL: of all */
 	const char *id;   /* only this one, by its id or comment; NULL: all */
+	bool has_costs;   /* find out what each costs alone */
 };
 /* Lists those that are visible to the caller. */
 ERR_CHECKED int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args,

@@ -102,6 +102,8 @@ void sandboxview_add_checkpoint(struct json *j, const struct checkpoint *c)
 	json_add_number(j, "created", (int64_t)c->created_s);
 	json_add_number(j, "entries", (int64_t)c->entries);
 	json_add_number(j, "bytes", (int64_t)c->bytes);
+	if (c->has_cost)
+		json_add_number(j, "alone_bytes", (int64_t)c->alone_bytes);
 }
 
 void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
