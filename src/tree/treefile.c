@@ -32,6 +32,7 @@
 void treefile_copier_done(struct treefile_copier *c)
 {
 	free(c->buffer);
+	free(c->other);
 	free(c->names);
 	free(c->value);
 	*c = (struct treefile_copier){ 0 };
@@ -162,6 +163,63 @@ int treefile_copy_content(struct treefile_copier *c, int from_fd, const struct s
 			return copy_sparse(c, from_fd, st->st_size, to_fd, max_bytes, ret_bytes);
 		r = copy_range(c, from_fd, to_fd, 0, st->st_size);
 	}
+	if (r == 0)
+		*ret_bytes = bytes;
+	return r;
+}
+
+static ssize_t read_at(int fd, char *out, size_t len, off_t at)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = pread(fd, out + got, len - got, at + (off_t)got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+static int update_block(struct treefile_copier *c, int from_fd, int to_fd, off_t at, size_t len,
+			uint64_t *bytes)
+{
+	ssize_t from = read_at(from_fd, c->buffer, len, at);
+	ssize_t to = from < 0 ? from : read_at(to_fd, c->other, (size_t)from, at);
+
+	if (to < 0)
+		return (int)to;
+	if (to == from && memcmp(c->buffer, c->other, (size_t)from) == 0)
+		return 0;
+	*bytes += (uint64_t)from;
+	return write_at(to_fd, c->buffer, (size_t)from, at);
+}
+
+int treefile_update_content(struct treefile_copier *c, int from_fd, const struct stat *st,
+			    int to_fd, uint64_t *ret_bytes)
+{
+	uint64_t bytes = 0;
+	int r = 0;
+
+	if (!c->cannot_clone || (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size)
+		return -EOPNOTSUPP;
+	if (!c->buffer)
+		c->buffer = mem_alloc(BUFFER_BYTES);
+	if (!c->other)
+		c->other = mem_alloc(BUFFER_BYTES);
+	for (off_t at = 0; at < st->st_size && r == 0; at += BUFFER_BYTES) {
+		off_t left = st->st_size - at;
+
+		r = update_block(c, from_fd, to_fd, at,
+				 left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES, &bytes);
+	}
+	if (r == 0 && ftruncate(to_fd, st->st_size) < 0)
+		r = -errno;
 	if (r == 0)
 		*ret_bytes = bytes;
 	return r;

@@ -15,6 +15,7 @@ struct treefile_copier {
 	bool cannot_clone;
 	bool cannot_copy; /* copy_file_range() */
 	char *buffer;     /* allocated when needed */
+	char *other;      /* likewise */
 	char *names;      /* names of attributes; likewise */
 	char *value;
 };
@@ -26,6 +27,14 @@ void treefile_copier_done(struct treefile_copier *c); /* may run twice */
  */
 int treefile_copy_content(struct treefile_copier *c, int from_fd, const struct stat *st, int to_fd,
 			  uint64_t max_bytes, uint64_t *ret_bytes);
+
+/*
+ * Makes to_fd, an earlier copy of from_fd open for reading and writing, the same again: only blocks
+ * that differ are written. -EOPNOTSUPP if a new copy is better: a file with holes, or one that can
+ * share blocks. *ret_bytes is what was written.
+ */
+int treefile_update_content(struct treefile_copier *c, int from_fd, const struct stat *st,
+			    int to_fd, uint64_t *ret_bytes);
 
 /*
  * Copies owner, attributes, mode and times of files and directories. Attributes are user

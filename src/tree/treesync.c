@@ -51,6 +51,7 @@
 #define SHOWN_MAX_BYTES 200 /* of a name in a message */
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAPPED_MAX 65536u
+#define UPDATE_MIN_BYTES (1 << 20)   /* of a file whose copy is compared and updated */
 #define SLACK_NS 100000000ll         /* more than any tick */
 #define SLACK_COARSE_NS 2000000000ll /* where times have no fractions of a second */
 
@@ -412,26 +413,65 @@ static int copy_entry(struct treesync *s, struct treeindex_node *n, struct stat 
 	return r;
 }
 
+/* Brings an earlier pass's copy of a large file up to date; -EOPNOTSUPP: make a new copy. */
+static int update_entry(struct treesync *s, struct treeindex_node *n, struct stat *st)
+{
+	cleanup_fd int from_fd = -1, to_fd = -1;
+	struct stat copy;
+	uint64_t bytes = 0;
+	int r;
+
+	if (n->place != TREEINDEX_LAYER || !S_ISREG(st->st_mode) || n->inode != st->st_ino ||
+	    st->st_size < UPDATE_MIN_BYTES)
+		return -EOPNOTSUPP;
+	from_fd = open_file(top(s)->from_fd, n->name);
+	to_fd = openat(top(s)->to_fd, n->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (from_fd < 0 || to_fd < 0 || fstat(from_fd, st) < 0 || fstat(to_fd, &copy) < 0 ||
+	    !S_ISREG(st->st_mode) || !S_ISREG(copy.st_mode) || copy.st_nlink != 1)
+		return -EOPNOTSUPP; /* other names may be of another layer */
+	r = treefile_update_content(&s->copier, from_fd, st, to_fd, &bytes);
+	if (r == 0)
+		r = treefile_clear_attributes(&s->copier, to_fd);
+	s->result.copied_bytes += bytes;
+	return r < 0 ? r : treefile_copy_attributes(&s->copier, from_fd, st, to_fd);
+}
+
+/* Copies the entry, or updates the copy that is there. */
+static int renew_entry(struct treesync *s, struct treeindex_node *n, struct stat *st, struct err *e)
+{
+	int r = update_entry(s, n, st);
+
+	s->result.copied_count++;
+	if (r == 0)
+		return 0;
+	if (clear(s, n, e) < 0)
+		return e->sys ? -e->sys : -EIO;
+	return copy_entry(s, n, st);
+}
+
 /* Puts an entry into the layer that has no good copy there. */
 static int place_entry(struct treesync *s, struct treeindex_node *n, struct stat *st, struct err *e)
 {
 	const struct treeindex_node *from = find_copy(s, n, st);
-	bool is_unsure;
+	bool is_unsure = true;
 	int r = prepare(s);
 
 	if (r < 0)
 		return fail(e, -r, "make a directory for", n->name);
-	/* mapped files are copied once, when nobody writes */
-	if (!from && !s->pass.is_last && S_ISREG(st->st_mode) && is_mapped(s, st->st_ino))
-		return clear(s, n, e);
-	if (n->place == TREEINDEX_LAYER && clear(s, n, e) < 0)
-		return -1;
-	is_unsure = from ? from->is_unsure : true;
-	r = from && from->place != TREEINDEX_NOWHERE ? link_to(s, from, st, n->name) : -ENOENT;
+	/* a mapped file is right only in the last pass; until then, one copy to update is enough */
+	if (!from && !s->pass.is_last && S_ISREG(st->st_mode) && is_mapped(s, st->st_ino) &&
+	    n->place == TREEINDEX_LAYER && n->inode == st->st_ino)
+		return 0;
+	r = -ENOENT;
+	if (from) {
+		is_unsure = from->is_unsure;
+		if (clear(s, n, e) < 0)
+			return -1;
+		r = link_to(s, from, st, n->name);
+	}
 	if (r < 0) {
-		r = copy_entry(s, n, st);
+		r = renew_entry(s, n, st, e);
 		is_unsure = is_recent(s, st) || is_mapped(s, st->st_ino);
-		s->result.copied_count++;
 	}
 	if (r == 0) {
 		note_copy(s, n, st, is_unsure);
