@@ -16,7 +16,7 @@
 
 static const char *const create_examples[] = {
 	"agentkernel checkpoint create otter --comment 'before the upgrade'",
-	"prints an id; the sandbox may run, and is frozen for the copy only",
+	"prints an id; the sandbox may run, and is frozen only for what changes while it is copied",
 	NULL,
 };
 

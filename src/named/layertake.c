@@ -304,7 +304,9 @@ static int order_pass(const struct taking *k, bool is_last, struct treesync_resu
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &order.began);
 	if (k->watch_fd >= 0)
 		mappedfiles_collect(k->init_pid, &mapped);
-	order.mapped_len = mapped.is_cut ? 0 : mapped.len;
+	if (mapped.is_cut)
+		return err_set(e, ERR_LIMIT, "the sandbox's processes have too many files mapped");
+	order.mapped_len = mapped.len;
 	if (file_write_all(k->socket_fd, &order, sizeof(order)) < 0 ||
 	    (order.mapped_len && file_write_all(k->socket_fd, mapped.bytes, mapped.len) < 0))
 		return 1;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define TREEINDEX_ENTRIES_MAX (4u << 20) /* about 150 bytes of memory each */
+#define TREEINDEX_ENTRIES_MAX (16u << 20) /* about 150 bytes of memory each */
 #define TREEINDEX_TEXT_MAX_BYTES 64u
 
 enum treeindex_place {

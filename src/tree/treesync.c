@@ -50,7 +50,6 @@
 #define LEVELS_OPEN 64u
 #define SHOWN_MAX_BYTES 200 /* of a name in a message */
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define MAPPED_MAX 65536u
 #define UPDATE_MIN_BYTES (1 << 20)   /* of a file whose copy is compared and updated */
 #define SLACK_NS 100000000ll         /* more than any tick */
 #define SLACK_COARSE_NS 2000000000ll /* where times have no fractions of a second */
@@ -175,6 +174,19 @@ static bool is_mapped(const struct treesync *s, uint64_t inode)
 	       bsearch(&inode, s->mapped, s->mapped_count, sizeof(*s->mapped), compare_inodes);
 }
 
+/* Sorts the list and removes duplicates. */
+static void order_mapped(struct treesync *s)
+{
+	size_t kept = 0;
+
+	if (s->mapped_count > 1)
+		qsort(s->mapped, s->mapped_count, sizeof(*s->mapped), compare_inodes);
+	for (size_t i = 0; i < s->mapped_count; i++)
+		if (kept == 0 || s->mapped[kept - 1] != s->mapped[i])
+			s->mapped[kept++] = s->mapped[i];
+	s->mapped_count = kept;
+}
+
 /* Mapped files of earlier passes stay in the list: they may have been unmapped since. */
 static void find_mapped(struct treesync *s)
 {
@@ -186,7 +198,7 @@ static void find_mapped(struct treesync *s)
 		struct stat st;
 		int fd = (int)syscall(SYS_openat2, s->o.from_fd, path, &how, sizeof(how));
 
-		if (fd >= 0 && fstat(fd, &st) == 0 && s->mapped_count < MAPPED_MAX) {
+		if (fd >= 0 && fstat(fd, &st) == 0) {
 			s->mapped = mem_grow(s->mapped, s->mapped_count + 1, sizeof(*s->mapped));
 			s->mapped[s->mapped_count++] = st.st_ino;
 		}
@@ -194,8 +206,7 @@ static void find_mapped(struct treesync *s)
 		left -= strlen(path) + 1;
 		path += strlen(path) + 1;
 	}
-	if (s->mapped_count > 1)
-		qsort(s->mapped, s->mapped_count, sizeof(*s->mapped), compare_inodes);
+	order_mapped(s);
 }
 
 /* Is the node's copy one of the state `st`? */

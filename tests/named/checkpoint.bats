@@ -335,3 +335,100 @@ assert [c for c in json.load(sys.stdin) if c["id"] == sys.argv[1]][0]["comment"]
 	[ -z "$(find "$STATE/checkpoints" -name '.new-*' -o -name '.old-*')" ]
 	ak checkpoint list | grep -q "$id"
 }
+
+# layers_of ID: the names of a checkpoint's layers, highest first
+layers_of() {
+	tr '\0' '\n' <"$STATE/checkpoints/$1/record" | sed -n 's/^layer=//p'
+}
+
+# alone ID: what it costs alone, in bytes
+alone() {
+	ak checkpoint list --json | tr '{' '\n' | sed -n "s/.*\"id\":\"$1\".*\"alone_bytes\":\([0-9]*\).*/\1/p"
+}
+
+@test "the second checkpoint has only what changed, and removing one frees what it costs alone" {
+	started grown --image bb
+	ak exec grown sh -c 'mkdir /many; for f in 1 2 3 4 5 6 7 8 9; do head -c 1000000 /dev/urandom >/many/$f; done; echo old >/many/text'
+	sleep 1
+	first=$(checkpoint grown)
+	ak exec grown sh -c 'echo new >/many/text; rm /many/9 /doomed; head -c 500000 /dev/urandom >/many/ten'
+	sleep 1
+	second=$(checkpoint grown)
+	ak exec grown sh -c 'head -c 300000 /dev/urandom >/many/eleven'
+	third=$(checkpoint grown)
+	[ "$(layers_of "$first" | wc -l)" -eq 1 ]
+	[ "$(layers_of "$second" | tail -n 1)" = "$(layers_of "$first")" ]
+	[ "$(layers_of "$third" | wc -l)" -eq 2 ]
+	run ls -A "$STATE/layers/$(layers_of "$second" | head -n 1)/many"
+	says "9
+ten
+text"
+	[ "$STATE/layers/$(layers_of "$second" | head -n 1)/many/ten" -ef "$STATE/layers/$(layers_of "$third" | head -n 1)/many/ten" ]
+	[ "$(alone "$first")" -eq 0 ] # the others stand on it
+	[ "$(alone "$second")" -lt 100000 ]
+	[ "$(alone "$third")" -ge 300000 ]
+	[ "$(alone "$third")" -lt 500000 ]
+	ak checkpoint remove "$second"
+	[ "$(alone "$third")" -ge 800000 ]
+	ak stop grown
+	for id in "$first" "$third"; do
+		ak checkpoint restore grown "$id"
+		ak start grown
+		run ak exec grown sh -c 'ls /many | wc -l; cat /many/text; ls /doomed /many/9 2>/dev/null | wc -l'
+		[ "$id" = "$third" ] || says "10
+old
+2"
+		[ "$id" = "$first" ] || says "11
+new
+0"
+		ak stop grown
+	done
+	ak checkpoint remove "$first" "$third"
+}
+
+@test "an index that is damaged or missing costs a complete copy, and nothing else" {
+	started index --image bb
+	ak exec index sh -c 'head -c 100000 /dev/urandom >/file; sha256sum /file >/sum'
+	sleep 1
+	for damage in none cut change remove; do
+		index=$STATE/sandboxes/index/index
+		case $damage in
+		cut) truncate -s -40 "$index" ;;
+		change) printf x | dd of="$index" bs=1 seek=400 conv=notrunc 2>/dev/null ;;
+		remove) rm "$index" ;;
+		esac
+		id=$(checkpoint index)
+		[ "$(layers_of "$id" | wc -l)" -eq 1 ]
+		ak create "index-$damage" --from "$id"
+		ak start "index-$damage"
+		ak exec "index-$damage" sha256sum -c /sum
+		ak remove -f "index-$damage"
+	done
+	id=$(checkpoint index)
+	[ "$(layers_of "$id" | wc -l)" -eq 2 ]
+}
+
+@test "what is written through a shared map is in the checkpoint" {
+	command -v python3 >/dev/null || skip "needs python3"
+	started mapped
+	ak exec -d mapped python3 -c '
+import mmap, os, time
+f = open("/tmp/map", "w+b"); f.truncate(1 << 20); m = mmap.mmap(f.fileno(), 0)
+n = 0
+while True:
+    n += 1
+    for i in range(256): m[i * 4096:i * 4096 + 8] = b"%08d" % n
+    open("/tmp/told.new", "w").write("%08d" % n); os.rename("/tmp/told.new", "/tmp/told"); time.sleep(.001)'
+	until_true ak exec mapped test -e /tmp/told
+	for round in 1 2 3; do
+		sleep .3
+		id=$(checkpoint mapped)
+		layer=$STATE/layers/$(layers_of "$id" | head -n 1)
+		run python3 -c '
+import sys
+data = open(sys.argv[1] + "/tmp/map", "rb").read(); told = int(open(sys.argv[1] + "/tmp/told").read())
+values = [int(data[i * 4096:i * 4096 + 8]) for i in range(256)]
+print(values == sorted(values, reverse=True) and values[0] - values[-1] <= 1 and told <= values[-1] <= told + 1)' "$layer"
+		says True
+	done
+}
