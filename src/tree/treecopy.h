@@ -1,6 +1,6 @@
 #pragma once
 /*
- * treecopy - copies a directory tree: an overlay's upper directory becomes a layer.
+ * treecopy - copies a directory tree that nobody changes; tree/treesync copies one that changes.
  *
  * A sandbox wrote the tree, so it may have any depth, names and modes. No link is followed and
  * nothing outside the two directories is touched. Nobody may change them meanwhile; if the source
