@@ -173,16 +173,19 @@ int landlock_restrict(const struct policy *p, unsigned parts, struct err *e)
 		return err_sys(e, errno, "ask for the version of Landlock");
 	if (!wall_stands(WALL_LANDLOCK_FILES))
 		parts &= ~(unsigned)LANDLOCK_FILES;
+	/* a layer that does not handle REFER denies every rename from one directory to another */
 	if (!(parts & LANDLOCK_FILES))
-		r.handled_fs = 0;
+		r.handled_fs &= ACCESS_REFER;
 	if (!(parts & LANDLOCK_SCOPES) || !wall_stands(WALL_LANDLOCK_SCOPES))
 		r.scoped = 0;
-	if (r.handled_fs == 0 && r.handled_net == 0 && r.scoped == 0)
+	if (!(parts & LANDLOCK_FILES) && r.handled_net == 0 && r.scoped == 0)
 		return 0; /* kernel without scopes */
 	ruleset_fd = (int)syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0);
 	if (ruleset_fd < 0)
 		return err_sys(e, errno, "create a Landlock ruleset");
-	if (parts & LANDLOCK_FILES && allow_files(ruleset_fd, p, r.handled_fs, e) < 0)
+	if (parts & LANDLOCK_FILES
+		    ? allow_files(ruleset_fd, p, r.handled_fs, e) < 0
+		    : r.handled_fs && allow_path(ruleset_fd, "/", r.handled_fs, e) < 0)
 		return -1;
 	if (syscall(SYS_landlock_restrict_self, ruleset_fd, 0) < 0)
 		return err_sys(e, errno, "enter the Landlock domain");

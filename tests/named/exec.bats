@@ -328,3 +328,15 @@ assert o["exit_code"] == 4 and o["stdout"] == "out\n" and o["stderr"] == "err\n"
 	ak stop --timeout 1s daemon
 	run ! pgrep -f "^sleep 78.$$"
 }
+
+@test "a file is renamed from one directory to another, also in the workspace" {
+	mkdir project && give project && cd project
+	started renames --workspace
+	run ak exec renames sh -c 'mkdir /tmp/a /tmp/b a b && touch /tmp/a/f a/f && python3 -c "
+import os
+for a, b in ((\"/tmp/a/f\", \"/tmp/b/f\"), (\"/tmp/b/f\", os.path.expanduser(\"~/f\")), (\"a/f\", \"b/f\")):
+    os.rename(a, b)
+print(\"renamed\")"'
+	says renamed
+	ak remove -f renames
+}
