@@ -183,3 +183,19 @@ int file_make_dirs(const char *path, mode_t mode)
 	}
 	return 0;
 }
+
+bool file_read_exactly(int fd, void *out, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = read(fd, (char *)out + got, len - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		got += (size_t)n;
+	}
+	return true;
+}

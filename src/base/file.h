@@ -25,6 +25,9 @@ int file_read_line(int dir_fd, const char *path, char *out, size_t out_size);
 /* Writes all bytes, retrying after short writes and EINTR. */
 int file_write_all(int fd, const void *bytes, size_t len);
 
+/* Reads exactly that many bytes; false: the other end closed before, or reading failed. */
+bool file_read_exactly(int fd, void *out, size_t len);
+
 /*
  * Copies the rest of from_fd to to_fd, at most max_bytes (-EFBIG if longer), for files of any type.
  */

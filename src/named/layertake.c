@@ -118,22 +118,6 @@ struct work {
 	int index_fd;
 };
 
-static bool receive(int fd, void *out, size_t len)
-{
-	size_t got = 0;
-
-	while (got < len) {
-		ssize_t n = read(fd, (char *)out + got, len - got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		got += (size_t)n;
-	}
-	return true;
-}
-
 static int make_pass(const struct work *w, struct treesync *s, struct treesync_result *ret,
 		     bool *ret_is_last, struct err *e)
 {
@@ -143,11 +127,11 @@ static int make_pass(const struct work *w, struct treesync *s, struct treesync_r
 	struct order order;
 	int r;
 
-	if (!receive(w->socket_fd, &order, sizeof(order)) ||
+	if (!file_read_exactly(w->socket_fd, &order, sizeof(order)) ||
 	    order.mapped_len > MAPPEDFILES_MAX_BYTES)
 		return err_set(e, ERR_SYSTEM, "the process that checkpoints is gone");
 	mapped = mem_alloc(order.mapped_len + 1);
-	if (!receive(w->socket_fd, mapped, order.mapped_len))
+	if (!file_read_exactly(w->socket_fd, mapped, order.mapped_len))
 		return err_set(e, ERR_SYSTEM, "the process that checkpoints is gone");
 	pass = (struct treesync_pass){ .began = order.began,
 				       .mapped = mapped,
@@ -287,7 +271,7 @@ static int await(const struct taking *k, struct answer *ret, struct err *e)
 	while (poll(polled, COUNT_OF(polled), -1) < 0 && errno == EINTR)
 		continue;
 	if (polled[0].revents)
-		return receive(k->socket_fd, ret, sizeof(*ret)) ? 0 : 1;
+		return file_read_exactly(k->socket_fd, ret, sizeof(*ret)) ? 0 : 1;
 	return say_stopped(k->n, e);
 }
 

@@ -54,22 +54,6 @@ static _Noreturn void child_main(const struct owner_identity *who, int out_fd, o
 	_exit(0);
 }
 
-static bool read_whole(int fd, void *out, size_t size)
-{
-	size_t got = 0;
-
-	while (got < size) {
-		ssize_t n = read(fd, (char *)out + got, size - got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		got += (size_t)n;
-	}
-	return true;
-}
-
 /* `who` NULL: with the identity that we have. */
 static int start(const struct owner_identity *who, owner_fn *fn, void *context, const void *shared,
 		 size_t size, struct owner_job *ret, struct err *e)
@@ -105,8 +89,8 @@ static void end(struct owner_job *job)
 static int finish(struct owner_job *job, void *shared, size_t size, struct err *e)
 {
 	struct err told = { 0 };
-	bool is_whole = read_whole(job->report_fd, &told, sizeof(told)) &&
-			read_whole(job->report_fd, shared, size);
+	bool is_whole = file_read_exactly(job->report_fd, &told, sizeof(told)) &&
+			file_read_exactly(job->report_fd, shared, size);
 
 	end(job);
 	if (!is_whole)
