@@ -24,6 +24,7 @@
 #include "agents/agentuse.h"
 #include "named/execute.h"
 #include "engine/images.h"
+#include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "named/tasks.h"
 #include "policy/agent.h"
@@ -417,7 +418,7 @@ static void fill_home(const struct plan *p)
 /* Makes sure that the sandbox is running, whoever started it. */
 static int prepare(struct plan *p, struct err *e)
 {
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
@@ -425,7 +426,7 @@ static int prepare(struct plan *p, struct err *e)
 		compare_policies(p, &n);
 	else if (e->code != ERR_NOT_FOUND || create(p, e) < 0)
 		return -1;
-	if (lifecycle_info(&p->ak, p->name, &entry, e) < 0)
+	if (inventory_info(&p->ak, p->name, &entry, e) < 0)
 		return -1;
 	if (entry.state == NAMED_RUNNING)
 		return 0;

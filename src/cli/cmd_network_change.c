@@ -12,7 +12,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static int change(const struct cli_context *context, char **argv, enum lifecycle_network what,
+static int change(const struct cli_context *context, char **argv, enum reconfigure_rules what,
 		  const struct words_rule *rule, int *ret_status, struct err *e)
 {
 	CLEANUP(settings_done) struct settings none = { 0 };
@@ -23,9 +23,9 @@ static int change(const struct cli_context *context, char **argv, enum lifecycle
 	if (words_read(rule, argv, NULL, &none, words, &count, e) < 0)
 		return -1;
 	args.name = words[0];
-	args.allow = what == LIFECYCLE_ALLOW ? words + 1 : NULL;
-	args.block = what == LIFECYCLE_BLOCK ? words + 1 : NULL;
-	args.resets = what == LIFECYCLE_RESET;
+	args.allow = what == RECONFIGURE_ALLOW ? words + 1 : NULL;
+	args.block = what == RECONFIGURE_BLOCK ? words + 1 : NULL;
+	args.resets = what == RECONFIGURE_RESET;
 	*ret_status = 0;
 	return op_network_change(context->ak, &args, &cli_events, e);
 }
@@ -36,7 +36,7 @@ static int run_allow(const struct cli_context *context, char **argv, int *ret_st
 					 .min = 2,
 					 .max = WORDS_MAX };
 
-	return change(context, argv, LIFECYCLE_ALLOW, &rule, ret_status, e);
+	return change(context, argv, RECONFIGURE_ALLOW, &rule, ret_status, e);
 }
 
 static int run_block(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -45,14 +45,14 @@ static int run_block(const struct cli_context *context, char **argv, int *ret_st
 					 .min = 2,
 					 .max = WORDS_MAX };
 
-	return change(context, argv, LIFECYCLE_BLOCK, &rule, ret_status, e);
+	return change(context, argv, RECONFIGURE_BLOCK, &rule, ret_status, e);
 }
 
 static int run_reset(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	const struct words_rule rule = { .usage = "network reset NAME", .min = 1, .max = 1 };
 
-	return change(context, argv, LIFECYCLE_RESET, &rule, ret_status, e);
+	return change(context, argv, RECONFIGURE_RESET, &rule, ret_status, e);
 }
 
 const struct cli_command cmd_network_allow = {

@@ -8,6 +8,7 @@
 #include "cli/words.h"
 #include "named/changes.h"
 #include "named/execute.h"
+#include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "policy/clone.h"
 
@@ -75,7 +76,7 @@ static int print_patch(const struct ak *ak, const char *name, int *ret_status, s
 {
 	CLEANUP(policy_done) struct policy policy = { 0 };
 	CLEANUP(run_result_done) struct run_result result = { 0 };
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 	cleanup_buf struct buf text;
 	char *argv[] = { (char *)"/bin/sh", (char *)"-c", NULL, NULL };
 	const struct execute_options o = {
@@ -86,7 +87,7 @@ static int print_patch(const struct ak *ak, const char *name, int *ret_status, s
 	int r;
 
 	buf_init(&text, BUF_TEXT_MAX_BYTES);
-	if (load_policy(ak, name, &policy, e) < 0 || lifecycle_info(ak, name, &entry, e) < 0)
+	if (load_policy(ak, name, &policy, e) < 0 || inventory_info(ak, name, &entry, e) < 0)
 		return -1;
 	clone_format_diff(&policy, &text);
 	argv[2] = (char *)(uintptr_t)buf_text(&text);

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/words.h"
-#include "named/lifecycle.h"
+#include "named/namedgc.h"
 
 struct flags {
 	bool is_dry, is_json;
@@ -18,7 +18,7 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-static void format(const struct lifecycle_garbage *g, const struct flags *f, struct buf *out)
+static void format(const struct namedgc_counts *g, const struct flags *f, struct buf *out)
 {
 	struct json j;
 
@@ -46,7 +46,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 {
 	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox gc", .options = &options };
-	struct lifecycle_garbage garbage = { 0 };
+	struct namedgc_counts garbage = { 0 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	unsigned count = 0;
@@ -54,7 +54,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    lifecycle_gc(context->ak, flags.is_dry ? LIFECYCLE_DRY : 0, &garbage, e) < 0)
+	    namedgc_collect(context->ak, flags.is_dry ? NAMEDGC_DRY : 0, &garbage, e) < 0)
 		return -1;
 	format(&garbage, &flags, &out);
 	*ret_status = 0;

@@ -46,7 +46,7 @@ static void format_field(const struct named *n, const struct policy *p, enum pol
 		policyshow_field(p, field, out);
 }
 
-static void format_table(const struct lifecycle_entry *entry, const struct policy *p,
+static void format_table(const struct inventory_entry *entry, const struct policy *p,
 			 struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(2);
@@ -78,7 +78,7 @@ static void format_table(const struct lifecycle_entry *entry, const struct polic
 	table_format(t, out);
 }
 
-static void format_json(const struct lifecycle_entry *entry, const struct policy *p,
+static void format_json(const struct inventory_entry *entry, const struct policy *p,
 			struct buf *out)
 {
 	struct json j;
@@ -102,7 +102,7 @@ static void format_json(const struct lifecycle_entry *entry, const struct policy
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(settings_done) struct settings none = { 0 };
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 	CLEANUP(policy_done) struct policy policy = { 0 };
 	CLEANUP(named_done) struct named n;
 	const struct words_rule rule = {
@@ -117,7 +117,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	named_init(&entry.named);
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    lifecycle_info(context->ak, words[0], &entry, e) < 0 ||
+	    inventory_info(context->ak, words[0], &entry, e) < 0 ||
 	    named_open(context->ak, words[0], &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
 		return -1;
 	if (flags.is_json)

@@ -9,7 +9,7 @@
 #include "ops/op_sandbox.h"
 #include "ops/sandboxview.h"
 #include "cli/words.h"
-#include "named/lifecycle.h"
+#include "named/inventory.h"
 
 #include <string.h>
 
@@ -50,7 +50,7 @@ static bool has_label(const struct named *n, const char *label)
 	return false;
 }
 
-static bool is_shown(const struct lifecycle_entry *entry, const struct flags *f)
+static bool is_shown(const struct inventory_entry *entry, const struct flags *f)
 {
 	for (unsigned i = 0; i < f->labels.count; i++)
 		if (!has_label(&entry->named, f->labels.texts[i]))
@@ -59,7 +59,7 @@ static bool is_shown(const struct lifecycle_entry *entry, const struct flags *f)
 	       entry->trouble[0];
 }
 
-static void add_row(struct table *t, const struct lifecycle_entry *entry)
+static void add_row(struct table *t, const struct inventory_entry *entry)
 {
 	cleanup_buf struct buf state;
 	cleanup_buf struct buf labels;
@@ -77,7 +77,7 @@ static void add_row(struct table *t, const struct lifecycle_entry *entry)
 						buf_text(&labels) });
 }
 
-static unsigned format(const struct lifecycle_list *list, const struct flags *f, struct buf *out)
+static unsigned format(const struct inventory_list *list, const struct flags *f, struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(5);
 	unsigned hidden = 0;
@@ -88,7 +88,7 @@ static unsigned format(const struct lifecycle_list *list, const struct flags *f,
 	if (f->is_json)
 		json_open_array(&j, NULL);
 	for (size_t i = 0; i < list->count; i++) {
-		const struct lifecycle_entry *entry = &list->entries[i];
+		const struct inventory_entry *entry = &list->entries[i];
 
 		if (!is_shown(entry, f))
 			hidden++;
@@ -110,7 +110,7 @@ static unsigned format(const struct lifecycle_list *list, const struct flags *f,
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
 	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox list", .options = &options };
 	const struct op_list_args all = { 0 };

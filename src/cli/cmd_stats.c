@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "ops/sandboxview.h"
 #include "cli/words.h"
-#include "named/lifecycle.h"
+#include "named/inventory.h"
 #include "named/tasks.h"
 
 #include <inttypes.h>
@@ -69,13 +69,13 @@ static void add_name(struct view *v, const char *name)
 
 static int choose(const struct cli_context *context, char **names, struct view *v, struct err *e)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
 
 	for (; *names; names++)
 		add_name(v, *names);
 	if (v->count)
 		return 0;
-	if (lifecycle_list(context->ak, &list, e) < 0)
+	if (inventory_list(context->ak, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.entries[i].state == NAMED_RUNNING || list.entries[i].state == NAMED_PAUSED)

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "named/checkpoint.h"
 #include "engine/images.h"
-#include "named/lifecycle.h"
+#include "named/inventory.h"
 #include "agents/plugintable.h"
 #include "policy/agent.h"
 #include "policy/mode.h"
@@ -150,10 +150,10 @@ static void add_words(const struct typed *t, const char *words, struct buf *out)
 
 static void add_sandboxes(const struct typed *t, const struct ak *ak, struct buf *out)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
 	struct err ignored;
 
-	if (lifecycle_list(ak, &list, &ignored) < 0)
+	if (inventory_list(ak, &list, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
 		add(t, list.entries[i].named.name, strlen(list.entries[i].named.name), out);

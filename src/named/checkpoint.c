@@ -18,6 +18,7 @@
 #include "named/layerdigest.h"
 #include "named/layerstore.h"
 #include "named/layertake.h"
+#include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
 #include "state/statedir.h"
@@ -440,7 +441,7 @@ static int restore_running(const struct ak *ak, const char *sandbox, const char 
 	*ret_was_running = false;
 	/* check the id before stopping the sandbox */
 	if (checkpoint_open(ak, id, &c, e) < 0 ||
-	    lifecycle_is_running(ak, sandbox, ret_was_running, e) < 0)
+	    inventory_is_running(ak, sandbox, ret_was_running, e) < 0)
 		return -1;
 	if (*ret_was_running && lifecycle_stop(ak, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
 		return -1;

@@ -5,7 +5,7 @@
 #include "base/keyrows.h"
 #include "named/checkpoint.h"
 #include "named/layerstore.h"
-#include "named/lifecycle.h"
+#include "named/inventory.h"
 #include "named/named.h"
 #include "tree/owner.h"
 #include "tree/treeusage.h"
@@ -15,10 +15,10 @@
 /* The layers of each record, once for each record that names them. */
 static int list_uses(const struct ak *ak, char ***uses, struct err *e)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list sandboxes = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
 
-	if (lifecycle_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
+	if (inventory_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sandboxes.count; i++)
 		for (char **l = sandboxes.entries[i].named.layers; l && *l; l++)

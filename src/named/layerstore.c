@@ -6,7 +6,7 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "named/checkpoint.h"
-#include "named/lifecycle.h"
+#include "named/inventory.h"
 #include "named/named.h"
 #include "tree/owner.h"
 #include "state/statedir.h"
@@ -122,11 +122,11 @@ static void note(char *const *layers, char ***used)
 /* Lists the layers in use. False: some record is unreadable, so its layers are unknown. */
 static bool find_used(const struct ak *ak, char ***used, struct err *e)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list sandboxes = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
 	bool is_whole = true;
 
-	if (lifecycle_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
+	if (inventory_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
 		return false;
 	for (size_t i = 0; i < sandboxes.count; i++) {
 		note(sandboxes.entries[i].named.layers, used);

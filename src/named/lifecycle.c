@@ -1,76 +1,40 @@
 /*
  * lifecycle - operations on a named sandbox as a whole; see lifecycle.h.
  *
- * Removal is also the recovery from a crash: it works only from the files on disk and can be
- * repeated. A start also begins with cleaning up what the last supervisor may have left.
+ * Theory of operation. An act that begins or ends a run needs the lock, which the supervisor holds
+ * while the sandbox runs: it checks the state (moves), waits for the lock in short steps, because
+ * the holder may change the state meanwhile, and checks again. A start begins with cleaning up what
+ * the last supervisor may have left. Removal is also the recovery from a crash: it works only from
+ * the files on disk and can be repeated.
  */
 #include "named/lifecycle.h"
-
-#include "named/rootplan.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
-#include "state/audit.h"
-#include "named/checkpoint.h"
-#include "named/control.h"
 #include "engine/gatekeeper.h"
-#include "workspace/hostfiles.h"
 #include "engine/images.h"
+#include "named/control.h"
 #include "named/execute.h"
-#include "named/supervisor.h"
+#include "named/halt.h"
 #include "named/layerstore.h"
-#include "workspace/quarantine.h"
+#include "named/moves.h"
+#include "named/supervisor.h"
 #include "policy/clone.h"
-#include "host/cgroup.h"
+#include "state/audit.h"
+#include "workspace/hostfiles.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT_MS 15000u  /* for another command that is changing the sandbox */
-#define LOCK_LOOK_MS 50u     /* interval for checking its state meanwhile */
 #define INIT_SAID_BYTES 300u /* of init's output, in an error message */
-#define STOP_AGAIN_MS 500u
-#define STOP_SLACK_MS 20000u /* for the supervisor to clean up */
-
-enum act { ACT_START, ACT_STOP, ACT_PAUSE, ACT_RESUME, ACT_REMOVE };
-
-/* The states from which each act is allowed, and its word in the error. */
-static const struct {
-	const char *word;
-	unsigned from; /* bit mask of states */
-} moves[] = {
-	[ACT_START] = { "start", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
-	[ACT_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED },
-	[ACT_PAUSE] = { "pause", 1u << NAMED_RUNNING },
-	[ACT_RESUME] = { "resume", 1u << NAMED_PAUSED },
-	[ACT_REMOVE] = { "be removed", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
-};
-
-static const char *const hint[] = {
-	[NAMED_CREATED] = "start it first",
-	[NAMED_RUNNING] = "stop it first",
-	[NAMED_PAUSED] = "resume it first",
-	[NAMED_STOPPED] = "start it first",
-};
 
 /* ---- audit ---- */
-
-void lifecycle_audit(const struct ak *ak, enum auditline_type type, const char *name,
-		     const char *what, const struct err *why)
-{
-	lifecycle_audit_of(ak, NULL, type, name, what, why);
-}
 
 void lifecycle_audit_of(const struct ak *ak, const struct audit_identity *who,
 			enum auditline_type type, const char *name, const char *what,
@@ -85,6 +49,12 @@ void lifecycle_audit_of(const struct ak *ak, const struct audit_identity *who,
 	};
 
 	(void)audit_write(ak, &event);
+}
+
+void lifecycle_audit(const struct ak *ak, enum auditline_type type, const char *name,
+		     const char *what, const struct err *why)
+{
+	lifecycle_audit_of(ak, NULL, type, name, what, why);
 }
 
 void lifecycle_audit_limit(const struct ak *ak, const char *name, const char *limit)
@@ -112,69 +82,11 @@ void lifecycle_audit_denials(const struct ak *ak, const char *name, const struct
 }
 
 /* Writes the result of an act to the audit log and returns it. */
-static int noted(int r, const struct ak *ak, enum auditline_type type, const char *name,
-		 const struct err *e)
+int lifecycle_audit_result(int r, const struct ak *ak, enum auditline_type type, const char *name,
+			   const struct err *e)
 {
 	lifecycle_audit(ak, type, name, NULL, r < 0 ? e : NULL);
 	return r;
-}
-
-/* ---- states ---- */
-
-static int load_state(const struct named *n, struct named_run *run, enum named_state *ret,
-		      struct err *e)
-{
-	const char *reason;
-
-	*ret = NAMED_CREATED;
-	if (named_load_run(n, run, e) < 0) {
-		*run = (struct named_run){ 0 };
-		return e->code == ERR_NOT_FOUND ? 0 : -1;
-	}
-	*ret = named_judge(n, run, &reason);
-	return 0;
-}
-
-static int check_move(const struct named *n, enum act act, struct err *e)
-{
-	CLEANUP(named_run_done) struct named_run run = { 0 };
-	enum named_state state;
-
-	if (load_state(n, &run, &state, e) < 0)
-		return -1;
-	if (moves[act].from & 1u << state)
-		return 0;
-	return err_set(e, ERR_BUSY, "sandbox '%s' is %s, so it cannot %s (%s)", n->name,
-		       named_state_word(state), moves[act].word,
-		       act == ACT_REMOVE && state != NAMED_CREATED ? "add -f, or stop it first"
-								   : hint[state]);
-}
-
-/*
- * Cleans up after a killed supervisor. The caller holds the lock, so nobody runs the sandbox.
- * False: processes of the last run still exist, and the kernel does not end them.
- */
-static bool clean_up(const struct ak *ak, const struct named *n)
-{
-	CLEANUP(named_run_done) struct named_run run = { 0 };
-	struct err ignored;
-	bool is_clean = true;
-
-	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
-	if (named_load_run(n, &run, &ignored) < 0)
-		return true;
-	if (run.state == NAMED_RUNNING || run.state == NAMED_PAUSED) {
-		struct err died = { 0 };
-
-		(void)err_set(&died, ERR_SYSTEM, "supervisor died");
-		lifecycle_audit(ak, AUDITLINE_END, n->name, "sandbox", &died);
-	}
-	/* a frozen init did not notice that its supervisor died */
-	for (char **path = run.cgroups; path && *path; path++)
-		cgroup_end_path(*path);
-	for (char **path = run.cgroups; path && *path; path++)
-		is_clean = cgroup_remove_path(*path) && is_clean;
-	return is_clean;
 }
 
 /* ---- creating and starting ---- */
@@ -267,7 +179,7 @@ int lifecycle_create(const struct lifecycle_request *q, struct named *ret, struc
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (noted(make(q, &n, e), q->ak, AUDITLINE_CREATE, q->name, e) < 0)
+	if (lifecycle_audit_result(make(q, &n, e), q->ak, AUDITLINE_CREATE, q->name, e) < 0)
 		return -1;
 	*ret = n;
 	named_init(&n);
@@ -292,7 +204,7 @@ static int start_locked(const struct ak *ak, struct named *n, struct err *e)
 	audit_find_caller(&starter);
 	audit_work_for(&starter); /* the supervisor, which is forked from here, inherits it */
 	named_sweep_disks(n);
-	if (!clean_up(ak, n)) /* two mounted roots on one disk would corrupt it */
+	if (!halt_clean_up(ak, n)) /* two mounted roots on one disk would corrupt it */
 		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
 	else if (named_load_policy(n, policy, e) == 0 &&
 		 (!n->image_pin ||
@@ -355,12 +267,7 @@ static int start_and_init(const struct ak *ak, struct named *n, struct err *e)
 
 int lifecycle_start_locked(const struct ak *ak, struct named *n, struct err *e)
 {
-	return noted(start_and_init(ak, n, e), ak, AUDITLINE_START, n->name, e);
-}
-
-static bool is_expired(const struct named *n)
-{
-	return n->expires_s && (uint64_t)time(NULL) >= n->expires_s;
+	return lifecycle_audit_result(start_and_init(ak, n, e), ak, AUDITLINE_START, n->name, e);
 }
 
 /* If the lock is free, removes the expired sandbox; else its holder, the supervisor, will. */
@@ -368,7 +275,7 @@ int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e)
 {
 	struct err ignored;
 
-	if (!is_expired(n))
+	if (!named_is_expired(n))
 		return 0;
 	if (n->has_lock || named_lock(n, &ignored) == 0)
 		lifecycle_remove_expired(ak, n);
@@ -379,12 +286,12 @@ int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e)
 /* Does not wait for a lock whose holder has started the sandbox meanwhile. */
 static int lock_to_start(struct named *n, struct err *e)
 {
-	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+	uint64_t end_ms = clock_now_ms() + LIFECYCLE_LOCK_WAIT_MS;
 
 	for (;;) {
-		if (check_move(n, ACT_START, e) < 0)
+		if (moves_check(n, MOVES_START, e) < 0)
 			return -1;
-		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+		if (named_lock_within(n, LIFECYCLE_LOCK_LOOK_MS, e) == 0)
 			return 0;
 		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
 			return -1;
@@ -399,25 +306,26 @@ static int start(const struct ak *ak, const char *name, struct err *e)
 	if (named_open(ak, name, &n, e) < 0 || lock_to_start(&n, e) < 0)
 		return -1;
 	/* check again with the lock: the state may have changed */
-	if (lifecycle_check_expiry(ak, &n, e) < 0 || check_move(&n, ACT_START, e) < 0)
+	if (lifecycle_check_expiry(ak, &n, e) < 0 || moves_check(&n, MOVES_START, e) < 0)
 		return -1;
 	return start_and_init(ak, &n, e);
 }
 
 int lifecycle_start(const struct ak *ak, const char *name, struct err *e)
 {
-	return noted(start(ak, name, e), ak, AUDITLINE_START, name, e);
+	return lifecycle_audit_result(start(ak, name, e), ak, AUDITLINE_START, name, e);
 }
 
-/* ---- asking the supervisor ---- */
+/* ---- pausing, stopping, restarting ---- */
 
-static int ask(const struct ak *ak, const char *name, enum act act, uint32_t kind, struct err *e)
+static int ask(const struct ak *ak, const char *name, enum moves_act act, uint32_t kind,
+	       struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	cleanup_fd int fd = -1;
 
 	named_init(&n);
-	if (named_open(ak, name, &n, e) < 0 || check_move(&n, act, e) < 0 ||
+	if (named_open(ak, name, &n, e) < 0 || moves_check(&n, act, e) < 0 ||
 	    control_connect(n.dir_fd, name, &fd, e) < 0)
 		return -1;
 	return control_do(fd, kind, NULL, 0, e);
@@ -425,137 +333,22 @@ static int ask(const struct ak *ak, const char *name, enum act act, uint32_t kin
 
 int lifecycle_pause(const struct ak *ak, const char *name, struct err *e)
 {
-	return noted(ask(ak, name, ACT_PAUSE, CONTROL_PAUSE, e), ak, AUDITLINE_PAUSE, name, e);
+	return lifecycle_audit_result(ask(ak, name, MOVES_PAUSE, CONTROL_PAUSE, e), ak,
+				      AUDITLINE_PAUSE, name, e);
 }
 
 int lifecycle_resume(const struct ak *ak, const char *name, struct err *e)
 {
-	return noted(ask(ak, name, ACT_RESUME, CONTROL_RESUME, e), ak, AUDITLINE_RESUME, name, e);
-}
-
-static bool wait_until(int fd, uint64_t end_ms)
-{
-	struct pollfd polled = { .fd = fd, .events = POLLIN };
-	uint64_t now_ms;
-
-	while ((now_ms = clock_now_ms()) < end_ms) {
-		uint64_t left_ms = end_ms - now_ms;
-
-		if (poll(&polled, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) > 0)
-			return true;
-	}
-	return false;
-}
-
-static int ask_to_stop(struct named *n, uint64_t timeout_ms, struct err *e)
-{
-	const struct control_stop body = {
-		.timeout_ms = timeout_ms == LIFECYCLE_STOP_DEFAULT_MS ? SUPERVISOR_STOP_DEFAULT_MS
-								      : timeout_ms,
-	};
-	CLEANUP(frame_done) struct frame answer = { 0 };
-	uint64_t end_ms = clock_now_ms() + body.timeout_ms + STOP_SLACK_MS;
-	cleanup_fd int fd = -1;
-	int r;
-
-	if (control_connect(n->dir_fd, n->name, &fd, e) < 0)
-		return -1;
-	r = frame_send(fd, CONTROL_STOP, &body, sizeof(body), NULL, 0);
-	if (r < 0 && r != -EPIPE) /* EPIPE: another command has ended it already */
-		return err_sys(e, -r, "ask the supervisor");
-	while (wait_until(fd, end_ms)) {
-		r = frame_receive(fd, FRAME_WAIT, &answer);
-		if (r == -EPROTONOSUPPORT) {
-			if (control_terminate(fd, e) < 0)
-				return -1;
-			return named_lock_within(n, end_ms - clock_now_ms(), e);
-		}
-		if (r != 1)
-			return 0;
-		frame_done(&answer);
-	}
-	return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not end", n->name);
-}
-
-/*
- * Waits until the supervisor has cleaned up, which frees the lock. A supervisor without a free
- * descriptor closes our connection without reading the request: ask again.
- */
-static int stop_open(struct named *n, uint64_t timeout_ms, struct err *e)
-{
-	if (ask_to_stop(n, timeout_ms, e) < 0)
-		return -1;
-	if (n->has_lock || named_lock_within(n, STOP_AGAIN_MS, e) == 0 || e->code != ERR_BUSY)
-		return n->has_lock ? 0 : -1;
-	if (ask_to_stop(n, timeout_ms, e) < 0 && e->code != ERR_NOT_FOUND)
-		return -1;
-	return named_lock_within(n, STOP_SLACK_MS, e);
-}
-
-/* Kills all processes in the cgroups of the last start, also frozen ones. */
-static void kill_processes(const struct named *n)
-{
-	CLEANUP(named_run_done) struct named_run run = { 0 };
-	struct err ignored;
-
-	if (named_load_run(n, &run, &ignored) < 0)
-		return;
-	for (char **path = run.cgroups; path && *path; path++)
-		cgroup_end_path(*path);
-}
-
-/*
- * Ends a sandbox through its supervisor if that answers within CONTROL_PROBE_MS; else kills the
- * supervisor and the processes in the sandbox's cgroups. Processes that have not ended when this
- * returns still hold the lock. ERR_NOT_FOUND: it is not running.
- */
-static int stop_hard(struct named *n, struct err *e)
-{
-	if ((control_probe(n->dir_fd, n->name, e) == 0 || e->code == ERR_UNSUPPORTED) &&
-	    stop_open(n, 0, e) == 0)
-		return 0;
-	if (e->code == ERR_NOT_FOUND && !named_is_locked(n))
-		return -1;
-	/* no answer: kill the supervisor, which ends the sandbox and frees the lock */
-	if (control_kill(n->dir_fd, n->name, e) < 0 && named_kill_supervisor(n, e) < 0)
-		return -1;
-	kill_processes(n);
-	return 0;
-}
-
-/* Records the end of a killed sandbox in its run file. The caller holds the lock. */
-static void note_killed(const struct ak *ak, const struct named *n)
-{
-	CLEANUP(named_run_done) struct named_run run = { 0 };
-	struct err ignored;
-
-	if (!clean_up(ak, n) || named_load_run(n, &run, &ignored) < 0 || run.state == NAMED_STOPPED)
-		return;
-	run.state = NAMED_STOPPED;
-	run.ended_s = (uint64_t)time(NULL);
-	run.supervisor_pid = run.init_pid = 0;
-	keyrows_list_free(&run.cgroups);
-	free(run.reason);
-	run.reason = mem_dup("killed, its supervisor did not answer");
-	(void)!named_save_run(n, &run, &ignored);
-}
-
-static int stop_forced(const struct ak *ak, struct named *n, struct err *e)
-{
-	if (stop_hard(n, e) < 0)
-		return -1;
-	if (!n->has_lock && named_lock_within(n, STOP_SLACK_MS, e) < 0)
-		return -1;
-	note_killed(ak, n);
-	return 0;
+	return lifecycle_audit_result(ask(ak, name, MOVES_RESUME, CONTROL_RESUME, e), ak,
+				      AUDITLINE_RESUME, name, e);
 }
 
 static int stop(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
 		struct named *n, struct err *e)
 {
-	if (named_open(ak, name, n, e) < 0 || check_move(n, ACT_STOP, e) < 0)
+	if (named_open(ak, name, n, e) < 0 || moves_check(n, MOVES_STOP, e) < 0)
 		return -1;
-	return flags & LIFECYCLE_FORCE ? stop_forced(ak, n, e) : stop_open(n, timeout_ms, e);
+	return flags & LIFECYCLE_FORCE ? halt_kill(ak, n, e) : halt_ask(n, timeout_ms, e);
 }
 
 int lifecycle_stop(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
@@ -564,7 +357,8 @@ int lifecycle_stop(const struct ak *ak, const char *name, uint64_t timeout_ms, u
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	return noted(stop(ak, name, timeout_ms, flags, &n, e), ak, AUDITLINE_STOP, name, e);
+	return lifecycle_audit_result(stop(ak, name, timeout_ms, flags, &n, e), ak, AUDITLINE_STOP,
+				      name, e);
 }
 
 /* 1: stopped, and we hold the lock. 0: it is not running, or has just ended. */
@@ -574,11 +368,11 @@ static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, u
 	CLEANUP(named_run_done) struct named_run run = { 0 };
 	enum named_state state;
 
-	if (load_state(n, &run, &state, e) < 0)
+	if (moves_load_state(n, &run, &state, e) < 0)
 		return -1;
-	if (!(moves[ACT_STOP].from & 1u << state))
+	if (!moves_is_allowed(MOVES_STOP, state))
 		return 0;
-	if ((flags & LIFECYCLE_FORCE ? stop_forced(ak, n, e) : stop_open(n, timeout_ms, e)) == 0)
+	if ((flags & LIFECYCLE_FORCE ? halt_kill(ak, n, e) : halt_ask(n, timeout_ms, e)) == 0)
 		return 1;
 	return e->code == ERR_NOT_FOUND || e->code == ERR_BUSY ? 0 : -1;
 }
@@ -587,14 +381,14 @@ static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, u
 static int lock_to_restart(const struct ak *ak, struct named *n, uint64_t timeout_ms,
 			   unsigned flags, struct err *e)
 {
-	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+	uint64_t end_ms = clock_now_ms() + LIFECYCLE_LOCK_WAIT_MS;
 
 	for (;;) {
 		int r = try_stop(ak, n, timeout_ms, flags, e);
 
 		if (r != 0)
 			return r < 0 ? -1 : 0;
-		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+		if (named_lock_within(n, LIFECYCLE_LOCK_LOOK_MS, e) == 0)
 			return 0;
 		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
 			return -1;
@@ -613,6 +407,13 @@ static int restart(const struct ak *ak, const char *name, uint64_t timeout_ms, u
 	return start_and_init(ak, &n, e);
 }
 
+int lifecycle_restart(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
+		      struct err *e)
+{
+	return lifecycle_audit_result(restart(ak, name, timeout_ms, flags, e), ak,
+				      AUDITLINE_RESTART, name, e);
+}
+
 char **lifecycle_take_notices(const struct ak *ak, const char *name)
 {
 	CLEANUP(named_done) struct named n;
@@ -625,12 +426,6 @@ char **lifecycle_take_notices(const struct ak *ak, const char *name)
 	return notices;
 }
 
-int lifecycle_restart(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
-		      struct err *e)
-{
-	return noted(restart(ak, name, timeout_ms, flags, e), ak, AUDITLINE_RESTART, name, e);
-}
-
 /* ---- removing ---- */
 
 /* The caller holds the lock. Another process that changes the record has finished or fails. */
@@ -638,7 +433,7 @@ static int remove_locked(const struct ak *ak, struct named *n, struct err *e)
 {
 	int r;
 
-	(void)clean_up(ak, n);
+	(void)halt_clean_up(ak, n);
 	if (n->change_fd < 0) /* go on even if the record cannot be read */
 		(void)!named_begin_change(n, e);
 	r = named_trash(ak, n, e);
@@ -667,12 +462,12 @@ static int make_removable(struct named *n, bool is_forced, struct err *e)
 	struct err damage = { 0 };
 
 	if (!is_forced)
-		return check_move(n, ACT_REMOVE, e);
+		return moves_check(n, MOVES_REMOVE, e);
 	/* a sandbox with unreadable files may still run, started by a newer build */
-	if (load_state(n, &run, &state, &damage) < 0 ? !named_is_locked(n)
-						     : !(moves[ACT_STOP].from & 1u << state))
+	if (moves_load_state(n, &run, &state, &damage) < 0 ? !named_is_locked(n)
+							   : !moves_is_allowed(MOVES_STOP, state))
 		return 0;
-	if (stop_hard(n, &damage) == 0 || damage.code == ERR_NOT_FOUND)
+	if (halt_end(n, &damage) == 0 || damage.code == ERR_NOT_FOUND)
 		return 0;
 	*e = damage;
 	return -1;
@@ -680,12 +475,12 @@ static int make_removable(struct named *n, bool is_forced, struct err *e)
 
 static int lock_to_remove(struct named *n, bool is_forced, struct err *e)
 {
-	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
+	uint64_t end_ms = clock_now_ms() + LIFECYCLE_LOCK_WAIT_MS;
 
 	for (;;) {
 		if (make_removable(n, is_forced, e) < 0)
 			return -1;
-		if (named_lock_within(n, LOCK_LOOK_MS, e) == 0)
+		if (named_lock_within(n, LIFECYCLE_LOCK_LOOK_MS, e) == 0)
 			return 0;
 		if (e->code != ERR_BUSY || clock_now_ms() >= end_ms)
 			return -1;
@@ -729,375 +524,11 @@ void lifecycle_remove_expired(const struct ak *ak, struct named *n)
 	int r;
 
 	/* it may have been extended meanwhile */
-	if (named_begin_change(n, &e) == 0 && !is_expired(n)) {
+	if (named_begin_change(n, &e) == 0 && !named_is_expired(n)) {
 		named_end_change(n);
 		return;
 	}
 	audit_set_identity(&who, n->id, n->owner);
 	r = remove_locked(ak, n, &e);
 	lifecycle_audit_of(ak, &who, AUDITLINE_REMOVE, n->name, "expired", r < 0 ? &e : NULL);
-}
-
-/* ---- changing ---- */
-
-/* Did the supervisor end before it answered? */
-static bool is_unanswered(const struct err *e)
-{
-	return e->code == ERR_SYSTEM && (e->sys == 0 || e->sys == EPIPE || e->sys == ECONNRESET);
-}
-
-/*
- * Makes a running supervisor reload what was saved. If the sandbox is just being started, its
- * supervisor may have read the old files: wait for it. One that is started later reads the new
- * ones.
- */
-static int tell_supervisor(struct named *n, struct err *e)
-{
-	const struct timespec pause = { .tv_nsec = LOCK_LOOK_MS * 1000000l };
-	uint64_t end_ms = clock_now_ms() + LOCK_WAIT_MS;
-
-	named_end_change(n);
-	for (;;) {
-		cleanup_fd int fd = -1;
-		bool is_heard = control_connect(n->dir_fd, n->name, &fd, e) == 0;
-
-		if (is_heard && control_do(fd, CONTROL_RELOAD, NULL, 0, e) == 0)
-			return 0;
-		if ((is_heard && !is_unanswered(e)) || (!is_heard && e->code != ERR_NOT_FOUND))
-			return -1;
-		if (!named_is_locked(n))
-			return 0;
-		if (clock_now_ms() >= end_ms)
-			return err_set(
-				e, ERR_TIMEOUT,
-				"sandbox '%s' is changed, but its supervisor does not listen",
-				n->name);
-		(void)nanosleep(&pause, NULL);
-	}
-}
-
-static int save_change(struct named *n, const struct policy *p, struct err *e)
-{
-	return named_save_policy(n, p, e) < 0 ? -1 : tell_supervisor(n, e);
-}
-
-/* The change lock serializes changes, because a running supervisor holds the other lock. */
-static int open_for_change(const struct ak *ak, const char *name, struct named *n,
-			   struct policy *policy, struct err *e)
-{
-	if (named_open(ak, name, n, e) < 0 || named_begin_change(n, e) < 0)
-		return -1;
-	return named_load_policy(n, policy, e);
-}
-
-/* Changes the disk's size: a quota at once, an image file at the next start. */
-static int update_disk(const struct ak *ak, const struct named *n, uint64_t limit_bytes,
-		       bool *ret_is_later, struct err *e)
-{
-	int r;
-
-	if (!n->has_disk_limit)
-		return err_set(
-			e, ERR_INVALID,
-			"--disk: sandbox '%s' was created without it, so that its disk has no "
-			"limit to change",
-			n->name);
-	r = rootplan_change_disk(ak, n, limit_bytes, e);
-	if (r < 0)
-		return err_wrap(e, "--disk");
-	*ret_is_later = r == ROOTPLAN_AT_NEXT_START && named_is_locked(n);
-	return 0;
-}
-
-static int update(const struct ak *ak, const char *name, const struct policy_setting *settings,
-		  size_t count, bool *ret_is_later, struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-	CLEANUP(policy_done) struct policy policy = { 0 };
-
-	named_init(&n);
-	if (open_for_change(ak, name, &n, &policy, e) < 0 ||
-	    policy_change(&policy, settings, count, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (settings[i].field == POLICY_DISK &&
-		    update_disk(ak, &n, policy.disk_bytes, ret_is_later, e) < 0)
-			return -1;
-	return save_change(&n, &policy, e);
-}
-
-static int change_network(const struct ak *ak, const char *name, enum lifecycle_network what,
-			  char *const *patterns, struct err *e)
-{
-	static const char *const origin[] = { "network allow", "network block" };
-	CLEANUP(named_done) struct named n;
-	CLEANUP(policy_done) struct policy policy = { 0 };
-
-	named_init(&n);
-	if (open_for_change(ak, name, &n, &policy, e) < 0)
-		return -1;
-	if (!policy.has_network)
-		return err_set(e, ERR_INVALID,
-			       "sandbox '%s' was created without a network, and stays so", name);
-	if (what == LIFECYCLE_RESET) {
-		if (named_restore_rules(&n, &policy.egress, e) < 0)
-			return -1;
-		return save_change(&n, &policy, e);
-	}
-	if (named_keep_rules(&n, &policy.egress, e) < 0)
-		return -1;
-	for (; *patterns; patterns++)
-		if (egress_add(&policy.egress,
-			       what == LIFECYCLE_ALLOW ? EGRESS_ALLOW : EGRESS_BLOCK, *patterns,
-			       EGRESS_PATTERNS, origin[what], e) < 0)
-			return -1;
-	return save_change(&n, &policy, e);
-}
-
-int lifecycle_change_network(const struct ak *ak, const char *name, enum lifecycle_network what,
-			     char *const *patterns, struct err *e)
-{
-	static const char *const word[] = { "allow", "block", "reset" };
-	int r = change_network(ak, name, what, patterns, e);
-	cleanup_buf struct buf text;
-
-	buf_init(&text, BUF_TEXT_MAX_BYTES);
-	buf_add_text(&text, word[what]);
-	for (; patterns && *patterns; patterns++)
-		buf_addf(&text, " %s", *patterns);
-	lifecycle_audit(ak, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
-	return r;
-}
-
-int lifecycle_update(const struct ak *ak, const char *name, const struct policy_setting *settings,
-		     size_t count, bool *ret_is_later, struct err *e)
-{
-	return noted(update(ak, name, settings, count, ret_is_later, e), ak, AUDITLINE_UPDATE, name,
-		     e);
-}
-
-static int extend(const struct ak *ak, const char *name, uint64_t by_ms, uint64_t *ret_expires_s,
-		  struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-	CLEANUP(policy_done) struct policy policy = { 0 };
-
-	named_init(&n);
-	if (open_for_change(ak, name, &n, &policy, e) < 0)
-		return -1;
-	n.expires_s = (n.expires_s ? n.expires_s : (uint64_t)time(NULL)) + (by_ms + 999) / 1000;
-	if (named_save(&n, e) < 0 || tell_supervisor(&n, e) < 0)
-		return -1;
-	*ret_expires_s = n.expires_s;
-	return 0;
-}
-
-int lifecycle_extend(const struct ak *ak, const char *name, uint64_t by_ms, uint64_t *ret_expires_s,
-		     struct err *e)
-{
-	return noted(extend(ak, name, by_ms, ret_expires_s, e), ak, AUDITLINE_UPDATE, name, e);
-}
-
-/* ---- listing ---- */
-
-/* False: removed since its name was read. */
-static bool look(const struct ak *ak, const char *name, struct lifecycle_entry *entry)
-{
-	struct err e = { 0 };
-
-	*entry = (struct lifecycle_entry){ 0 };
-	named_init(&entry->named);
-	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
-	if (named_open_any(ak, name, &entry->named, &e) < 0) {
-		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
-		entry->state = NAMED_STOPPED;
-		return e.code != ERR_NOT_FOUND;
-	}
-	if (named_load_run(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND) {
-		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
-		entry->state = NAMED_STOPPED;
-		return true;
-	}
-	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
-	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
-		named_read_build(&entry->named, entry->build);
-	entry->is_expired = is_expired(&entry->named);
-	cleanup_closep(&entry->named.dir_fd);
-	return true;
-}
-
-void lifecycle_entry_done(struct lifecycle_entry *entry)
-{
-	/* the descriptors are closed, or 0 in an entry that was never filled in */
-	entry->named.dir_fd = entry->named.lock_fd = entry->named.change_fd = -1;
-	named_done(&entry->named);
-	named_run_done(&entry->run);
-}
-
-void lifecycle_list_done(struct lifecycle_list *l)
-{
-	for (size_t i = 0; i < l->count; i++)
-		lifecycle_entry_done(&l->entries[i]);
-	free(l->entries);
-	*l = (struct lifecycle_list){ 0 };
-}
-
-int lifecycle_list(const struct ak *ak, struct lifecycle_list *ret, struct err *e)
-{
-	char **names = NULL;
-	size_t count;
-
-	*ret = (struct lifecycle_list){ 0 };
-	if (named_list(ak, &names, e) < 0)
-		return -1;
-	count = keyrows_list_count(names);
-	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));
-	for (size_t i = 0; i < count; i++)
-		ret->count += look(ak, names[i], &ret->entries[ret->count]);
-	keyrows_list_free(&names);
-	return 0;
-}
-
-int lifecycle_is_running(const struct ak *ak, const char *name, bool *ret, struct err *e)
-{
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
-
-	named_init(&entry.named);
-	if (lifecycle_info(ak, name, &entry, e) < 0)
-		return -1;
-	*ret = entry.state == NAMED_RUNNING || entry.state == NAMED_PAUSED;
-	return 0;
-}
-
-bool lifecycle_is_outdated(const struct lifecycle_entry *entry)
-{
-	return (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED) &&
-	       strcmp(entry->build, buildid_get()) != 0;
-}
-
-int lifecycle_info(const struct ak *ak, const char *name, struct lifecycle_entry *ret,
-		   struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-
-	named_init(&n);
-	if (named_open(ak, name, &n, e) < 0)
-		return -1;
-	(void)look(ak, name, ret);
-	return 0;
-}
-
-/* ---- garbage ---- */
-
-static bool is_dead(const struct lifecycle_entry *entry)
-{
-	return entry->state == NAMED_STOPPED &&
-	       (entry->run.state == NAMED_RUNNING || entry->run.state == NAMED_PAUSED);
-}
-
-/* Cleans up and saves the state in place of a killed supervisor. */
-static int bury(const struct ak *ak, const char *name, struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-	CLEANUP(named_run_done) struct named_run run = { 0 };
-
-	named_init(&n);
-	if (named_open(ak, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
-	    named_load_run(&n, &run, e) < 0)
-		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
-	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
-		return 0; /* another process has started and stopped it meanwhile */
-	if (clean_up(ak, &n))
-		keyrows_list_free(&run.cgroups);
-	run.state = NAMED_STOPPED;
-	free(run.reason);
-	run.reason = mem_dup("supervisor died");
-	run.supervisor_pid = run.init_pid = 0;
-	return named_save_run(&n, &run, e);
-}
-
-/* The supervisor of a running sandbox ends it, which takes a moment: wait for the lock. */
-static int remove_expired(const struct ak *ak, const char *name, unsigned wait_ms, struct err *e)
-{
-	CLEANUP(named_done) struct named n;
-
-	named_init(&n);
-	if (named_open(ak, name, &n, e) < 0 || named_lock_within(&n, wait_ms, e) < 0)
-		return e->code == ERR_NOT_FOUND ? 0 : -1;
-	lifecycle_remove_expired(ak, &n);
-	return 0;
-}
-
-void lifecycle_sweep_expired(const struct ak *ak, const struct lifecycle_list *l)
-{
-	struct err ignored;
-
-	for (size_t i = 0; i < l->count; i++)
-		if (l->entries[i].is_expired && !l->entries[i].trouble[0])
-			(void)!remove_expired(ak, l->entries[i].named.name, 0, &ignored);
-}
-
-static int collect(const struct ak *ak, const struct lifecycle_entry *entry, unsigned flags,
-		   struct lifecycle_garbage *g, struct err *e)
-{
-	if (entry->trouble[0])
-		return 0; /* left to the user: remove -f */
-	if (entry->is_expired) {
-		g->expired++;
-		return flags & LIFECYCLE_DRY
-			       ? 0
-			       : remove_expired(ak, entry->named.name, LOCK_WAIT_MS, e);
-	}
-	if (!is_dead(entry))
-		return 0;
-	g->dead++;
-	return flags & LIFECYCLE_DRY ? 0 : bury(ak, entry->named.name, e);
-}
-
-/* Removes unused image pins, only if every record is readable: others may use any pin. */
-static int collect_pins(const struct ak *ak, unsigned *ret_count, struct err *e)
-{
-	CLEANUP(lifecycle_list_done) struct lifecycle_list sandboxes = { 0 };
-	CLEANUP(checkpoint_list_done) struct checkpoint_list checkpoints = { 0 };
-	bool is_whole = true;
-	char **used = NULL;
-	int r = 0;
-
-	if (lifecycle_list(ak, &sandboxes, e) < 0 || checkpoint_list(ak, NULL, &checkpoints, e) < 0)
-		return -1;
-	for (size_t i = 0; i < sandboxes.count; i++) {
-		is_whole = is_whole && !sandboxes.entries[i].trouble[0];
-		if (sandboxes.entries[i].named.image_pin)
-			(void)keyrows_list_add(&used, sandboxes.entries[i].named.image_pin);
-	}
-	for (size_t i = 0; i < checkpoints.count; i++)
-		if (checkpoints.entries[i].image_pin)
-			(void)keyrows_list_add(&used, checkpoints.entries[i].image_pin);
-	if (is_whole && !checkpoints.has_damaged)
-		r = images_collect_pins(ak, used, ret_count, e);
-	keyrows_list_free(&used);
-	return r;
-}
-
-int lifecycle_gc(const struct ak *ak, unsigned flags, struct lifecycle_garbage *ret, struct err *e)
-{
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
-
-	*ret = (struct lifecycle_garbage){ 0 };
-	if (lifecycle_list(ak, &list, e) < 0)
-		return -1;
-	for (size_t i = 0; i < list.count; i++)
-		if (collect(ak, &list.entries[i], flags, ret, e) < 0)
-			return -1;
-	if (quarantine_prune(ak, flags & LIFECYCLE_DRY ? QUARANTINE_DRY : 0, &ret->quarantined, e) <
-	    0)
-		return -1;
-	if (flags & LIFECYCLE_DRY)
-		return 0;
-	cgroup_sweep();
-	if (named_sweep_trash(ak, &ret->leftovers, e) < 0 ||
-	    checkpoint_sweep(ak, &ret->leftovers, e) < 0 ||
-	    layerstore_collect(ak, &ret->layers, e) < 0)
-		return -1;
-	return collect_pins(ak, &ret->pins, e);
 }

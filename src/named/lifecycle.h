@@ -16,7 +16,9 @@ struct ak;
 
 struct gatekeeper;
 struct images;
-struct policy_setting;
+
+#define LIFECYCLE_LOCK_WAIT_MS 15000u /* for another command that is changing the sandbox */
+#define LIFECYCLE_LOCK_LOOK_MS 50u    /* interval for checking its state meanwhile */
 
 struct lifecycle_request {
 	const struct ak *ak;
@@ -45,7 +47,6 @@ enum lifecycle_flags {
 	 * a running sandbox; a missing or damaged one is no error
 	 */
 	LIFECYCLE_FORCE = 1 << 0,
-	LIFECYCLE_DRY = 1 << 1, /* only count */
 };
 
 #define LIFECYCLE_STOP_DEFAULT_MS UINT64_MAX
@@ -69,61 +70,13 @@ void lifecycle_remove_expired(const struct ak *ak, struct named *n);
  */
 ERR_CHECKED int lifecycle_check_expiry(const struct ak *ak, struct named *n, struct err *e);
 
-/* Postpones the expiry by by_ms; without an expiry, sets one by_ms from now. */
-ERR_CHECKED int lifecycle_extend(const struct ak *ak, const char *name, uint64_t by_ms,
-				 uint64_t *ret_expires_s, struct err *e);
-
-/* Changes some fields of the policy, at once if the sandbox is running. */
-/* *ret_is_later: it is running, and the new disk size takes effect at its next start. */
-ERR_CHECKED int lifecycle_update(const struct ak *ak, const char *name,
-				 const struct policy_setting *settings, size_t count,
-				 bool *ret_is_later, struct err *e);
-
-/* Changes the network rules, at once if the sandbox is running. */
-enum lifecycle_network { LIFECYCLE_ALLOW, LIFECYCLE_BLOCK, LIFECYCLE_RESET };
-ERR_CHECKED int lifecycle_change_network(const struct ak *ak, const char *name,
-					 enum lifecycle_network what, char *const *patterns,
-					 struct err *e);
-
-/* One sandbox of the list, as far as its files are readable. */
-struct lifecycle_entry {
-	struct named named; /* not open */
-	struct named_run run;
-	enum named_state state;
-	const char *reason;            /* why it is stopped; may be NULL */
-	char build[BUILDID_MAX_BYTES]; /* of its supervisor; "": not running or not known */
-	bool is_expired;               /* its time is over; the next command or gc removes it */
-	char trouble[ERR_MESSAGE_MAX_BYTES]; /* why its record is unreadable; "": it is readable */
-};
-
-struct lifecycle_list {
-	struct lifecycle_entry *entries; /* sorted by name */
-	size_t count;
-};
-ERR_CHECKED int lifecycle_list(const struct ak *ak, struct lifecycle_list *ret, struct err *e);
-/* Removes the expired, stopped sandboxes of the list; failures are ignored. */
-void lifecycle_sweep_expired(const struct ak *ak, const struct lifecycle_list *l);
-ERR_CHECKED int lifecycle_info(const struct ak *ak, const char *name, struct lifecycle_entry *ret,
-			       struct err *e);
-/* True also for a paused sandbox. */
-ERR_CHECKED int lifecycle_is_running(const struct ak *ak, const char *name, bool *ret,
-				     struct err *e);
-/* True if it is running under a supervisor of another build. */
-bool lifecycle_is_outdated(const struct lifecycle_entry *entry);
-void lifecycle_list_done(struct lifecycle_list *l);
-void lifecycle_entry_done(struct lifecycle_entry *entry);
-
-/* Counts what gc removed or would remove: leftovers of crashes, expired and dead sandboxes. */
-struct lifecycle_garbage {
-	unsigned expired, dead, leftovers, layers, pins, quarantined;
-};
-ERR_CHECKED int lifecycle_gc(const struct ak *ak, unsigned flags, struct lifecycle_garbage *ret,
-			     struct err *e);
-
 /* Writes an event of one sandbox to the audit log; `why` is NULL for success. */
 void lifecycle_audit(const struct ak *ak, enum auditline_type type, const char *name,
 		     const char *what, const struct err *why);
-/* The same for a sandbox that can no longer be found by its name. */
+/* Writes the result of an act, which it returns. */
+int lifecycle_audit_result(int r, const struct ak *ak, enum auditline_type type, const char *name,
+			   const struct err *e);
+/* The same as lifecycle_audit() for a sandbox that can no longer be found by its name. */
 void lifecycle_audit_of(const struct ak *ak, const struct audit_identity *who,
 			enum auditline_type type, const char *name, const char *what,
 			const struct err *why);

@@ -846,6 +846,11 @@ enum named_state named_judge(const struct named *n, const struct named_run *r,
 	return NAMED_STOPPED;
 }
 
+bool named_is_expired(const struct named *n)
+{
+	return n->expires_s && (uint64_t)time(NULL) >= n->expires_s;
+}
+
 /* ---- creating and removing ---- */
 
 #define DISK_PREFIX "disk."

@@ -175,6 +175,9 @@ bool named_is_there(const struct named *n);
 /* Is it locked by any process, including ours? True if unknown, so that nothing is removed. */
 bool named_is_locked(const struct named *n);
 
+/* Is its time (--ttl) over? */
+bool named_is_expired(const struct named *n);
+
 /* ERR_NOT_FOUND: never started. */
 ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);
 ERR_CHECKED int named_save_run(const struct named *n, const struct named_run *r, struct err *e);

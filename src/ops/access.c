@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "named/checkpoint.h"
+#include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
 #include "policy/ceiling.h"
@@ -109,19 +110,19 @@ int access_check_checkpoint(const struct ak *ak, const struct checkpoint *c, str
 
 int access_need_running(struct ak *ak, const char *name, struct err *e)
 {
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 
 	if (access_check_sandbox(ak, name, ACCESS_USES_IT, e) < 0 ||
-	    lifecycle_info(ak, name, &entry, e) < 0)
+	    inventory_info(ak, name, &entry, e) < 0)
 		return -1;
 	if (entry.state == NAMED_RUNNING)
 		return 0;
 	if (lifecycle_start(ak, name, e) == 0)
 		return 0;
 	/* another call may have started it meanwhile */
-	lifecycle_entry_done(&entry);
-	entry = (struct lifecycle_entry){ 0 };
-	if (e->code == ERR_BUSY && lifecycle_info(ak, name, &entry, e) == 0 &&
+	inventory_entry_done(&entry);
+	entry = (struct inventory_entry){ 0 };
+	if (e->code == ERR_BUSY && inventory_info(ak, name, &entry, e) == 0 &&
 	    entry.state == NAMED_RUNNING)
 		return 0;
 	return -1;

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "named/filecopy.h"
+#include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "ops/access.h"
 #include "state/ak.h"
@@ -289,7 +290,7 @@ int op_copy(struct ak *ak, const struct op_copy_args *args, const struct op_even
 	(void)ev;
 	/* a stopped sandbox is started for the copy, because only then its files are mounted */
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
-	    lifecycle_is_running(ak, args->name, &is_running, e) < 0 ||
+	    inventory_is_running(ak, args->name, &is_running, e) < 0 ||
 	    (!is_running && lifecycle_start(ak, args->name, e) < 0))
 		return -1;
 	r = copy(ak, args, e);

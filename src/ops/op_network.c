@@ -72,11 +72,10 @@ int op_network_change(struct ak *ak, const struct op_network_change_args *args,
 	    (args->allow && check_allowed(ak, args->name, args->allow, e) < 0))
 		return -1;
 	if (args->resets)
-		return lifecycle_change_network(ak, args->name, LIFECYCLE_RESET, none, e);
+		return reconfigure_network(ak, args->name, RECONFIGURE_RESET, none, e);
 	if (args->block &&
-	    lifecycle_change_network(ak, args->name, LIFECYCLE_BLOCK, args->block, e) < 0)
+	    reconfigure_network(ak, args->name, RECONFIGURE_BLOCK, args->block, e) < 0)
 		return -1;
-	return args->allow
-		       ? lifecycle_change_network(ak, args->name, LIFECYCLE_ALLOW, args->allow, e)
-		       : 0;
+	return args->allow ? reconfigure_network(ak, args->name, RECONFIGURE_ALLOW, args->allow, e)
+			   : 0;
 }

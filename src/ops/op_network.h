@@ -1,6 +1,6 @@
 #pragma once
 /* op_network - network log, decisions and rules of sandboxes. */
-#include "named/lifecycle.h"
+#include "named/reconfigure.h"
 #include "net/netlog.h"
 #include "ops/networkview.h"
 

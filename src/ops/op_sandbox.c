@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "engine/images.h"
 #include "named/checkpoint.h"
+#include "named/namedgc.h"
+#include "named/reconfigure.h"
 #include "named/tasks.h"
 #include "ops/access.h"
 #include "ops/events.h"
@@ -158,41 +160,41 @@ int op_fork(struct ak *ak, const struct op_fork_args *args, const struct op_even
 /* ---- listing ---- */
 
 /* A sandbox with an unreadable record belongs to no key. */
-static bool is_there(const struct ak *ak, const struct lifecycle_entry *entry)
+static bool is_there(const struct ak *ak, const struct inventory_entry *entry)
 {
 	return named_is_visible(ak, entry->trouble[0] ? NULL : entry->named.owner);
 }
 
 int op_list(struct ak *ak, const struct op_list_args *args, const struct op_events *ev,
-	    struct lifecycle_list *ret, struct err *e)
+	    struct inventory_list *ret, struct err *e)
 {
 	size_t kept = 0;
 
 	(void)ev;
-	if (lifecycle_list(ak, ret, e) < 0)
+	if (inventory_list(ak, ret, e) < 0)
 		return -1;
-	lifecycle_sweep_expired(ak, ret);
+	namedgc_sweep_expired(ak, ret);
 	for (size_t i = 0; i < ret->count; i++) {
-		struct lifecycle_entry *entry = &ret->entries[i];
+		struct inventory_entry *entry = &ret->entries[i];
 
 		if (is_there(ak, entry) && (!args->is_running || entry->state == NAMED_RUNNING))
 			ret->entries[kept++] = *entry;
 		else
-			lifecycle_entry_done(entry);
+			inventory_entry_done(entry);
 	}
 	ret->count = kept;
 	return 0;
 }
 
-static int find_listed(struct ak *ak, const struct op_info_args *args, struct lifecycle_entry *ret,
+static int find_listed(struct ak *ak, const struct op_info_args *args, struct inventory_entry *ret,
 		       struct err *e)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
 
-	if (lifecycle_list(ak, &list, e) < 0)
+	if (inventory_list(ak, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
-		struct lifecycle_entry *entry = &list.entries[i];
+		struct inventory_entry *entry = &list.entries[i];
 
 		if (!is_there(ak, entry) ||
 		    (args->name && strcmp(entry->named.name, args->name) != 0) ||
@@ -206,10 +208,10 @@ static int find_listed(struct ak *ak, const struct op_info_args *args, struct li
 }
 
 int op_info(struct ak *ak, const struct op_info_args *args, const struct op_events *ev,
-	    struct lifecycle_entry *ret, struct err *e)
+	    struct inventory_entry *ret, struct err *e)
 {
 	(void)ev;
-	if (args->name && lifecycle_info(ak, args->name, ret, e) == 0)
+	if (args->name && inventory_info(ak, args->name, ret, e) == 0)
 		return 0;
 	/* programs see an unreadable sandbox as in the list */
 	if (args->name && (!ak->ceiling || e->code == ERR_NOT_FOUND))
@@ -240,7 +242,7 @@ static void remark_notices(const struct ak *ak, const char *name, const struct o
 int op_start(struct ak *ak, const struct op_move_args *args, const struct op_events *ev,
 	     struct op_move_result *ret, struct err *e)
 {
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 
 	(void)ev;
 	if (!args->may_be_done)
@@ -248,7 +250,7 @@ int op_start(struct ak *ak, const struct op_move_args *args, const struct op_eve
 			       ? -1
 			       : lifecycle_start(ak, args->name, e);
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
-	    lifecycle_info(ak, args->name, &entry, e) < 0)
+	    inventory_info(ak, args->name, &entry, e) < 0)
 		return -1;
 	ret->was_done = entry.state == NAMED_RUNNING;
 	return ret->was_done ? 0 : access_need_running(ak, args->name, e);
@@ -262,7 +264,7 @@ int op_stop(struct ak *ak, const struct op_move_args *args, const struct op_even
 
 	if (access_check_sandbox(ak, args->name, ACCESS_ENDS_IT, e) < 0)
 		return -1;
-	if (args->may_be_done && (lifecycle_is_running(ak, args->name, &is_up, e) < 0 || !is_up)) {
+	if (args->may_be_done && (inventory_is_running(ak, args->name, &is_up, e) < 0 || !is_up)) {
 		ret->was_done = true;
 		return 0;
 	}
@@ -289,10 +291,10 @@ int op_restart(struct ak *ak, const struct op_move_args *args, const struct op_e
 static int freeze_or_thaw(struct ak *ak, const struct op_move_args *args, enum named_state wanted,
 			  struct op_move_result *ret, struct err *e)
 {
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
-	    (args->may_be_done && lifecycle_info(ak, args->name, &entry, e) < 0))
+	    (args->may_be_done && inventory_info(ak, args->name, &entry, e) < 0))
 		return -1;
 	ret->was_done = args->may_be_done && entry.state == wanted;
 	if (ret->was_done)
@@ -340,8 +342,8 @@ int op_update(struct ak *ak, const struct op_update_args *args, const struct op_
 	if (args->settings->count == 0)
 		return err_set(e, ERR_INVALID, "no limit to change (see --help)");
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
-	    lifecycle_update(ak, args->name, args->settings->list, args->settings->count, &is_later,
-			     e) < 0)
+	    reconfigure_limits(ak, args->name, args->settings->list, args->settings->count,
+			       &is_later, e) < 0)
 		return -1;
 	if (is_later)
 		op_remark(ev,
@@ -357,5 +359,5 @@ int op_extend(struct ak *ak, const struct op_extend_args *args, const struct op_
 	(void)ev;
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0)
 		return -1;
-	return lifecycle_extend(ak, args->name, args->by_ms, &ret->expires_s, e);
+	return reconfigure_expiry(ak, args->name, args->by_ms, &ret->expires_s, e);
 }

@@ -1,6 +1,7 @@
 #pragma once
 /* op_sandbox - named sandboxes: create, list, start, stop, change, remove. */
 #include "named/control.h"
+#include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "ops/request.h"
 
@@ -36,13 +37,13 @@ struct op_list_args {
 };
 /* Lists those that are visible to the caller, then removes expired ones. */
 ERR_CHECKED int op_list(struct ak *ak, const struct op_list_args *args, const struct op_events *ev,
-			struct lifecycle_list *ret, struct err *e);
+			struct inventory_list *ret, struct err *e);
 
 struct op_info_args {
 	const char *name, *id; /* one of them; the other is NULL */
 };
 ERR_CHECKED int op_info(struct ak *ak, const struct op_info_args *args, const struct op_events *ev,
-			struct lifecycle_entry *ret, struct err *e);
+			struct inventory_entry *ret, struct err *e);
 
 struct op_stats_args {
 	const char *name;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *out)
+void sandboxview_format_state(const struct inventory_entry *entry, struct buf *out)
 {
 	if (entry->trouble[0]) {
 		buf_addf(out, "damaged: %s", entry->trouble);
@@ -19,7 +19,7 @@ void sandboxview_format_state(const struct lifecycle_entry *entry, struct buf *o
 		buf_addf(out, " (%s)", entry->is_expired ? "expired" : entry->reason);
 	else if (entry->is_expired)
 		buf_add_text(out, " (expired)");
-	if (lifecycle_is_outdated(entry))
+	if (inventory_is_outdated(entry))
 		buf_add_text(out, " (other build)");
 }
 
@@ -38,7 +38,7 @@ void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]
 		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u d", (unsigned)(age_s / 86400));
 }
 
-void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry)
+void sandboxview_add_members(struct json *j, const struct inventory_entry *entry)
 {
 	const struct named *n = &entry->named;
 
@@ -54,7 +54,7 @@ void sandboxview_add_members(struct json *j, const struct lifecycle_entry *entry
 	else
 		json_add_null(j, "pid");
 	json_add_text(j, "build", entry->build[0] ? entry->build : NULL);
-	json_add_bool(j, "is_outdated", lifecycle_is_outdated(entry));
+	json_add_bool(j, "is_outdated", inventory_is_outdated(entry));
 	json_add_text(j, "image", n->image);
 	json_add_text(j, "backend",
 		      n->backend ? n->backend : policy_backends[POLICY_BACKEND_NATIVE]);
@@ -106,7 +106,7 @@ void sandboxview_add_checkpoint(struct json *j, const struct checkpoint *c)
 		json_add_number(j, "alone_bytes", (int64_t)c->alone_bytes);
 }
 
-void sandboxview_add_object(struct json *j, const struct lifecycle_entry *entry)
+void sandboxview_add_object(struct json *j, const struct inventory_entry *entry)
 {
 	json_open_object(j, NULL);
 	sandboxview_add_members(j, entry);

@@ -25,7 +25,7 @@
 #include "base/title.h"
 #include "pool/claim.h"
 #include "engine/images.h"
-#include "named/lifecycle.h"
+#include "named/namedgc.h"
 #include "state/statedir.h"
 #include "pool/surroundings.h"
 #include "pool/warm.h"
@@ -762,7 +762,7 @@ static void turn(struct pool_daemon *k, struct pollfd *polled, unsigned wait_ms)
  */
 static void sweep(struct pool_daemon *k)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
 	struct err ignored;
 	pid_t pid = fork();
 
@@ -770,8 +770,8 @@ static void sweep(struct pool_daemon *k)
 		return;
 	cleanup_closep(&k->listen_fd);
 	cgroup_sweep();
-	if (lifecycle_list(k->options->ak, &list, &ignored) == 0)
-		lifecycle_sweep_expired(k->options->ak, &list);
+	if (inventory_list(k->options->ak, &list, &ignored) == 0)
+		namedgc_sweep_expired(k->options->ak, &list);
 	_exit(0);
 }
 

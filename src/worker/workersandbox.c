@@ -11,7 +11,7 @@
 static int add_state(const struct worker *w, const char *name, const char *note, struct json *j,
 		     struct err *e)
 {
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 	const struct op_info_args args = { .name = name };
 
 	if (op_info(w->ak, &args, &w->events, &entry, e) < 0)
@@ -56,7 +56,7 @@ int worker_fork(struct worker *w, struct json *j, struct err *e)
 
 int worker_list_sandboxes(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(lifecycle_list_done) struct lifecycle_list list = { 0 };
+	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
 	const struct op_list_args args = { .is_running = worker_flag(w, "running") };
 
 	if (op_list(w->ak, &args, &w->events, &list, e) < 0)
@@ -70,7 +70,7 @@ int worker_list_sandboxes(struct worker *w, struct json *j, struct err *e)
 
 int worker_info(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(lifecycle_entry_done) struct lifecycle_entry entry = { 0 };
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 	const struct op_info_args args = { .name = worker_text(w, "name"),
 					   .id = worker_text(w, "uuid") };
 

@@ -1,0 +1,178 @@
+/*
+ * reconfigure - changes the settings of a named sandbox; see reconfigure.h.
+ *
+ * Theory of operation. The files are changed first, under the change lock (a running supervisor
+ * holds the other one), then the supervisor is told to read them again. A supervisor that starts
+ * later reads the new files by itself; one that is just starting may have read the old ones, so we
+ * wait until it listens.
+ */
+#include "named/reconfigure.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "named/control.h"
+#include "named/lifecycle.h"
+#include "named/rootplan.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* Did the supervisor end before it answered? */
+static bool is_unanswered(const struct err *e)
+{
+	return e->code == ERR_SYSTEM && (e->sys == 0 || e->sys == EPIPE || e->sys == ECONNRESET);
+}
+
+/*
+ * Makes a running supervisor reload what was saved. If the sandbox is just being started, its
+ * supervisor may have read the old files: wait for it. One that is started later reads the new
+ * ones.
+ */
+static int tell_supervisor(struct named *n, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = LIFECYCLE_LOCK_LOOK_MS * 1000000l };
+	uint64_t end_ms = clock_now_ms() + LIFECYCLE_LOCK_WAIT_MS;
+
+	named_end_change(n);
+	for (;;) {
+		cleanup_fd int fd = -1;
+		bool is_heard = control_connect(n->dir_fd, n->name, &fd, e) == 0;
+
+		if (is_heard && control_do(fd, CONTROL_RELOAD, NULL, 0, e) == 0)
+			return 0;
+		if ((is_heard && !is_unanswered(e)) || (!is_heard && e->code != ERR_NOT_FOUND))
+			return -1;
+		if (!named_is_locked(n))
+			return 0;
+		if (clock_now_ms() >= end_ms)
+			return err_set(
+				e, ERR_TIMEOUT,
+				"sandbox '%s' is changed, but its supervisor does not listen",
+				n->name);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static int save_change(struct named *n, const struct policy *p, struct err *e)
+{
+	return named_save_policy(n, p, e) < 0 ? -1 : tell_supervisor(n, e);
+}
+
+/* The change lock serializes changes, because a running supervisor holds the other lock. */
+static int open_for_change(const struct ak *ak, const char *name, struct named *n,
+			   struct policy *policy, struct err *e)
+{
+	if (named_open(ak, name, n, e) < 0 || named_begin_change(n, e) < 0)
+		return -1;
+	return named_load_policy(n, policy, e);
+}
+
+/* Changes the disk's size: a quota at once, an image file at the next start. */
+static int update_disk(const struct ak *ak, const struct named *n, uint64_t limit_bytes,
+		       bool *ret_is_later, struct err *e)
+{
+	int r;
+
+	if (!n->has_disk_limit)
+		return err_set(
+			e, ERR_INVALID,
+			"--disk: sandbox '%s' was created without it, so that its disk has no "
+			"limit to change",
+			n->name);
+	r = rootplan_change_disk(ak, n, limit_bytes, e);
+	if (r < 0)
+		return err_wrap(e, "--disk");
+	*ret_is_later = r == ROOTPLAN_AT_NEXT_START && named_is_locked(n);
+	return 0;
+}
+
+static int update(const struct ak *ak, const char *name, const struct policy_setting *settings,
+		  size_t count, bool *ret_is_later, struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(ak, name, &n, &policy, e) < 0 ||
+	    policy_change(&policy, settings, count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (settings[i].field == POLICY_DISK &&
+		    update_disk(ak, &n, policy.disk_bytes, ret_is_later, e) < 0)
+			return -1;
+	return save_change(&n, &policy, e);
+}
+
+int reconfigure_limits(const struct ak *ak, const char *name, const struct policy_setting *settings,
+		       size_t count, bool *ret_is_later, struct err *e)
+{
+	return lifecycle_audit_result(update(ak, name, settings, count, ret_is_later, e), ak,
+				      AUDITLINE_UPDATE, name, e);
+}
+
+static int change_network(const struct ak *ak, const char *name, enum reconfigure_rules what,
+			  char *const *patterns, struct err *e)
+{
+	static const char *const origin[] = { "network allow", "network block" };
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(ak, name, &n, &policy, e) < 0)
+		return -1;
+	if (!policy.has_network)
+		return err_set(e, ERR_INVALID,
+			       "sandbox '%s' was created without a network, and stays so", name);
+	if (what == RECONFIGURE_RESET) {
+		if (named_restore_rules(&n, &policy.egress, e) < 0)
+			return -1;
+		return save_change(&n, &policy, e);
+	}
+	if (named_keep_rules(&n, &policy.egress, e) < 0)
+		return -1;
+	for (; *patterns; patterns++)
+		if (egress_add(&policy.egress,
+			       what == RECONFIGURE_ALLOW ? EGRESS_ALLOW : EGRESS_BLOCK, *patterns,
+			       EGRESS_PATTERNS, origin[what], e) < 0)
+			return -1;
+	return save_change(&n, &policy, e);
+}
+
+int reconfigure_network(const struct ak *ak, const char *name, enum reconfigure_rules what,
+			char *const *patterns, struct err *e)
+{
+	static const char *const word[] = { "allow", "block", "reset" };
+	int r = change_network(ak, name, what, patterns, e);
+	cleanup_buf struct buf text;
+
+	buf_init(&text, BUF_TEXT_MAX_BYTES);
+	buf_add_text(&text, word[what]);
+	for (; patterns && *patterns; patterns++)
+		buf_addf(&text, " %s", *patterns);
+	lifecycle_audit(ak, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
+	return r;
+}
+
+static int extend(const struct ak *ak, const char *name, uint64_t by_ms, uint64_t *ret_expires_s,
+		  struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+
+	named_init(&n);
+	if (open_for_change(ak, name, &n, &policy, e) < 0)
+		return -1;
+	n.expires_s = (n.expires_s ? n.expires_s : (uint64_t)time(NULL)) + (by_ms + 999) / 1000;
+	if (named_save(&n, e) < 0 || tell_supervisor(&n, e) < 0)
+		return -1;
+	*ret_expires_s = n.expires_s;
+	return 0;
+}
+
+int reconfigure_expiry(const struct ak *ak, const char *name, uint64_t by_ms,
+		       uint64_t *ret_expires_s, struct err *e)
+{
+	return lifecycle_audit_result(extend(ak, name, by_ms, ret_expires_s, e), ak,
+				      AUDITLINE_UPDATE, name, e);
+}

@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * reconfigure - changes limits, network rules and expiry of a named sandbox; a running one takes
+ * them over at once. Each change is written to the audit log.
+ */
+#include "named/named.h"
+
+struct policy_setting;
+
+/*
+ * Changes some fields of the policy. *ret_is_later: it is running, and the new disk size takes
+ * effect at its next start.
+ */
+ERR_CHECKED int reconfigure_limits(const struct ak *ak, const char *name,
+				   const struct policy_setting *settings, size_t count,
+				   bool *ret_is_later, struct err *e);
+
+/* Adds patterns to the network rules; RESET: those of its creation. */
+enum reconfigure_rules { RECONFIGURE_ALLOW, RECONFIGURE_BLOCK, RECONFIGURE_RESET };
+ERR_CHECKED int reconfigure_network(const struct ak *ak, const char *name,
+				    enum reconfigure_rules what, char *const *patterns,
+				    struct err *e);
+
+/* Postpones the expiry by by_ms; without an expiry, sets one by_ms from now. */
+ERR_CHECKED int reconfigure_expiry(const struct ak *ak, const char *name, uint64_t by_ms,
+				   uint64_t *ret_expires_s, struct err *e);
