@@ -26,7 +26,7 @@ enum title_role {
 
 /*
  * Call first in main(): reserves the memory of the command line for titles, and returns a copy to
- * use instead, which is never freed.
+ * use instead, which is the caller's to free when it ends.
  */
 char **title_init(char **argv);
 

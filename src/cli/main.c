@@ -1,4 +1,5 @@
 /* main - the program agentkernel. */
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/title.h"
 #include "cli/cli.h"
@@ -25,9 +26,9 @@ static void fill_streams(void)
 
 int main(int argc, char **argv)
 {
-	struct ak ak;
+	cleanup_free char **words = title_init(argv);
+	CLEANUP(ak_close) struct ak ak = { 0 };
 
-	argv = title_init(argv);
 	mem_hold_group();
 	fill_streams();
 	/* with an inherited SIG_IGN, the kernel would reap our children before waitpid() */
@@ -35,7 +36,7 @@ int main(int argc, char **argv)
 	ak_open(&ak, environ);
 	audit_identify_by(named_identify);
 	/* "errand": the name that running servers of earlier builds use */
-	if (argc == 2 && (strcmp(argv[1], "worker") == 0 || strcmp(argv[1], "errand") == 0))
+	if (argc == 2 && (strcmp(words[1], "worker") == 0 || strcmp(words[1], "errand") == 0))
 		return worker_main(&ak);
-	return cli_main(argv, &ak);
+	return cli_main(words, &ak);
 }
