@@ -8,6 +8,7 @@
 #include "engine/images.h"
 #include "named/layerstore.h"
 #include "named/named.h"
+#include "named/nameddisk.h"
 #include "tree/owner.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static int open_own(const struct ak *ak, struct named *n, struct layers *l, stru
 	cleanup_fd int store_fd = -1;
 	int upper_fd = -1;
 
-	if (named_open_upper(n, &upper_fd, e) < 0)
+	if (nameddisk_open_upper(n, &upper_fd, e) < 0)
 		return -1;
 	if (upper_fd >= 0)
 		l->upper_fds[l->upper_count++] = upper_fd;

@@ -21,6 +21,7 @@
 #include "named/inventory.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
+#include "named/nameddisk.h"
 #include "state/statedir.h"
 #include "policy/policyfile.h"
 
@@ -427,7 +428,7 @@ static int restore(const struct ak *ak, const char *sandbox, const char *id, str
 			       id, c.image, sandbox, n.image, id);
 	if (check_layers(store_fd, &c, e) < 0)
 		return -1;
-	return named_replace_disk(&n, c.layers, e);
+	return nameddisk_replace(&n, c.layers, e);
 }
 
 /* Stops a running sandbox for the restore and starts it again, even if the restore failed. */

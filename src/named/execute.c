@@ -18,6 +18,7 @@
 #include "named/control.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
+#include "named/namedrun.h"
 #include "policy/account.h"
 #include "policy/environment.h"
 #include "host/mount.h"
@@ -36,14 +37,14 @@
 struct named_execution {
 	struct execution base;
 	struct named named;
-	struct named_run run;
+	struct namedrun run;
 	struct audit_caller caller; /* looked up while the command starts */
 };
 
 static void named_execution_done(struct named_execution *x)
 {
 	execution_done(&x->base);
-	named_run_done(&x->run);
+	namedrun_done(&x->run);
 	named_done(&x->named);
 }
 
@@ -61,7 +62,7 @@ static int open_sandbox(struct named_execution *x, struct err *e)
 		return -1;
 	}
 	if (named_load_policy(&x->named, &x->base.policy, e) < 0 ||
-	    named_load_run(&x->named, &x->run, e) < 0)
+	    namedrun_load(&x->named, &x->run, e) < 0)
 		return -1;
 	return execution_open_reports(&x->base, e);
 }

@@ -19,6 +19,7 @@
 #include "named/control.h"
 #include "named/lifecycle.h"
 #include "named/supervisor.h"
+#include "named/namedrun.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,12 +32,12 @@
 
 bool halt_clean_up(const struct ak *ak, const struct named *n)
 {
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 	struct err ignored;
 	bool is_clean = true;
 
 	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
-	if (named_load_run(n, &run, &ignored) < 0)
+	if (namedrun_load(n, &run, &ignored) < 0)
 		return true;
 	if (run.state == NAMED_RUNNING || run.state == NAMED_PAUSED) {
 		struct err died = { 0 };
@@ -114,10 +115,10 @@ int halt_ask(struct named *n, uint64_t timeout_ms, struct err *e)
 /* Kills all processes in the cgroups of the last start, also frozen ones. */
 static void kill_processes(const struct named *n)
 {
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 	struct err ignored;
 
-	if (named_load_run(n, &run, &ignored) < 0)
+	if (namedrun_load(n, &run, &ignored) < 0)
 		return;
 	for (char **path = run.cgroups; path && *path; path++)
 		cgroup_end_path(*path);
@@ -131,7 +132,7 @@ int halt_end(struct named *n, struct err *e)
 	if (e->code == ERR_NOT_FOUND && !named_is_locked(n))
 		return -1;
 	/* no answer: kill the supervisor, which ends the sandbox and frees the lock */
-	if (control_kill(n->dir_fd, n->name, e) < 0 && named_kill_supervisor(n, e) < 0)
+	if (control_kill(n->dir_fd, n->name, e) < 0 && namedrun_kill_supervisor(n, e) < 0)
 		return -1;
 	kill_processes(n);
 	return 0;
@@ -140,10 +141,10 @@ int halt_end(struct named *n, struct err *e)
 /* Records the end of a killed sandbox in its run file. The caller holds the lock. */
 static void note_killed(const struct ak *ak, const struct named *n)
 {
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 	struct err ignored;
 
-	if (!halt_clean_up(ak, n) || named_load_run(n, &run, &ignored) < 0 ||
+	if (!halt_clean_up(ak, n) || namedrun_load(n, &run, &ignored) < 0 ||
 	    run.state == NAMED_STOPPED)
 		return;
 	run.state = NAMED_STOPPED;
@@ -152,7 +153,7 @@ static void note_killed(const struct ak *ak, const struct named *n)
 	keyrows_list_free(&run.cgroups);
 	free(run.reason);
 	run.reason = mem_dup("killed, its supervisor did not answer");
-	(void)!named_save_run(n, &run, &ignored);
+	(void)!namedrun_save(n, &run, &ignored);
 }
 
 int halt_kill(const struct ak *ak, struct named *n, struct err *e)

@@ -2,6 +2,7 @@
  * inventory - named sandboxes as they are now; see inventory.h.
  */
 #include "named/inventory.h"
+#include "named/nameddir.h"
 
 #include "base/cleanup.h"
 #include "base/keyrows.h"
@@ -24,12 +25,12 @@ static bool look(const struct ak *ak, const char *name, struct inventory_entry *
 		entry->state = NAMED_STOPPED;
 		return e.code != ERR_NOT_FOUND;
 	}
-	if (named_load_run(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND) {
+	if (namedrun_load(&entry->named, &entry->run, &e) < 0 && e.code != ERR_NOT_FOUND) {
 		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
 		entry->state = NAMED_STOPPED;
 		return true;
 	}
-	entry->state = named_judge(&entry->named, &entry->run, &entry->reason);
+	entry->state = namedrun_judge(&entry->named, &entry->run, &entry->reason);
 	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
 		named_read_build(&entry->named, entry->build);
 	entry->is_expired = named_is_expired(&entry->named);
@@ -42,7 +43,7 @@ void inventory_entry_done(struct inventory_entry *entry)
 	/* the descriptors are closed, or 0 in an entry that was never filled in */
 	entry->named.dir_fd = entry->named.lock_fd = entry->named.change_fd = -1;
 	named_done(&entry->named);
-	named_run_done(&entry->run);
+	namedrun_done(&entry->run);
 }
 
 void inventory_list_done(struct inventory_list *l)
@@ -59,7 +60,7 @@ int inventory_list(const struct ak *ak, struct inventory_list *ret, struct err *
 	size_t count;
 
 	*ret = (struct inventory_list){ 0 };
-	if (named_list(ak, &names, e) < 0)
+	if (nameddir_list(ak, &names, e) < 0)
 		return -1;
 	count = keyrows_list_count(names);
 	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));

@@ -2,14 +2,14 @@
 /*
  * inventory - named sandboxes as they are now, read from their files, for lists and status.
  */
-#include "named/named.h"
+#include "named/namedrun.h"
 
 #include <stddef.h>
 
 /* One sandbox of the list, as far as its files are readable. */
 struct inventory_entry {
 	struct named named; /* not open */
-	struct named_run run;
+	struct namedrun run;
 	enum named_state state;
 	const char *reason;            /* why it is stopped; may be NULL */
 	char build[BUILDID_MAX_BYTES]; /* of its supervisor; "": not running or not known */

@@ -26,6 +26,8 @@
 #include "named/control.h"
 #include "named/mappedfiles.h"
 #include "named/named.h"
+#include "named/nameddisk.h"
+#include "named/namedrun.h"
 #include "tree/owner.h"
 #include "tree/treeindex.h"
 #include "tree/treesync.h"
@@ -252,13 +254,13 @@ struct taking {
 
 static uint64_t find_init(const struct named *n)
 {
-	struct named_run run = { 0 };
+	struct namedrun run = { 0 };
 	struct err ignored;
 	uint64_t pid = 0;
 
-	if (named_load_run(n, &run, &ignored) == 0)
+	if (namedrun_load(n, &run, &ignored) == 0)
 		pid = run.init_pid;
-	named_run_done(&run);
+	namedrun_done(&run);
 	return pid;
 }
 
@@ -319,7 +321,7 @@ static int check_upper(struct named *n, const struct stat *before, struct err *e
 	cleanup_fd int fd = -1;
 	struct stat st;
 
-	if (named_open_upper(n, &fd, e) < 0)
+	if (nameddisk_open_upper(n, &fd, e) < 0)
 		return -1;
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != before->st_ino)
 		return err_set(e, ERR_BUSY,
@@ -438,7 +440,7 @@ static int take_once(struct taking *k, bool is_full, bool *ret_needs_full, struc
 	cleanup_fd int upper_fd = -1;
 	struct stat upper;
 
-	if (check_depth(k->n, e) < 0 || named_open_upper(k->n, &upper_fd, e) < 0)
+	if (check_depth(k->n, e) < 0 || nameddisk_open_upper(k->n, &upper_fd, e) < 0)
 		return -1;
 	if (upper_fd < 0)
 		return copy_nothing(k, e);

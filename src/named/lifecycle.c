@@ -22,6 +22,9 @@
 #include "named/layerstore.h"
 #include "named/moves.h"
 #include "named/supervisor.h"
+#include "named/nameddir.h"
+#include "named/nameddisk.h"
+#include "named/namedfile.h"
 #include "policy/clone.h"
 #include "state/audit.h"
 #include "workspace/hostfiles.h"
@@ -121,7 +124,7 @@ static int create_noted(const struct lifecycle_request *q, struct named *n, stru
 	copy_list(q->policy->places, &policy.places);
 	r = hostfiles_note(&policy, &policy.places, e);
 	if (r == 0)
-		r = named_create(q->ak, n, &policy, e);
+		r = nameddir_create(q->ak, n, &policy, e);
 	keyrows_list_free(&policy.places);
 	return r;
 }
@@ -203,7 +206,7 @@ static int start_locked(const struct ak *ak, struct named *n, struct err *e)
 	images_init(&image);
 	audit_find_caller(&starter);
 	audit_work_for(&starter); /* the supervisor, which is forked from here, inherits it */
-	named_sweep_disks(n);
+	nameddisk_sweep(n);
 	if (!halt_clean_up(ak, n)) /* two mounted roots on one disk would corrupt it */
 		(void)err_set(e, ERR_BUSY, "processes of its last run do not end");
 	else if (named_load_policy(n, policy, e) == 0 &&
@@ -365,7 +368,7 @@ int lifecycle_stop(const struct ak *ak, const char *name, uint64_t timeout_ms, u
 static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, unsigned flags,
 		    struct err *e)
 {
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 	enum named_state state;
 
 	if (moves_load_state(n, &run, &state, e) < 0)
@@ -422,7 +425,7 @@ char **lifecycle_take_notices(const struct ak *ak, const char *name)
 
 	named_init(&n);
 	if (named_open(ak, name, &n, &ignored) == 0)
-		named_take_notices(&n, &notices);
+		namedfile_take_notices(&n, &notices);
 	return notices;
 }
 
@@ -436,7 +439,7 @@ static int remove_locked(const struct ak *ak, struct named *n, struct err *e)
 	(void)halt_clean_up(ak, n);
 	if (n->change_fd < 0) /* go on even if the record cannot be read */
 		(void)!named_begin_change(n, e);
-	r = named_trash(ak, n, e);
+	r = nameddir_trash(ak, n, e);
 	named_end_change(n);
 	if (r < 0)
 		return -1;
@@ -457,7 +460,7 @@ static int open_damaged(const struct ak *ak, const char *name, struct named *n, 
 /* If forced, stops the sandbox, also one that is just being started. */
 static int make_removable(struct named *n, bool is_forced, struct err *e)
 {
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 	enum named_state state = NAMED_STOPPED;
 	struct err damage = { 0 };
 

@@ -24,17 +24,17 @@ static const char *const hint[] = {
 	[NAMED_STOPPED] = "start it first",
 };
 
-int moves_load_state(const struct named *n, struct named_run *run, enum named_state *ret,
+int moves_load_state(const struct named *n, struct namedrun *run, enum named_state *ret,
 		     struct err *e)
 {
 	const char *reason;
 
 	*ret = NAMED_CREATED;
-	if (named_load_run(n, run, e) < 0) {
-		*run = (struct named_run){ 0 };
+	if (namedrun_load(n, run, e) < 0) {
+		*run = (struct namedrun){ 0 };
 		return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
-	*ret = named_judge(n, run, &reason);
+	*ret = namedrun_judge(n, run, &reason);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ bool moves_is_allowed(enum moves_act act, enum named_state state)
 
 int moves_check(const struct named *n, enum moves_act act, struct err *e)
 {
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 	enum named_state state;
 
 	if (moves_load_state(n, &run, &state, e) < 0)
@@ -53,7 +53,7 @@ int moves_check(const struct named *n, enum moves_act act, struct err *e)
 	if (moves_is_allowed(act, state))
 		return 0;
 	return err_set(e, ERR_BUSY, "sandbox '%s' is %s, so it cannot %s (%s)", n->name,
-		       named_state_word(state), moves[act].word,
+		       namedrun_state_word(state), moves[act].word,
 		       act == MOVES_REMOVE && state != NAMED_CREATED ? "add -f, or stop it first"
 								     : hint[state]);
 }

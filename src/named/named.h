@@ -1,22 +1,21 @@
 #pragma once
 /*
- * named - the files of a named sandbox.
+ * named - one named sandbox: its record, policy and locks.
  *
  * sandboxes/NAME/ in the state directory:
  *
  *   record        its identity: id, image, labels, checkpoint layers, expiry
  *   policy        what it may do, resolved once and applied in full at every start
  *   lock          held by the process that runs or changes it; released when that process dies
- *   run           what its last start created and how it ended; saved before its cgroups are made
- *   disk.N/       what it has written (sandbox/imageroot); the record has the current N
+ *   run           what its last start created and how it ended (named/namedrun)
+ *   disk.N/       what it has written (named/nameddisk); the record has the current N
  *   log/          output of detached commands
  *   rules         the network rules before their first change
  *   notices       messages about the workspace that the user has not seen yet
  *   control.sock  its supervisor's socket, while it is running
  *
- * A sandbox appears and disappears by one rename: it is made in sandboxes/.making, and moved to
- * sandboxes/.trash before it is removed. Leftovers of a crash are in these two directories, or a
- * free lock shows that nobody runs the sandbox. docs/design/named-sandboxes.md describes the files.
+ * After a crash, a free lock shows that nobody runs the sandbox. named/nameddir makes and removes
+ * the directory; docs/design/named-sandboxes.md describes the files.
  */
 #include "base/buf.h"
 #include "base/buildid.h"
@@ -30,6 +29,8 @@
 struct ak;
 
 #define NAMED_DIR "sandboxes"
+#define NAMED_LOCK_FILE "lock"
+#define NAMED_SYSTEM_LOG "log/system" /* base/logfile: the supervisor's messages */
 #define NAMED_NAME_MAX_BYTES AK_NAME_MAX_BYTES
 #define NAMED_ID_BYTES AUDIT_ID_BYTES /* hexadecimal digits */
 #define NAMED_OWNER_MAX_BYTES AUDIT_OWNER_MAX_BYTES
@@ -39,15 +40,6 @@ struct ak;
 #define NAMED_RECORD_MAX_BYTES (1u << 20)
 #define NAMED_TTL_MIN_MS 1000ull
 #define NAMED_TTL_MAX_MS (10ull * 366 * 24 * 3600 * 1000)
-
-enum named_state {
-	NAMED_CREATED,
-	NAMED_RUNNING,
-	NAMED_PAUSED,
-	NAMED_STOPPED,
-
-	NAMED_STATE_COUNT
-};
 
 struct named {
 	char name[NAMED_NAME_MAX_BYTES + 1]; /* name of the directory, not in the record */
@@ -72,20 +64,8 @@ struct named {
 	bool is_damaged;     /* opened without its record */
 };
 
-/* What the last start created and how it ended. */
-struct named_run {
-	uint64_t state; /* enum named_state */
-	uint64_t supervisor_pid, init_pid;
-	uint64_t started_s, ended_s;
-	uint32_t host_gid;     /* the sandbox's group 0 outside */
-	uint32_t switches_ids; /* commands may run as other users */
-	char *reason;          /* why it ended; NULL: on request */
-	char **cgroups;        /* paths */
-};
-
 void named_init(struct named *n);
 void named_done(struct named *n); /* may run twice */
-void named_run_done(struct named_run *r);
 
 /* "[a-z0-9]([a-z0-9_.-]*[a-z0-9])?", up to 63 characters. */
 ERR_CHECKED int named_check_name(const char *name, struct err *e);
@@ -136,31 +116,6 @@ ERR_CHECKED int named_read_again(struct named *n, struct err *e);
 ERR_CHECKED int named_save_policy(const struct named *n, const struct policy *p, struct err *e);
 ERR_CHECKED int named_save(const struct named *n, struct err *e);
 
-/* Saves the rules of its creation once, before the first change; restores them into *rules. */
-struct egress;
-ERR_CHECKED int named_keep_rules(const struct named *n, const struct egress *rules, struct err *e);
-ERR_CHECKED int named_restore_rules(const struct named *n, struct egress *rules, struct err *e);
-
-/*
- * Creates the sandbox described by *n; sets its time, and its id if empty. Afterwards it is open
- * and locked. ERR_EXISTS if the name is taken.
- */
-ERR_CHECKED int named_create(const struct ak *ak, struct named *n, const struct policy *p,
-			     struct err *e);
-
-#define NAMED_DISK_NAME_MAX_BYTES 32
-void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES]);
-
-/* Atomically replaces the disk by an empty one on these layers. The caller holds the lock. */
-ERR_CHECKED int named_replace_disk(struct named *n, char *const *layers, struct err *e);
-/*
- * Opens the directory of its written files; *ret_fd is -1 if it was never started. Asks the
- * supervisor; if there is none and the disk must be mounted, takes the lock.
- */
-ERR_CHECKED int named_open_upper(struct named *n, int *ret_fd, struct err *e);
-/* Removes the leftovers of interrupted replacements; the caller holds the lock. */
-void named_sweep_disks(const struct named *n);
-
 /*
  * Takes the lock that a process needs to run or change it; ERR_BUSY if another process has it.
  * Reads the record again unless damaged, so strings borrowed from *n are freed, and decisions that
@@ -169,6 +124,8 @@ void named_sweep_disks(const struct named *n);
 ERR_CHECKED int named_lock(struct named *n, struct err *e);
 /* The same, waiting at most wait_ms for the other process. */
 ERR_CHECKED int named_lock_within(struct named *n, unsigned wait_ms, struct err *e);
+/* Takes the lock of one that no other process can know yet. */
+ERR_CHECKED int named_lock_new(struct named *n, struct err *e);
 void named_unlock(struct named *n); /* may run twice */
 /* False: the sandbox or its directory was removed since it was opened. */
 bool named_is_there(const struct named *n);
@@ -178,54 +135,11 @@ bool named_is_locked(const struct named *n);
 /* Is its time (--ttl) over? */
 bool named_is_expired(const struct named *n);
 
-/* ERR_NOT_FOUND: never started. */
-ERR_CHECKED int named_load_run(const struct named *n, struct named_run *ret, struct err *e);
-ERR_CHECKED int named_save_run(const struct named *n, const struct named_run *r, struct err *e);
-/* Appends the processes of the run to the file, once they are known. */
-ERR_CHECKED int named_add_processes(const struct named *n, const struct named_run *r,
-				    struct err *e);
-
 /*
  * The build of its supervisor, which writes it into the lock file, because older builds do not read
  * that. "" if not known.
  */
 void named_note_build(const struct named *n);
 void named_read_build(const struct named *n, char out[BUILDID_MAX_BYTES]);
-
-/*
- * Kills the supervisor named in the run file, if that process has the sandbox's lock open: its pid
- * may have been reused. ERR_NOT_FOUND if it does not.
- */
-ERR_CHECKED int named_kill_supervisor(const struct named *n, struct err *e);
-
-/*
- * Notices about the workspace that no client has seen (workspace/newnames), NUL-terminated; taking
- * them returns a list and removes them. A failure leaves *ret unchanged.
- */
-#define NAMED_SYSTEM_LOG "log/system" /* base/logfile: the supervisor's messages */
-#define NAMED_NOTICES_MAX_BYTES (256u << 10)
-ERR_CHECKED int named_save_notices(const struct named *n, const struct buf *texts, struct err *e);
-void named_take_notices(const struct named *n, char ***ret);
-
-/* The current state: a free lock overrides the file. *ret_reason is r's or static; may be NULL. */
-enum named_state named_judge(const struct named *n, const struct named_run *r,
-			     const char **ret_reason);
-const char *named_state_word(enum named_state state);
-
-/*
- * Moves it to the trash and removes it there; the caller holds the lock. named_sweep_trash()
- * removes leftovers. On a full disk without space for the move, it is removed in place; a crash
- * then leaves a damaged sandbox, which can be removed again.
- */
-ERR_CHECKED int named_trash(const struct ak *ak, const struct named *n, struct err *e);
-
-/* Removes leftovers in the trash and of interrupted creations, except locked ones. */
-ERR_CHECKED int named_sweep_trash(const struct ak *ak, unsigned *ret_count, struct err *e);
-
-/* Names of all sandboxes, sorted; free with keyrows_list_free(). */
-ERR_CHECKED int named_list(const struct ak *ak, char ***ret, struct err *e);
-
-/* Opens sandboxes/, creating it if missing; the caller closes it. */
-ERR_CHECKED int named_open_all(const struct ak *ak, int *ret_fd, struct err *e);
 
 void named_random_id(char out[NAMED_ID_BYTES + 1]);

@@ -19,6 +19,7 @@
 #include "named/halt.h"
 #include "named/layerstore.h"
 #include "named/lifecycle.h"
+#include "named/nameddir.h"
 #include "workspace/quarantine.h"
 
 #include <stdlib.h>
@@ -33,11 +34,11 @@ static bool is_dead(const struct inventory_entry *entry)
 static int bury(const struct ak *ak, const char *name, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	CLEANUP(named_run_done) struct named_run run = { 0 };
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
 
 	named_init(&n);
 	if (named_open(ak, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
-	    named_load_run(&n, &run, e) < 0)
+	    namedrun_load(&n, &run, e) < 0)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
 	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
 		return 0; /* another process has started and stopped it meanwhile */
@@ -47,7 +48,7 @@ static int bury(const struct ak *ak, const char *name, struct err *e)
 	free(run.reason);
 	run.reason = mem_dup("supervisor died");
 	run.supervisor_pid = run.init_pid = 0;
-	return named_save_run(&n, &run, e);
+	return namedrun_save(&n, &run, e);
 }
 
 /* The supervisor of a running sandbox ends it, which takes a moment: wait for the lock. */
@@ -129,7 +130,7 @@ int namedgc_collect(const struct ak *ak, unsigned flags, struct namedgc_counts *
 	if (flags & NAMEDGC_DRY)
 		return 0;
 	cgroup_sweep();
-	if (named_sweep_trash(ak, &ret->leftovers, e) < 0 ||
+	if (nameddir_sweep_trash(ak, &ret->leftovers, e) < 0 ||
 	    checkpoint_sweep(ak, &ret->leftovers, e) < 0 ||
 	    layerstore_collect(ak, &ret->layers, e) < 0)
 		return -1;

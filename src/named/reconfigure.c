@@ -14,6 +14,7 @@
 #include "named/control.h"
 #include "named/lifecycle.h"
 #include "named/rootplan.h"
+#include "named/namedfile.h"
 
 #include <errno.h>
 #include <time.h>
@@ -125,11 +126,11 @@ static int change_network(const struct ak *ak, const char *name, enum reconfigur
 		return err_set(e, ERR_INVALID,
 			       "sandbox '%s' was created without a network, and stays so", name);
 	if (what == RECONFIGURE_RESET) {
-		if (named_restore_rules(&n, &policy.egress, e) < 0)
+		if (namedfile_restore_rules(&n, &policy.egress, e) < 0)
 			return -1;
 		return save_change(&n, &policy, e);
 	}
-	if (named_keep_rules(&n, &policy.egress, e) < 0)
+	if (namedfile_keep_rules(&n, &policy.egress, e) < 0)
 		return -1;
 	for (; *patterns; patterns++)
 		if (egress_add(&policy.egress,

@@ -8,6 +8,7 @@
 #include "engine/images.h"
 #include "named/layerstore.h"
 #include "named/named.h"
+#include "named/nameddisk.h"
 #include "state/statedir.h"
 #include "policy/policy.h"
 #include "host/disk.h"
@@ -93,10 +94,10 @@ static int limit_disk(struct rootplan *p, const struct named *n, uint64_t limit_
 
 static char *find_disk(const struct ak *ak, const struct named *n, struct err *e)
 {
-	char disk[NAMED_DISK_NAME_MAX_BYTES];
+	char disk[NAMEDDISK_NAME_MAX_BYTES];
 	cleanup_free char *all = NULL;
 
-	named_format_disk(n->disk_number, disk);
+	nameddisk_format(n->disk_number, disk);
 	if (statedir_path(ak, NAMED_DIR, &all, e) < 0)
 		return NULL;
 	return mem_format("%s/%s/%s", all, n->name, disk);

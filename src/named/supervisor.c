@@ -30,6 +30,7 @@
 #include "named/supervisorrequests.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
+#include "named/namedfile.h"
 #include "named/rootplan.h"
 #include "engine/session.h"
 #include "engine/turn.h"
@@ -487,7 +488,7 @@ static int note_cgroup(void *context, const char *paths, struct err *e)
 		if (*path)
 			(void)keyrows_list_add(&k->run.cgroups, path);
 	k->is_noted = true;
-	return named_save_run(k->options.named, &k->run, e);
+	return namedrun_save(k->options.named, &k->run, e);
 }
 
 static int hold_signals(struct supervisorstate *k, struct err *e)
@@ -524,7 +525,7 @@ static int build(struct supervisorstate *k, struct err *e)
 	};
 	const struct backend_command none = { 0 };
 
-	k->run = (struct named_run){
+	k->run = (struct namedrun){
 		.state = NAMED_RUNNING,
 		.supervisor_pid = (uint64_t)getpid(),
 		.started_s = (uint64_t)time(NULL),
@@ -546,7 +547,7 @@ static int build(struct supervisorstate *k, struct err *e)
 	if (control_listen(n->dir_fd, &k->listen_fd, e) < 0)
 		return -1;
 	/* without a cgroup, nothing was saved yet for this start */
-	return k->is_noted ? named_add_processes(n, &k->run, e) : named_save_run(n, &k->run, e);
+	return k->is_noted ? namedrun_add_processes(n, &k->run, e) : namedrun_save(n, &k->run, e);
 }
 
 /* Saves notices that no client has seen, for the command that stops the sandbox. */
@@ -555,10 +556,10 @@ static void save_notices(const struct supervisorstate *k)
 	cleanup_buf struct buf out;
 	struct err ignored;
 
-	buf_init(&out, NAMED_NOTICES_MAX_BYTES);
+	buf_init(&out, NAMEDFILE_NOTICES_MAX_BYTES);
 	supervisorstate_take_notices(k, k->told_notices, &out);
 	if (out.len > 0)
-		(void)!named_save_notices(k->options.named, &out, &ignored);
+		(void)!namedfile_save_notices(k->options.named, &out, &ignored);
 }
 
 static void audit_end(const struct supervisorstate *k)

@@ -23,7 +23,7 @@ void supervisorstate_save_run(struct supervisorstate *k)
 {
 	struct err ignored;
 
-	(void)!named_save_run(k->options.named, &k->run, &ignored);
+	(void)!namedrun_save(k->options.named, &k->run, &ignored);
 }
 
 void supervisorstate_set_state(struct supervisorstate *k, enum named_state state)

@@ -11,6 +11,7 @@
 #include "base/logfile.h"
 #include "named/supervisor.h"
 #include "named/named.h"
+#include "named/namedrun.h"
 #include "named/rootplan.h"
 #include "engine/session.h"
 #include "named/tasktable.h"
@@ -37,7 +38,7 @@ struct supervisorstate {
 	struct supervisor_options options;
 	struct session session;
 	struct rootplan root;
-	struct named_run run;
+	struct namedrun run;
 	bool is_noted; /* this start has saved the run file */
 	int listen_fd, signal_fd;
 	int spare_fd; /* closed for a moment when descriptors run out */

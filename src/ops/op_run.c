@@ -18,6 +18,7 @@
 #include "named/execute.h"
 #include "named/files.h"
 #include "named/lifecycle.h"
+#include "named/namedfile.h"
 #include "ops/access.h"
 #include "ops/events.h"
 #include "ops/pickimage.h"
@@ -292,7 +293,7 @@ static int run_named(struct ak *ak, const struct op_run_args *args, char **argv,
 		return 0;
 	/* ignore errors: it may have expired, or another command stopped it */
 	(void)!lifecycle_stop(ak, name, LIFECYCLE_STOP_DEFAULT_MS, 0, &ignored);
-	named_take_notices(&n, &ret->end.notices);
+	namedfile_take_notices(&n, &ret->end.notices);
 	op_remark(ev, "kept as %s ('agentkernel start %s' goes on with it)", name, name);
 	return 0;
 }

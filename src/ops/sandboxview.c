@@ -14,7 +14,7 @@ void sandboxview_format_state(const struct inventory_entry *entry, struct buf *o
 		buf_addf(out, "damaged: %s", entry->trouble);
 		return;
 	}
-	buf_add_text(out, named_state_word(entry->state));
+	buf_add_text(out, namedrun_state_word(entry->state));
 	if (entry->state == NAMED_STOPPED && entry->reason)
 		buf_addf(out, " (%s)", entry->is_expired ? "expired" : entry->reason);
 	else if (entry->is_expired)
@@ -44,7 +44,8 @@ void sandboxview_add_members(struct json *j, const struct inventory_entry *entry
 
 	json_add_text(j, "name", n->name);
 	json_add_text(j, "id", n->id);
-	json_add_text(j, "state", entry->trouble[0] ? "damaged" : named_state_word(entry->state));
+	json_add_text(j, "state",
+		      entry->trouble[0] ? "damaged" : namedrun_state_word(entry->state));
 	json_add_text(j, "reason",
 		      entry->trouble[0]   ? entry->trouble
 		      : entry->is_expired ? "expired"

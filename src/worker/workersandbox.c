@@ -17,7 +17,7 @@ static int add_state(const struct worker *w, const char *name, const char *note,
 	if (op_info(w->ak, &args, &w->events, &entry, e) < 0)
 		return -1;
 	json_add_text(j, "name", name);
-	json_add_text(j, "state", named_state_word(entry.state));
+	json_add_text(j, "state", namedrun_state_word(entry.state));
 	json_add_text(j, "note", note);
 	json_open_object(j, "sandbox");
 	sandboxview_add_members(j, &entry);

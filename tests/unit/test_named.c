@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "base/sweep.h"
 #include "named/named.h"
+#include "named/nameddir.h"
+#include "named/nameddisk.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -28,7 +30,7 @@ static void make(const char *name, const char *owner)
 	n.owner = owner ? mem_dup(owner) : NULL;
 	n.image = mem_dup("host");
 	if (policy_resolve(NULL, 0, &caller, &policy, &e) < 0 ||
-	    named_create(&ak, &n, &policy, &e) < 0)
+	    nameddir_create(&ak, &n, &policy, &e) < 0)
 		fail_msg("%s", e.msg);
 }
 
@@ -49,7 +51,7 @@ static void take_away(const char *name)
 	named_init(&n);
 	assert_int_equal(named_open_any(&ak, name, &n, &e), 0);
 	assert_int_equal(named_lock(&n, &e), 0);
-	assert_int_equal(named_trash(&ak, &n, &e), 0);
+	assert_int_equal(nameddir_trash(&ak, &n, &e), 0);
 }
 
 static void what_was_read_before_the_lock_is_read_again(void **state)
@@ -66,14 +68,14 @@ static void what_was_read_before_the_lock_is_read_again(void **state)
 	assert_int_equal(named_open(&ak, "twice", &stale, &e), 0);
 	assert_int_equal(named_open(&ak, "twice", &fresh, &e), 0);
 	assert_int_equal(named_lock(&fresh, &e), 0);
-	assert_int_equal(named_replace_disk(&fresh, layers, &e), 0);
+	assert_int_equal(nameddisk_replace(&fresh, layers, &e), 0);
 	named_unlock(&fresh);
 
 	assert_int_equal(stale.disk_number, 0);
 	assert_int_equal(named_lock(&stale, &e), 0);
 	assert_int_equal(stale.disk_number, 1);
 	assert_string_equal(stale.layers[0], "0123");
-	named_sweep_disks(&stale);
+	nameddisk_sweep(&stale);
 	assert_int_equal(faccessat(stale.dir_fd, "disk.1", F_OK, 0), 0);
 	named_unlock(&stale);
 	take_away("twice");
@@ -98,7 +100,7 @@ static void changes_of_the_record_do_not_undo_each_other(void **state)
 	extended.expires_s = 4102444800;
 	assert_int_equal(named_save(&extended, &e), 0);
 	named_end_change(&extended);
-	assert_int_equal(named_replace_disk(&restored, layers, &e), 0);
+	assert_int_equal(nameddisk_replace(&restored, layers, &e), 0);
 	assert_int_equal(restored.expires_s, 4102444800);
 	assert_int_equal(named_begin_change(&extended, &e), 0);
 	assert_int_equal(extended.disk_number, 1);
@@ -187,7 +189,7 @@ static void a_name_that_is_taken_does_not_say_by_whom(void **state)
 	(void)snprintf(n.name, sizeof(n.name), "hers");
 	n.image = mem_dup("host");
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &policy, &e), 0);
-	assert_int_equal(named_create(&ak, &n, &policy, &e), -1);
+	assert_int_equal(nameddir_create(&ak, &n, &policy, &e), -1);
 	assert_int_equal(e.code, ERR_EXISTS);
 	assert_string_equal(e.msg, "the name 'hers' is taken");
 }
