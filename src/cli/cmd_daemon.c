@@ -13,6 +13,8 @@
 #include "cli/words.h"
 #include "pool/claim.h"
 #include "pool/daemon.h"
+#include "pool/daemonclient.h"
+#include "pool/pools.h"
 #include "engine/images.h"
 #include "policy/environment.h"
 #include "state/ak.h"
@@ -139,7 +141,7 @@ static int make_plan(struct plan *p, const struct ak *ak, struct err *e)
 		.ak = ak,
 		.pools = p->pools,
 		.min_warm = pools[0].min_warm ? (unsigned)pools[0].min_warm : DAEMON_WARM_DEFAULT,
-		.max_warm = pools[0].max_warm ? (unsigned)pools[0].max_warm : DAEMON_WARM_MAX,
+		.max_warm = pools[0].max_warm ? (unsigned)pools[0].max_warm : POOLS_WARM_MAX,
 		.listen_fd = -1,
 		.ready_fd = -1,
 	};
@@ -249,7 +251,7 @@ static int run_stop(const struct cli_context *context, char **argv, int *ret_sta
 	if (read_nothing(argv, "daemon stop", &no_options, NULL, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return daemon_ask_stop(context->ak, e);
+	return daemonclient_ask_stop(context->ak, e);
 }
 
 /* Pools are created again: those of [daemon] at once, others by the runs that need them. */
@@ -260,7 +262,7 @@ static int run_restart(const struct cli_context *context, char **argv, int *ret_
 
 	if (read_nothing(argv, "daemon restart", &no_options, NULL, e) < 0)
 		return -1;
-	if (daemon_ask_stop(context->ak, e) < 0 && e->code != ERR_NOT_FOUND)
+	if (daemonclient_ask_stop(context->ak, e) < 0 && e->code != ERR_NOT_FOUND)
 		return -1;
 	*ret_status = 0;
 	return make_plan(&plan, context->ak, e) < 0 ? -1 : start_in_background(&plan, e);
@@ -275,7 +277,7 @@ static int run_status(const struct cli_context *context, char **argv, int *ret_s
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
 	if (read_nothing(argv, "daemon status", &status_options, &flags, e) < 0 ||
-	    daemon_ask_status(context->ak, flags.is_json, &text, e) < 0)
+	    daemonclient_ask_status(context->ak, flags.is_json, &text, e) < 0)
 		return -1;
 	buf_addf(&out, "%s%s", text, flags.is_json ? "\n" : "");
 	if (!flags.is_json && !strstr(text, buildid_get()))
@@ -304,12 +306,12 @@ static int run_prewarm(const struct cli_context *context, char **argv, int *ret_
 		o.request.settings.list[i].layer = POLICY_BY_CALLER; /* as in resolve_pool() */
 	if (request_resolve(&o.request, NULL, &cli_events, e) < 0)
 		return -1;
-	if (o.flags.count && parse_count(o.flags.count, 0, DAEMON_WARM_MAX, &count, e) < 0)
+	if (o.flags.count && parse_count(o.flags.count, 0, POOLS_WARM_MAX, &count, e) < 0)
 		return err_wrap(e, "--count");
 	if (pickimage_open(&o.request, NULL, &cli_events, &image, e) < 0)
 		return -1;
 	*ret_status = 0;
-	return daemon_ask_prewarm(context->ak, &o.request.policy,
+	return daemonclient_ask_prewarm(context->ak, &o.request.policy,
 				  image.lock_fd >= 0 ? &image : NULL, (unsigned)count, e);
 }
 

@@ -16,14 +16,10 @@
 struct ak;
 
 #define DAEMON_LOG "daemon.log" /* base/logfile, in the state directory */
-#define DAEMON_POOLS_MAX 16u
+#define DAEMON_LOCK "daemon.lock"
 #define DAEMON_WARM_DEFAULT 3u /* in each pool */
-#define DAEMON_WARM_MAX 64u    /* in all pools */
 #define DAEMON_CLIENTS_MAX 256u
-#define DAEMON_IDLE_MS (10u * 60 * 1000)     /* then an unused pool is dropped */
-#define DAEMON_WARM_AGE_MS (10u * 60 * 1000) /* then a waiting sandbox is rebuilt */
-#define DAEMON_SWEEP_MS 10000u               /* interval for removing expired sandboxes */
-#define DAEMON_FREE_MIN_PERCENT 10u          /* of memory */
+#define DAEMON_SWEEP_MS 10000u /* interval for removing expired sandboxes */
 
 struct daemon_pool {
 	const char *key;
@@ -43,15 +39,3 @@ struct daemon_options {
 
 /* Serves until it is stopped. ERR_EXISTS if another daemon is running. */
 ERR_CHECKED int daemon_serve(const struct daemon_options *o, struct err *e);
-
-/* ---- the client's side ---- */
-
-ERR_CHECKED int daemon_ask_status(const struct ak *ak, bool is_json, char **ret_text,
-				  struct err *e);
-/* Waits until the daemon has ended. */
-ERR_CHECKED int daemon_ask_stop(const struct ak *ak, struct err *e);
-
-struct images;
-struct policy;
-ERR_CHECKED int daemon_ask_prewarm(const struct ak *ak, const struct policy *p,
-				   const struct images *image, unsigned count, struct err *e);
