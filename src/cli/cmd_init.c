@@ -159,8 +159,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
 		return -1;
 	if (flags.mode && !mode_find(flags.mode, &mode))
-		return err_set(e, ERR_INVALID, "no mode '%s' (use native, claude, codex or gemini)",
-			       flags.mode);
+		return policy_refuse_choice("mode", flags.mode, mode_names, e);
 	if (!getcwd(cwd, sizeof(cwd)))
 		return err_set(e, ERR_INVALID, "the working directory cannot be read");
 	format_file(cwd, &flags, &text);

@@ -28,6 +28,7 @@ enum kind {
 	KIND_CHECKPOINT,
 	KIND_PROFILE,
 	KIND_MODE,
+	KIND_BACKEND,
 	KIND_AGENT,
 	KIND_PLUGIN,
 	KIND_FILE,
@@ -52,7 +53,7 @@ static const struct what values[] = {
 	{ "pull", { KIND_WORDS }, "missing always never" },
 	{ "network-policy", { KIND_WORDS }, "allow deny" },
 	{ "protect-new", { KIND_WORDS }, "watch strict" },
-	{ "backend", { KIND_WORDS }, "native" },
+	{ "backend", { KIND_BACKEND }, NULL },
 	{ "signal", { KIND_WORDS }, "TERM KILL INT HUP QUIT STOP CONT USR1 USR2" },
 	{ "config", { KIND_FILE }, NULL },
 	{ "env-file", { KIND_FILE }, NULL },
@@ -148,6 +149,12 @@ static void add_words(const struct typed *t, const char *words, struct buf *out)
 	}
 }
 
+static void add_names(const struct typed *t, const char *const *names, struct buf *out)
+{
+	for (; *names; names++)
+		add(t, *names, strlen(*names), out);
+}
+
 static void add_sandboxes(const struct typed *t, const struct ak *ak, struct buf *out)
 {
 	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
@@ -212,12 +219,13 @@ static void add_kind(enum kind kind, const char *words, const struct typed *t, c
 		add_checkpoints(t, ak, out);
 		break;
 	case KIND_PROFILE:
-		for (unsigned i = 0; i < PROFILE_COUNT; i++)
-			add_words(t, profile_get((enum profile_id)i)->name, out);
+		add_names(t, profile_names, out);
 		break;
 	case KIND_MODE:
-		for (unsigned i = 0; i < MODE_COUNT; i++)
-			add_words(t, mode_get((enum mode_id)i)->name, out);
+		add_names(t, mode_names, out);
+		break;
+	case KIND_BACKEND:
+		add_names(t, policy_backends, out);
 		break;
 	case KIND_AGENT:
 		for (size_t i = 0; i < agent_count; i++)

@@ -78,40 +78,15 @@ static const char *const codex_secrets[] = { "OPENAI_API_KEY", NULL };
 static const char *const gemini_secrets[] = { "GEMINI_API_KEY", "GOOGLE_API_KEY", NULL };
 
 static const struct mode modes[] = {
-	[MODE_NATIVE] = {
-		.name = "native",
-		.base = PROFILE_MODERATE,
-		.secrets = no_secrets,
-	},
-	[MODE_CLAUDE] = {
-		.name = "claude",
-		.base = PROFILE_MODERATE,
-		.has_workspace = true,
-		.origin = "mode claude",
-		.domains = { anthropic, registries, code_hosts },
-		.secrets = claude_secrets,
-	},
-	[MODE_CODEX] = {
-		.name = "codex",
-		.base = PROFILE_RESTRICTIVE,
-		/* its tools run in a V8 that does not start with RLIMIT_DATA at 512 MiB */
-		.memory_bytes = 2048ull << 20,
-		.has_workspace = true,
-		.origin = "mode codex",
-		.domains = { openai, registries },
-		.secrets = codex_secrets,
-	},
-	[MODE_GEMINI] = {
-		.name = "gemini",
-		.base = PROFILE_MODERATE,
-		.has_workspace = true,
-		.origin = "mode gemini",
-		.domains = { google, registries, code_hosts },
-		.secrets = gemini_secrets,
-	},
+#define MODE(id, text, ...) [MODE_##id] = { .name = (text), .origin = "mode " text, __VA_ARGS__ },
+#include "policy/modes.def"
 };
 
-static_assert(sizeof(modes) / sizeof(modes[0]) == MODE_COUNT, "a mode has no row");
+const char *const mode_names[] = {
+#define MODE(id, text, ...) text,
+#include "policy/modes.def"
+	NULL,
+};
 
 const struct mode *mode_get(enum mode_id id)
 {

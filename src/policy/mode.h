@@ -3,8 +3,8 @@
  * mode - presets for what one coding agent needs: native, claude, codex, gemini.
  *
  * A mode is a profile plus an agent's project, its key, and the domains that it and the package
- * managers use, with all others denied. To add a mode, add a row in mode.c and a value here; to add
- * a domain, add it to a list in mode.c.
+ * managers use, with all others denied. To add a mode, add a row to modes.def; to add a domain, add
+ * it to a list in mode.c.
  */
 #include "policy/profile.h"
 
@@ -13,11 +13,8 @@
 #include <stdint.h>
 
 enum mode_id {
-	MODE_NATIVE,
-	MODE_CLAUDE,
-	MODE_CODEX,
-	MODE_GEMINI,
-
+#define MODE(id, ...) MODE_##id,
+#include "policy/modes.def"
 	MODE_COUNT
 };
 
@@ -36,6 +33,8 @@ struct mode {
 	const char *origin;         /* of these rules; the same however the mode was chosen */
 	const char *const *secrets; /* the caller's variables to pass; NULL-ended */
 };
+
+extern const char *const mode_names[]; /* in the order of enum mode_id, ended by NULL */
 
 const struct mode *mode_get(enum mode_id id);
 

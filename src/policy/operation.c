@@ -1,13 +1,13 @@
 /* operation - the operations that programs can call; see operation.h. */
 #include "policy/operation.h"
 
+#include "policy/mode.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
 
 #include <assert.h>
 #include <string.h>
 
-static const char *const modes[] = { "native", "claude", "codex", "gemini", NULL };
 static const char *const network_policies[] = { "allow", "deny", NULL };
 static const char *const encodings[] = { "utf8", "base64", NULL };
 static const char *const streams[] = { "stdout", "stderr", NULL };

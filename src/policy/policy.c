@@ -176,8 +176,7 @@ static int apply_profile(struct resolver *r, enum profile_id id, const struct po
 	return 0;
 }
 
-/* "no profile 'x' (use a, b or c)" */
-static int refuse_choice(const char *what, const char *text, const char *const *choices,
+int policy_refuse_choice(const char *what, const char *text, const char *const *choices,
 			 struct err *e)
 {
 	cleanup_buf struct buf known;
@@ -194,7 +193,7 @@ static int read_profile(struct resolver *r, const struct policy_setting *s, stru
 	enum profile_id id;
 
 	if (!profile_find(s->text, &id))
-		return refuse_choice("profile", s->text, profile_names, e);
+		return policy_refuse_choice("profile", s->text, profile_names, e);
 	return apply_profile(r, id, &origin, e);
 }
 
@@ -205,8 +204,7 @@ static int read_mode(struct resolver *r, const struct policy_setting *s, struct 
 	const struct mode *mode = mode_find(s->text, &id);
 
 	if (!mode)
-		return err_set(e, ERR_INVALID, "no mode '%s' (use native, claude, codex or gemini)",
-			       s->text);
+		return policy_refuse_choice("mode", s->text, mode_names, e);
 	if (apply_profile(r, mode->base, &origin, e) < 0)
 		return -1;
 	r->policy->mode = id;
@@ -295,7 +293,7 @@ bool policy_find_backend(const char *name, enum policy_backend *ret)
 static int read_backend(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	if (!policy_find_backend(s->text, &r->policy->backend))
-		return err_set(e, ERR_INVALID, "no backend '%s' (use native)", s->text);
+		return policy_refuse_choice("backend", s->text, policy_backends, e);
 	return 0;
 }
 

@@ -111,6 +111,10 @@ enum policy_backend {
 extern const char *const policy_backends[]; /* their names, ended by NULL */
 bool policy_find_backend(const char *name, enum policy_backend *ret);
 
+/* "no profile 'x' (use a, b or c)"; the choices are ended by NULL. Returns -1. */
+int policy_refuse_choice(const char *what, const char *text, const char *const *choices,
+			 struct err *e);
+
 /* In a ceiling: may callers use the image `host`, the host's own programs? */
 enum policy_host_use {
 	POLICY_HOST_BY_DEFAULT, /* only if the user has named no image */

@@ -243,6 +243,31 @@ static void domains_are_in_normal_form(void **state)
 	}
 }
 
+static void help_names_every_mode_and_profile(void **state)
+{
+	static const struct {
+		enum policy_field field;
+		const char *option, *help;
+	} options[] = {
+#define RUNS(id, option, letter, value, help, how) { POLICY_##id, option, help },
+#include "policy/fields.def"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(options); i++) {
+		const char *const *name = strcmp(options[i].option, "compatibility-mode") == 0
+						  ? mode_names
+					  : options[i].field == POLICY_PROFILE ? profile_names
+					  : options[i].field == POLICY_BACKEND ? policy_backends
+									       : NULL;
+
+		for (; name && *name; name++)
+			if (!strstr(options[i].help, *name))
+				fail_msg("--%s: its help does not name '%s'", options[i].option,
+					 *name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +279,7 @@ int main(void)
 		cmocka_unit_test(the_rest_is_denied),
 		cmocka_unit_test(no_agent_has_less_memory_than_it_needs),
 		cmocka_unit_test(native_is_the_profile_alone),
+		cmocka_unit_test(help_names_every_mode_and_profile),
 		cmocka_unit_test(an_unknown_mode_is_refused_by_name),
 	};
 
