@@ -7,6 +7,7 @@
 #include "ops/sandboxview.h"
 #include "cli/words.h"
 #include "ops/op_exec.h"
+#include "ops/taskview.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,47 +65,6 @@ static void add_row(struct table *t, const struct control_task *task)
 						task->text });
 }
 
-static void add_words(struct json *j, char *const *argv)
-{
-	json_open_array(j, "argv");
-	for (; *argv; argv++)
-		json_add_text(j, NULL, *argv);
-	json_close_array(j);
-}
-
-/* A supervisor of an older build has no argument lists. */
-static void add_object(struct json *j, const struct view *v, const struct control_task *t)
-{
-	CLEANUP(tasks_command_done) struct tasks_command c = { 0 };
-	char id[TASKS_ID_MAX_BYTES];
-	struct err ignored;
-
-	if (tasks_describe(v->ak, v->sandbox, t->id, &c, &ignored) < 0)
-		c.pid = t->pid;
-	tasks_format_id(t->id, id);
-	json_open_object(j, NULL);
-	json_add_text(j, "id", id);
-	json_add_number(j, "pid", c.pid);
-	json_add_number(j, "uid", t->uid);
-	json_add_bool(j, "running", t->ended_ms == 0);
-	json_add_bool(j, "detached", t->flags & ORDER_DETACHED);
-	json_add_bool(j, "tty", t->flags & ORDER_TTY);
-	if (t->ended_ms && WIFEXITED(t->wait_status))
-		json_add_number(j, "exit_code", WEXITSTATUS(t->wait_status));
-	else
-		json_add_null(j, "exit_code");
-	if (t->ended_ms && WIFSIGNALED(t->wait_status))
-		json_add_number(j, "signal", WTERMSIG(t->wait_status));
-	else
-		json_add_null(j, "signal");
-	json_add_bool(j, "timed_out", t->has_timed_out);
-	json_add_number(j, "started_ms", (int64_t)t->started_ms);
-	json_add_text(j, "command", t->text);
-	if (c.argv)
-		add_words(j, c.argv);
-	json_close_object(j);
-}
-
 static void format(const struct view *v, bool is_json, struct buf *out)
 {
 	CLEANUP(table_freep) struct table *t = table_new(7);
@@ -117,7 +77,7 @@ static void format(const struct view *v, bool is_json, struct buf *out)
 		json_open_array(&j, NULL);
 	for (size_t i = 0; i < v->list.count; i++) {
 		if (is_json)
-			add_object(&j, v, &v->list.entries[i]);
+			taskview_add_object(&j, v->ak, v->sandbox, &v->list.entries[i]);
 		else
 			add_row(t, &v->list.entries[i]);
 	}

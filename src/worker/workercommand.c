@@ -3,11 +3,11 @@
 
 #include "base/cleanup.h"
 #include "base/errcode.h"
-#include "named/tasks.h"
 #include "ops/ending.h"
 #include "ops/op_exec.h"
 #include "ops/op_run.h"
 #include "ops/refusal.h"
+#include "ops/taskview.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -215,26 +215,6 @@ int worker_exec_kill(struct worker *w, struct json *j, struct err *e)
 	return 0;
 }
 
-/* A supervisor of an older build knows only the text, not the arguments. */
-static void add_command(const struct worker *w, const char *name, const struct control_task *t,
-			struct json *j)
-{
-	CLEANUP(tasks_command_done) struct tasks_command c = { 0 };
-	struct err ignored;
-	int r = tasks_describe(w->ak, name, t->id, &c, &ignored);
-
-	json_add_number(j, "pid", r < 0 ? t->pid : c.pid);
-	json_add_text(j, "command", t->text);
-	if (r < 0)
-		return;
-	json_open_array(j, "argv");
-	for (char **word = c.argv; *word; word++)
-		json_add_text(j, NULL, *word);
-	json_close_array(j);
-	if (c.is_cut)
-		json_add_bool(j, "argv_cut", true);
-}
-
 int worker_exec_list(struct worker *w, struct json *j, struct err *e)
 {
 	CLEANUP(tasks_list_done) struct tasks_list list = { 0 };
@@ -244,24 +224,9 @@ int worker_exec_list(struct worker *w, struct json *j, struct err *e)
 	if (op_exec_list(w->ak, &args, &w->events, &list, e) < 0)
 		return -1;
 	json_open_array(j, "entries");
-	for (size_t i = 0; i < list.count; i++) {
-		const struct control_task *t = &list.entries[i];
-		char id[TASKS_ID_MAX_BYTES];
-
-		if (!(t->flags & ORDER_DETACHED))
-			continue;
-		tasks_format_id(t->id, id);
-		json_open_object(j, NULL);
-		json_add_text(j, "id", id);
-		add_command(w, args.name, t, j);
-		json_add_bool(j, "running", t->ended_ms == 0);
-		if (t->ended_ms)
-			json_add_number(j, "exit_code", errcode_exit_of_wait(t->wait_status));
-		json_add_number(j, "started_ms", (int64_t)t->started_ms);
-		if (t->ended_ms)
-			json_add_number(j, "ended_ms", (int64_t)t->ended_ms);
-		json_close_object(j);
-	}
+	for (size_t i = 0; i < list.count; i++)
+		if (list.entries[i].flags & ORDER_DETACHED)
+			taskview_add_object(j, w->ak, args.name, &list.entries[i]);
 	json_close_array(j);
 	return 0;
 }

@@ -168,7 +168,18 @@ assert t["pid"] == int(sys.argv[3]) and not t["running"], t' "$W/ps" "$id" "$(ak
 	until_true ended
 	ak ps e --json | python3 -c 'import json, sys
 t = [t for t in json.load(sys.stdin) if t["id"] == sys.argv[1]][0]
-assert t["argv"] == ["sh", "-c", "exit 0", "small"], t' "$id"
+assert t["argv"] == ["sh", "-c", "exit 0", "small"] and t["argv_cut"], t' "$id"
+}
+
+@test "ps --json: null while a command runs, then an exit code as a shell has it, and the signal" {
+	id=$(ak exec -d e sleep 600)
+	state() { ak ps e --json | python3 -c 'import json, sys
+t = [t for t in json.load(sys.stdin) if t["id"] == sys.argv[1]][0]
+print(t["running"], t["exit_code"], t["signal"], (t["ended_ms"] or 0) > t["started_ms"])' "$id"; }
+	[ "$(state)" = "True None None False" ]
+	ak kill e "$id" --signal KILL
+	ended() { [ "$(state)" = "False 137 9 True" ]; }
+	until_true ended
 }
 
 # bats test_tags=once
