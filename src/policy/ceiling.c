@@ -324,7 +324,7 @@ void ceiling_raise(struct policy *most, uint64_t machine_bytes)
 int ceiling_set_maximum(struct policy *most, const struct policy_setting *s, struct err *e)
 {
 	if (s->field != POLICY_IMAGE)
-		return policy_change(most, s, 1, e);
+		return policy_set_number(most, s, e);
 	most->host_use = strcmp(s->text, "yes") == 0 || strcmp(s->text, "true") == 0
 				 ? POLICY_HOST_ALLOWED
 				 : POLICY_HOST_FORBIDDEN;

@@ -579,6 +579,23 @@ static bool can_change(enum policy_field field)
 	}
 }
 
+static void note_change(struct policy *p, const struct policy_setting *s)
+{
+	free(p->owned_origin[s->field]);
+	p->owned_origin[s->field] = mem_dup(s->origin);
+	p->origin[s->field] = (struct policy_origin){ .text = p->owned_origin[s->field],
+						      .layer = POLICY_BY_COMMAND_LINE };
+}
+
+int policy_set_number(struct policy *p, const struct policy_setting *s, struct err *e)
+{
+	assert(fields[s->field].kind != VALUE_OWN_READER);
+	if (read_number(p, &fields[s->field], s->text, e) < 0)
+		return err_wrap(e, "%s", s->origin);
+	note_change(p, s);
+	return 0;
+}
+
 int policy_change(struct policy *p, const struct policy_setting *settings, size_t count,
 		  struct err *e)
 {
@@ -596,14 +613,8 @@ int policy_change(struct policy *p, const struct policy_setting *settings, size_
 	}
 	if (tried.bandwidth_bytes_per_s && !tried.has_network)
 		return err_set(e, ERR_INVALID, "--bandwidth: this sandbox has no network");
-	for (size_t i = 0; i < count; i++) {
-		enum policy_field field = settings[i].field;
-
-		free(tried.owned_origin[field]);
-		tried.owned_origin[field] = mem_dup(settings[i].origin);
-		tried.origin[field] = (struct policy_origin){ .text = tried.owned_origin[field],
-							      .layer = POLICY_BY_COMMAND_LINE };
-	}
+	for (size_t i = 0; i < count; i++)
+		note_change(&tried, &settings[i]);
 	*p = tried;
 	return 0;
 }

@@ -210,6 +210,8 @@ ERR_CHECKED int policy_resolve(const struct policy_setting *settings, size_t cou
  */
 ERR_CHECKED int policy_change(struct policy *p, const struct policy_setting *settings, size_t count,
 			      struct err *e);
+/* Sets a field that is a number in a policy that is a maximum, also one that no update changes. */
+ERR_CHECKED int policy_set_number(struct policy *p, const struct policy_setting *s, struct err *e);
 void policy_done(struct policy *p); /* may run twice, and on a zeroed struct */
 
 bool policy_is_host_image(const struct policy *p);

@@ -268,17 +268,14 @@ static bool is_absolute(const char *path)
 static int check(const struct draft *d, struct err *e)
 {
 	const struct policy *p = &d->policy;
-	bool is_right =
-		d->has_end && d->profile && d->egress && p->image && p->user_name &&
-		is_absolute(p->workdir) && is_absolute(p->home_dir) &&
-		(!p->workspace || is_absolute(p->workspace)) &&
-		(!p->home || is_absolute(p->home)) && p->uid <= POLICY_ID_MAX &&
-		p->gid <= POLICY_ID_MAX && p->memory_bytes <= POLICY_MEMORY_MAX_BYTES &&
-		p->cpus_milli <= POLICY_CPUS_MAX_MILLI && p->pids_count <= POLICY_PIDS_MAX &&
-		p->disk_bytes > 0 && p->disk_bytes <= POLICY_DISK_MAX_BYTES &&
-		p->nofile_count > 0 && p->nofile_count <= POLICY_NOFILE_MAX &&
-		p->timeout_ms <= POLICY_TIMEOUT_MAX_MS && p->cpu_time_ms <= POLICY_CPU_TIME_MAX_MS;
+	bool is_right = d->has_end && d->profile && d->egress && p->image && p->user_name &&
+			is_absolute(p->workdir) && is_absolute(p->home_dir) &&
+			(!p->workspace || is_absolute(p->workspace)) &&
+			(!p->home || is_absolute(p->home)) && p->uid <= POLICY_ID_MAX &&
+			p->gid <= POLICY_ID_MAX && p->disk_bytes > 0 && p->nofile_count > 0;
 
+#define NUMBER(id, name, kind, member, min, max, ...) is_right = is_right && p->member <= (max);
+#include "policy/fields.def"
 	for (unsigned i = 0; i < p->mount_count; i++)
 		is_right = is_right && p->mounts[i].target;
 	if (!is_right)

@@ -781,8 +781,7 @@ static void a_default_is_no_ceiling_and_a_maximum_is(void **state)
 
 	assert_int_equal(policy_resolve(&written, 1, &caller, &ceiling, &e), 0);
 	ceiling_raise(&ceiling, 24ull << 30);
-	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e),
-			 -1); /* what the user wrote is one */
+	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), -1); /* what the user wrote is one */
 	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
 	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), 0);
 	policy_done(&ceiling);
@@ -790,6 +789,24 @@ static void a_default_is_no_ceiling_and_a_maximum_is(void **state)
 	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
 	ceiling_raise(&ceiling, 1ull << 30); /* a small machine: the default stays allowed */
 	assert_int_equal(ask_for_memory(&ceiling, "2GiB", &e), 0);
+}
+
+static void a_limit_that_no_update_changes_can_be_a_maximum(void **state)
+{
+	const struct policy_setting most = { POLICY_NOFILE, "100", "--max-nofile", POLICY_MAXIMUM };
+	const struct policy_setting wrong = { POLICY_NOFILE, "many", "--max-nofile",
+					      POLICY_MAXIMUM };
+	CLEANUP(policy_done) struct policy ceiling = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_resolve(NULL, 0, &caller, &ceiling, &e), 0);
+	assert_int_equal(ceiling_set_maximum(&ceiling, &most, &e), 0);
+	assert_int_equal(ceiling.nofile_count, 100);
+	assert_string_equal(ceiling.origin[POLICY_NOFILE].text, "--max-nofile");
+	assert_int_equal(ceiling_set_maximum(&ceiling, &wrong, &e), -1);
+	assert_int_equal(strncmp(e.msg, "--max-nofile: ", 14), 0);
+	assert_int_equal(ceiling.nofile_count, 100);
 }
 
 static void the_host_image_is_a_setting_of_its_own(void **state)
@@ -829,6 +846,7 @@ int main(void)
 		cmocka_unit_test(every_preset_fits_below_every_ceiling),
 		cmocka_unit_test(a_caller_is_told_what_a_preset_does_not_get),
 		cmocka_unit_test(a_default_is_no_ceiling_and_a_maximum_is),
+		cmocka_unit_test(a_limit_that_no_update_changes_can_be_a_maximum),
 		cmocka_unit_test(the_host_image_is_a_setting_of_its_own),
 		cmocka_unit_test(every_field_has_its_ceiling),
 		cmocka_unit_test(limits_can_only_be_lowered),

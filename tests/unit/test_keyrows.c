@@ -160,6 +160,26 @@ static void half_a_policy_is_none(void **state)
 	}
 }
 
+static void a_number_beyond_its_maximum_is_damage(void **state)
+{
+	(void)state;
+#define NUMBER(id, name, kind, member, min, max, ...)                                              \
+	{                                                                                          \
+		CLEANUP(policy_done) struct policy p = { 0 };                                      \
+		CLEANUP(policy_done) struct policy back = { 0 };                                   \
+		cleanup_buf struct buf out;                                                        \
+		struct err e = { 0 };                                                              \
+                                                                                                   \
+		buf_init(&out, POLICYFILE_MAX_BYTES);                                              \
+		make_policy(&p);                                                                   \
+		p.member = (uint64_t)(max) + 1;                                                    \
+		policyfile_format(&p, &out);                                                       \
+		assert_int_equal(policyfile_parse(out.bytes, out.len, &back, &e), -1);             \
+		assert_int_equal(e.code, ERR_CORRUPT);                                             \
+	}
+#include "policy/fields.def"
+}
+
 static void only_limits_change(void **state)
 {
 	CLEANUP(policy_done) struct policy p = { 0 };
@@ -187,6 +207,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_ours_is_refused),
 		cmocka_unit_test(a_policy_comes_back_whole),
 		cmocka_unit_test(half_a_policy_is_none),
+		cmocka_unit_test(a_number_beyond_its_maximum_is_damage),
 		cmocka_unit_test(only_limits_change),
 	};
 
