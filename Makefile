@@ -85,7 +85,7 @@ MAINS := $(addprefix src/,cli/main.c net/gate.c image/tool.c mcp/server.c http/h
 CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c src/image/layer_rules.c
 BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 # What of two rooms is in the launcher: the rest needs the helpers' libraries.
-SOURCES_launcher_net := $(addprefix src/net/,netns.c netlog.c rulesmessage.c ownaddress.c journal.c names.c logshare.c throttle.c)
+SOURCES_launcher_net := $(addprefix src/net/,netns.c netlog.c gatemessage.c ownaddress.c journal.c names.c logshare.c throttle.c)
 SOURCES_launcher_image := $(addprefix src/image/,reference.c record.c)
 
 # sources of a room in a flavour, objects of sources, the archives of several rooms

@@ -50,7 +50,7 @@ static int open_file(const void *body, size_t len)
 }
 
 static int send_message(int socket_fd, const struct header *h, const void *body, size_t len,
-			const int *fds, unsigned fd_count)
+			const int *fds, unsigned fd_count, enum frame_flags flags)
 {
 	union control control = { 0 };
 	struct iovec parts[] = { { (void *)h, sizeof(*h) }, { (void *)body, len } };
@@ -64,7 +64,8 @@ static int send_message(int socket_fd, const struct header *h, const void *body,
 		control.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
 		memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
 	}
-	if (sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0)
+	if (sendmsg(socket_fd, &message,
+		    MSG_NOSIGNAL | (flags & FRAME_NO_WAIT ? MSG_DONTWAIT : 0)) < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;
 	return 0;
 }
@@ -72,22 +73,32 @@ static int send_message(int socket_fd, const struct header *h, const void *body,
 int frame_send(int socket_fd, uint32_t kind, const void *body, size_t len, const int *fds,
 	       unsigned fd_count)
 {
-	struct header h = { MAGIC, (uint16_t)buildid_version(FRAME_VERSION),
-			    len > INLINE_MAX_BYTES, kind, (uint32_t)len };
+	struct header h = { MAGIC, (uint16_t)buildid_version(FRAME_VERSION), len > INLINE_MAX_BYTES,
+			    kind, (uint32_t)len };
 	cleanup_fd int file_fd = -1;
 	int all[SENT_MAX];
 
 	if (len > FRAME_BODY_MAX_BYTES || fd_count > FRAME_DESCRIPTORS_MAX)
 		return -EMSGSIZE;
 	if (!h.is_in_file)
-		return send_message(socket_fd, &h, body, len, fds, fd_count);
+		return send_message(socket_fd, &h, body, len, fds, fd_count, FRAME_WAIT);
 	file_fd = open_file(body, len);
 	if (file_fd < 0)
 		return file_fd;
 	if (fd_count > 0)
 		memcpy(all, fds, fd_count * sizeof(int));
 	all[fd_count] = file_fd;
-	return send_message(socket_fd, &h, NULL, 0, all, fd_count + 1);
+	return send_message(socket_fd, &h, NULL, 0, all, fd_count + 1, FRAME_WAIT);
+}
+
+int frame_send_now(int socket_fd, uint32_t kind, const void *body, size_t len, int fd)
+{
+	const struct header h = { MAGIC, (uint16_t)buildid_version(FRAME_VERSION), false, kind,
+				  (uint32_t)len };
+
+	return len > INLINE_MAX_BYTES
+		       ? -EMSGSIZE
+		       : send_message(socket_fd, &h, body, len, &fd, fd < 0 ? 0 : 1, FRAME_NO_WAIT);
 }
 
 bool frame_may_pass(int r)

@@ -34,6 +34,9 @@ struct frame {
 int frame_send(int socket_fd, uint32_t kind, const void *body, size_t len, const int *fds,
 	       unsigned fd_count);
 
+/* Never blocks, whatever the peer did to the socket. A small body, and one descriptor or -1. */
+int frame_send_now(int socket_fd, uint32_t kind, const void *body, size_t len, int fd);
+
 enum frame_flags { FRAME_WAIT = 0, FRAME_NO_WAIT = 1 };
 
 /*

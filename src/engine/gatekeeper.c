@@ -17,7 +17,7 @@
 #include "net/logshare.h"
 #include "net/names.h"
 #include "net/netlog.h"
-#include "net/rulesmessage.h"
+#include "net/gatemessage.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -38,26 +38,39 @@
 void gatekeeper_init(struct gatekeeper *k)
 {
 	*k = (struct gatekeeper){
-		.rules_fd = -1, .names_fd = -1, .share_fd = -1, .channel_fd = -1
+		.rules_fd = -1, .names_fd = -1, .share_fd = -1, .channel_fd = -1, .dial_fd = -1
 	};
+	published_init(&k->published);
 	for (unsigned i = 0; i < NETNS_SOCKET_COUNT; i++)
 		k->sockets[i] = -1;
 }
 
-int gatekeeper_prepare(struct gatekeeper *k, const struct gatekeeper_options *o, struct err *e)
+static int find_program(struct gatekeeper *k, struct err *e)
 {
-	k->options = *o;
-	if (helper_find(GATE_PROGRAM, &k->program, e) < 0)
-		return err_wrap(e, "this sandbox has a network (--no-network runs without)");
-	return 0;
+	return k->program ? 0 : helper_find(GATE_PROGRAM, &k->program, e);
 }
 
-void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count)
+int gatekeeper_prepare(struct gatekeeper *k, const struct gatekeeper_options *o, struct err *e)
+{
+	const struct policy *p = o->policy;
+
+	k->options = *o;
+	if (!p->has_network && !p->publish)
+		return 0;
+	if (find_program(k, e) < 0)
+		return err_wrap(e, p->publish ? "this sandbox publishes a port"
+					      : "this sandbox has a network (--no-network runs "
+						"without)");
+	return published_open(&k->published, p->publish, e);
+}
+
+void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count, int dial_fd)
 {
 	for (unsigned i = 0; i < count && i < NETNS_SOCKET_COUNT; i++)
 		k->sockets[i] = take_fd(&sockets[i]);
 	k->socket_count = count < NETNS_SOCKET_COUNT ? count : NETNS_SOCKET_COUNT;
-	k->is_open = count > 0;
+	k->dial_fd = dial_fd;
+	k->is_open = count > 0 || dial_fd >= 0;
 }
 
 /* ---- starting ---- */
@@ -76,6 +89,14 @@ static int open_log(const struct gatekeeper *k)
 	if (stat(path, &st) == 0 && st.st_size > (off_t)NETLOG_MAX_BYTES)
 		(void)rename(path, old_path);
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* If it cannot be sent, the gate is ending; the next one gets all ports. */
+static void tell_of_port(const struct gatekeeper *k, const struct published_port *p)
+{
+	if (k->channel_fd >= 0)
+		(void)gatemessage_send_listen(k->channel_fd, p->number, p->spec.inner,
+					      p->listen_fd);
 }
 
 static int start_gate(struct gatekeeper *k, struct err *e)
@@ -109,6 +130,7 @@ static int start_gate(struct gatekeeper *k, struct err *e)
 	fds[count++] = (struct helper_descriptor){ k->names_fd, GATE_NAMES_FD };
 	fds[count++] = (struct helper_descriptor){ log_fd, GATE_LOG_FD };
 	fds[count++] = (struct helper_descriptor){ k->share_fd, GATE_SHARE_FD };
+	fds[count++] = (struct helper_descriptor){ k->dial_fd, GATE_DIAL_FD };
 	for (unsigned i = 0; i < k->socket_count; i++)
 		fds[count++] =
 			(struct helper_descriptor){ k->sockets[i], GATE_FIRST_SOCKET_FD + (int)i };
@@ -116,6 +138,8 @@ static int start_gate(struct gatekeeper *k, struct err *e)
 	cleanup_closep(&log_fd);
 	cleanup_closep(&channel[1]);
 	k->channel_fd = r < 0 ? -1 : take_fd(&channel[0]);
+	for (unsigned i = 0; r == 0 && i < k->published.count; i++)
+		tell_of_port(k, &k->published.ports[i]);
 	k->is_leaving = false;
 	k->gate_sent_bytes = 0;
 	k->gate_received_bytes = 0;
@@ -145,8 +169,9 @@ static void start(struct gatekeeper *k)
 {
 	struct err e = { 0 };
 
-	if ((k->rules_fd < 0 &&
-	     rulesmessage_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
+	if (find_program(k, &e) < 0 ||
+	    (k->rules_fd < 0 &&
+	     gatemessage_write(&k->options.policy->egress, &k->rules_fd, &e) < 0) ||
 	    (k->names_fd < 0 && names_create(&k->names_fd, &e) < 0) ||
 	    (k->share_fd < 0 && logshare_create(&k->share_fd, &e) < 0) || start_gate(k, &e) < 0) {
 		note_trouble(k, e.msg);
@@ -300,7 +325,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 {
 	int rules_fd = -1;
 
-	if (rulesmessage_write(&p->egress, &rules_fd, e) < 0)
+	if (gatemessage_write(&p->egress, &rules_fd, e) < 0)
 		return -1;
 	cleanup_closep(&k->rules_fd);
 	k->rules_fd = rules_fd;
@@ -308,7 +333,7 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 	if (k->channel_fd < 0)
 		return 0;
 	k->has_obeyed = false;
-	if (rulesmessage_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
+	if (gatemessage_send(k->channel_fd, k->rules_fd, p->bandwidth_bytes_per_s) < 0) {
 		(void)listen_to_gate(k); /* it may have sent the reason for its end */
 		on_end(k);
 	} else if (!await_obedience(k)) {
@@ -317,10 +342,33 @@ int gatekeeper_set_rules(struct gatekeeper *k, const struct policy *p, struct er
 	return 0;
 }
 
+/* ---- published ports ---- */
+
+int gatekeeper_publish(struct gatekeeper *k, const struct publish *spec, bool is_kept,
+		       const struct published_port **ret, struct err *e)
+{
+	if (k->dial_fd < 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "this sandbox takes no connections from outside");
+	if (published_add(&k->published, spec, is_kept, ret, e) < 0)
+		return -1;
+	tell_of_port(k, *ret);
+	return 0;
+}
+
+void gatekeeper_unpublish(struct gatekeeper *k, uint32_t number)
+{
+	if (k->channel_fd >= 0)
+		(void)gatemessage_send_unlisten(k->channel_fd, number);
+	published_remove(&k->published, number);
+}
+
 /* ---- for poll loops ---- */
 
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out)
 {
+	unsigned count = 0;
+
 	if (!k->is_open)
 		return 0;
 	if (k->channel_fd >= 0) {
@@ -331,8 +379,11 @@ unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out)
 		return 0;
 	k->not_before_ms = 0;
 	for (unsigned i = 0; i < k->socket_count; i++)
-		out[i] = (struct pollfd){ .fd = k->sockets[i], .events = POLLIN };
-	return k->socket_count;
+		out[count++] = (struct pollfd){ .fd = k->sockets[i], .events = POLLIN };
+	for (unsigned i = 0; i < k->published.count; i++)
+		out[count++] =
+			(struct pollfd){ .fd = k->published.ports[i].listen_fd, .events = POLLIN };
+	return count;
 }
 
 int gatekeeper_wait_ms(const struct gatekeeper *k)
@@ -359,6 +410,7 @@ void gatekeeper_stop(struct gatekeeper *k)
 	uint64_t end_ms = clock_now_ms() + GATEKEEPER_STOP_MAX_MS;
 
 	k->is_open = false;
+	published_done(&k->published);
 	if (k->channel_fd < 0)
 		return;
 	(void)shutdown(k->channel_fd, SHUT_WR);

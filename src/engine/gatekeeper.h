@@ -3,9 +3,9 @@
  * gatekeeper - the supervisor's side of the gate: starts it at the first packet, and again if it
  * died.
  *
- * It holds the sandbox's listening sockets, the rules and the table of names; a gate receives all
- * three and can be replaced at any time. Between two gates the sandbox has no network: packets wait
- * in the kernel.
+ * It holds the sandbox's listening sockets, those of its published ports, the rules and the table
+ * of names; a gate receives all of them and can be replaced at any time. Between two gates the
+ * sandbox has no network: packets wait in the kernel.
  *
  * Rules may change while a gate runs (gatekeeper_set_rules). The gate receives the new rules and
  * must confirm that they are applied; otherwise it is killed after GATEKEEPER_OBEY_MAX_MS. So when
@@ -13,6 +13,7 @@
  * them.
  */
 #include "base/err.h"
+#include "engine/published.h"
 #include "net/netns.h"
 
 #include <poll.h>
@@ -25,7 +26,7 @@ struct ak;
 struct policy;
 
 #define GATEKEEPER_DENIALS_MAX 32u /* in the result; the log has all */
-#define GATEKEEPER_POLL_MAX NETNS_SOCKET_COUNT
+#define GATEKEEPER_POLL_MAX (NETNS_SOCKET_COUNT + PUBLISHED_MAX)
 #define GATEKEEPER_BACKOFF_MAX_MS 5000u
 #define GATEKEEPER_STOP_MAX_MS 4000u /* longer than the gate's own time to finish */
 #define GATEKEEPER_OBEY_MAX_MS 3000u
@@ -46,8 +47,10 @@ struct gatekeeper_options {
 
 struct gatekeeper {
 	struct gatekeeper_options options;
-	bool is_open;  /* the sandbox has a network */
-	char *program; /* path of the gate */
+	bool is_open;  /* until gatekeeper_stop() */
+	char *program; /* path of the gate; found with the first that is needed */
+	struct published published;
+	int dial_fd; /* requests for connections to the inside; borrowed, -1: none are taken */
 	int sockets[NETNS_SOCKET_COUNT];
 	unsigned socket_count;
 	int rules_fd, names_fd, share_fd; /* created with the first gate */
@@ -66,10 +69,18 @@ struct gatekeeper {
 
 void gatekeeper_init(struct gatekeeper *k);
 
-/* Before the sandbox starts: checks that the gate's program exists. */
+/*
+ * Before the sandbox starts: opens the published ports, and checks that the gate's program exists
+ * if it will be needed.
+ */
 ERR_CHECKED int gatekeeper_prepare(struct gatekeeper *k, const struct gatekeeper_options *o,
 				   struct err *e);
-void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count);
+void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count, int dial_fd);
+
+/* Publishes one more port, or ends it with its connections; *ret is borrowed. */
+ERR_CHECKED int gatekeeper_publish(struct gatekeeper *k, const struct publish *spec, bool is_kept,
+				   const struct published_port **ret, struct err *e);
+void gatekeeper_unpublish(struct gatekeeper *k, uint32_t number);
 
 /* For a poll loop: descriptors (at most GATEKEEPER_POLL_MAX), and the timeout (-1: none). */
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out);

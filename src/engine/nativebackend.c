@@ -168,6 +168,7 @@ static int start(struct session *s, const struct backend_command *c, unsigned st
 		.network = p->has_network ? netns_build : NULL,
 		.watch = watched(s),
 		.serves = s->options.serves,
+		.takes_dials = s->options.serves || p->publish,
 		.awaits_places = s->options.awaits_places,
 	};
 

@@ -90,6 +90,8 @@ static int start(struct run_state *r, const struct run_options *o, struct err *e
 	    0)
 		return -1;
 	streams_started(&r->streams, r->session.sandbox.tty_master_fd);
+	if (o->on_published)
+		o->on_published(o->context, &r->session.gatekeeper.published);
 	return 0;
 }
 

@@ -25,6 +25,9 @@ struct run_options {
 	enum streams_tty tty;
 	bool is_captured; /* stdout and stderr go into the result */
 	int lifeline_fd;  /* end everything when its other end closes; 0: none */
+	/* its published ports are open; NULL: nobody wants to know */
+	void (*on_published)(void *context, const struct published *ports);
+	void *context;
 };
 
 enum run_end {

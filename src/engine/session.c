@@ -113,7 +113,7 @@ static int prepare_network(struct session *s, struct err *e)
 		.sandbox = s->id,
 	};
 
-	if (!s->options.policy->has_network)
+	if (!s->options.policy->has_network && !s->options.policy->publish && !s->options.serves)
 		return 0;
 	(void)getrandom(&number, sizeof(number), GRND_NONBLOCK); /* a name, not a secret */
 	if (s->options.name)
@@ -208,7 +208,8 @@ int session_start(struct session *s, const struct backend_command *command, unsi
 {
 	if (s->backend->start(s, command, streams, e) < 0)
 		return -1;
-	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count);
+	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count,
+				s->sandbox.dial_fd);
 	return 0;
 }
 

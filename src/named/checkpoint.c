@@ -500,10 +500,11 @@ static int make_on(const struct ak *ak, const struct checkpoint *c, const struct
 		   const struct checkpoint_use *use, struct named *ret, struct err *e)
 {
 	CLEANUP(images_done) struct images image;
+	struct policy own = *p; /* borrows */
 	struct lifecycle_request q = {
 		.ak = ak,
 		.name = use->name,
-		.policy = p,
+		.policy = &own,
 		.labels = use->labels,
 		.ttl_ms = use->ttl_ms,
 		.layers = c->layers,
@@ -512,6 +513,7 @@ static int make_on(const struct ak *ak, const struct checkpoint *c, const struct
 	};
 
 	images_init(&image);
+	own.publish = NULL; /* the host's ports stay with the sandbox that has them */
 	if (c->image_pin) {
 		if (images_open_pinned(ak, c->image_pin, p->image, &image, e) < 0)
 			return -1;

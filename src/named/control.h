@@ -17,6 +17,7 @@
 #define CONTROL_SOCKET "control.sock"
 #define CONTROL_TEXT_MAX_BYTES 200 /* of a command line that is shown */
 #define CONTROL_TASKS_MAX 512u
+#define CONTROL_PORT_MAX_BYTES 80
 #define CONTROL_WORDS_MAX_BYTES (16u << 10) /* of a stored argument list */
 #define CONTROL_CONNECT_MS 5000u /* until a supervisor accepts a connection or a message */
 #define CONTROL_ANSWER_MS 10000u /* until it answers; then ERR_TIMEOUT */
@@ -40,6 +41,10 @@ enum control_kind {
 	CONTROL_DISK,    /* answered with the descriptor of the directory that contains "upper" */
 	CONTROL_NOTICES, /* answered with NUL-terminated notices since the connection began */
 	CONTROL_COMMAND, /* a command's id; answered with struct control_command and arguments */
+	CONTROL_PORTS,   /* answered with a struct control_port for each published port */
+	CONTROL_FORWARD, /* a text for publish_parse(): published until this connection closes;
+			  * answered with its struct control_port */
+	CONTROL_DIAL,    /* struct dialin_target, one descriptor for init's answer */
 
 	/* answers */
 	CONTROL_OK = 200,
@@ -78,6 +83,13 @@ struct control_stats {
 	uint64_t time_us; /* time of the measurement, monotonic clock */
 };
 
+struct control_port {
+	char at[CONTROL_PORT_MAX_BYTES];   /* "127.0.0.1:8080" */
+	char spec[CONTROL_PORT_MAX_BYTES]; /* as in the policy */
+	uint32_t inner;
+	uint32_t is_kept; /* 0: of a `forward` */
+};
+
 struct control_info {
 	uint32_t host_gid, switches_ids;
 	uint32_t is_paused, task_count;
@@ -88,6 +100,7 @@ FRAME_STRUCT(struct control_task, 240);
 FRAME_STRUCT(struct control_command, 8);
 FRAME_STRUCT(struct control_stats, 120);
 FRAME_STRUCT(struct control_info, 16);
+FRAME_STRUCT(struct control_port, 168);
 FRAME_STRUCT(struct err, 520); /* CONTROL_FAILED */
 
 /* Connects to the supervisor of the sandbox in dir_fd; ERR_NOT_FOUND if it is not running. */

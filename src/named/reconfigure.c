@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/keyrows.h"
+#include "engine/published.h"
 #include "named/control.h"
 #include "named/lifecycle.h"
 #include "named/rootplan.h"
@@ -151,6 +153,78 @@ int reconfigure_network(const struct ak *ak, const char *name, enum reconfigure_
 	buf_add_text(&text, word[what]);
 	for (; patterns && *patterns; patterns++)
 		buf_addf(&text, " %s", *patterns);
+	lifecycle_audit(ak, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
+	return r;
+}
+
+/* The sandbox does not run, so nobody else would notice now that a port is taken. */
+static int check_ports(char *const *texts, struct err *e)
+{
+	CLEANUP(published_done) struct published trial;
+
+	published_init(&trial);
+	return published_open(&trial, texts, e);
+}
+
+static int remove_ports(struct policy *p, char *const *texts, const char *name, struct err *e)
+{
+	char **left = NULL;
+
+	for (char *const *text = texts; *text; text++)
+		if (!keyrows_list_has(p->publish, *text))
+			return err_set(e, ERR_NOT_FOUND, "sandbox '%s' does not publish %s", name,
+				       *text);
+	for (char *const *own = p->publish; own && *own; own++)
+		if (!keyrows_list_has(texts, *own))
+			(void)keyrows_list_add(&left, *own);
+	keyrows_list_free(&p->publish);
+	p->publish = left;
+	return 0;
+}
+
+static int add_ports(struct policy *p, char *const *texts, struct err *e)
+{
+	for (; *texts; texts++)
+		if (publish_add(&p->publish, *texts, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int change_ports(const struct ak *ak, const char *name, bool is_adding, char *const *texts,
+			struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	CLEANUP(policy_done) struct policy policy = { 0 };
+	CLEANUP(policy_done) struct policy before = { 0 };
+	struct err ignored;
+
+	named_init(&n);
+	if (open_for_change(ak, name, &n, &policy, e) < 0 || named_load_policy(&n, &before, e) < 0)
+		return -1;
+	if (is_adding ? add_ports(&policy, texts, e) < 0
+		      : remove_ports(&policy, texts, name, e) < 0)
+		return -1;
+	if (is_adding && !named_is_locked(&n) && check_ports(texts, e) < 0)
+		return -1;
+	if (named_save_policy(&n, &policy, e) < 0)
+		return -1;
+	if (tell_supervisor(&n, e) == 0)
+		return 0;
+	if (named_begin_change(&n, &ignored) == 0) /* it could not open a port */
+		(void)!named_save_policy(&n, &before, &ignored);
+	return -1;
+}
+
+int reconfigure_ports(const struct ak *ak, const char *name, bool is_adding, char *const *texts,
+		      struct err *e)
+{
+	int r = change_ports(ak, name, is_adding, texts, e);
+	cleanup_buf struct buf text;
+
+	buf_init(&text, BUF_TEXT_MAX_BYTES);
+	buf_add_text(&text, is_adding ? "publish" : "unpublish");
+	for (; *texts; texts++)
+		buf_addf(&text, " %s", *texts);
 	lifecycle_audit(ak, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
 	return r;
 }

@@ -21,6 +21,10 @@ ERR_CHECKED int reconfigure_network(const struct ak *ak, const char *name,
 				    enum reconfigure_rules what, char *const *patterns,
 				    struct err *e);
 
+/* Publishes ports or ends them, as texts of policy/publish; a taken one is refused at once. */
+ERR_CHECKED int reconfigure_ports(const struct ak *ak, const char *name, bool is_adding,
+				  char *const *texts, struct err *e);
+
 /* Postpones the expiry by by_ms; without an expiry, sets one by_ms from now. */
 ERR_CHECKED int reconfigure_expiry(const struct ak *ak, const char *name, uint64_t by_ms,
 				   uint64_t *ret_expires_s, struct err *e);

@@ -68,6 +68,8 @@ static void drop_client(struct supervisorstate *k, unsigned index)
 	k->clients[index] = k->clients[--k->client_count];
 	(void)close(gone.fd);
 	frame_done(&gone.held);
+	if (gone.forward_number)
+		gatekeeper_unpublish(&k->session.gatekeeper, gone.forward_number);
 	if (gone.is_freezing)
 		(void)!supervisorstate_thaw(k, &ignored);
 	if (!t || !tasktable_is_alive(t))

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/dialin.h"
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
@@ -389,6 +390,95 @@ static void answer_notices(struct supervisorstate *k, struct supervisorstate_cli
 	control_answer(client->fd, out.bytes, out.len);
 }
 
+/* ---- ways in ---- */
+
+static struct control_port show_port(const struct published_port *p)
+{
+	struct control_port shown = { .inner = p->spec.inner, .is_kept = p->is_kept };
+
+	_Static_assert(CONTROL_PORT_MAX_BYTES >= PUBLISH_TEXT_MAX_BYTES, "too short");
+	(void)published_format(p, shown.at);
+	(void)publish_format(&p->spec, shown.spec);
+	return shown;
+}
+
+static void answer_ports(const struct supervisorstate *k,
+			 const struct supervisorstate_client *client)
+{
+	const struct published *ports = &k->session.gatekeeper.published;
+	struct control_port shown[PUBLISHED_MAX];
+
+	for (unsigned i = 0; i < ports->count; i++)
+		shown[i] = show_port(&ports->ports[i]);
+	control_answer(client->fd, shown, ports->count * sizeof(shown[0]));
+}
+
+static int forward(struct supervisorstate *k, struct supervisorstate_client *client,
+		   const struct frame *f, struct err *e)
+{
+	const struct published_port *port;
+	struct control_port shown;
+	struct publish spec;
+
+	if (client->forward_number)
+		return err_set(e, ERR_INVALID, "this connection forwards a port already");
+	if (publish_parse(f->bytes, &spec, e) < 0 ||
+	    gatekeeper_publish(&k->session.gatekeeper, &spec, false, &port, e) < 0)
+		return -1;
+	client->forward_number = port->number;
+	shown = show_port(port);
+	control_answer(client->fd, &shown, sizeof(shown));
+	return 0;
+}
+
+/* init answers the client itself. */
+static int dial(struct supervisorstate *k, const struct frame *f, struct err *e)
+{
+	struct dialin_target target;
+	int r;
+
+	if (f->len != sizeof(target) || f->fd_count != 1)
+		return err_set(e, ERR_INVALID, "half a request");
+	memcpy(&target, f->bytes, sizeof(target));
+	r = dialin_pass_on(k->session.sandbox.dial_fd, &target, f->fds[0]);
+	return r < 0 ? err_sys(e, -r, "ask init for a connection") : 0;
+}
+
+/* Opens the ports that are new in the policy; on failure none. */
+static int open_new_ports(struct supervisorstate *k, const struct policy *p, struct err *e)
+{
+	struct gatekeeper *g = &k->session.gatekeeper;
+	uint32_t before = g->published.last_number;
+	const struct published_port *port;
+	struct publish spec;
+
+	for (char *const *text = p->publish; text && *text; text++) {
+		if (published_find(&g->published, *text))
+			continue;
+		if (publish_parse(*text, &spec, e) == 0 &&
+		    gatekeeper_publish(g, &spec, true, &port, e) == 0)
+			continue;
+		for (uint32_t number = before + 1; number <= g->published.last_number; number++)
+			gatekeeper_unpublish(g, number);
+		return -1;
+	}
+	return 0;
+}
+
+static void close_old_ports(struct supervisorstate *k, const struct policy *p)
+{
+	struct gatekeeper *g = &k->session.gatekeeper;
+	char text[PUBLISH_TEXT_MAX_BYTES];
+
+	for (unsigned i = g->published.count; i-- > 0;) {
+		const struct published_port *port = &g->published.ports[i];
+
+		if (port->is_kept &&
+		    !keyrows_list_has(p->publish, publish_format(&port->spec, text)))
+			gatekeeper_unpublish(g, port->number);
+	}
+}
+
 /* ---- reloading the policy ---- */
 
 static void reload_expiry(struct supervisorstate *k)
@@ -426,8 +516,9 @@ static int reload(struct supervisorstate *k, struct err *e)
 		free(p);
 		return -1;
 	}
-	if (has_cgroup &&
-	    (cgroup_set_limits(&k->session.cgroup, p, e) < 0 || move_to_cpus(k, p, e) < 0)) {
+	if (open_new_ports(k, p, e) < 0 ||
+	    (has_cgroup &&
+	     (cgroup_set_limits(&k->session.cgroup, p, e) < 0 || move_to_cpus(k, p, e) < 0))) {
 		policy_done(p);
 		free(p);
 		return -1;
@@ -443,6 +534,7 @@ static int reload(struct supervisorstate *k, struct err *e)
 	policy_done(k->options.policy);
 	*k->options.policy = *p;
 	free(p);
+	close_old_ports(k, k->options.policy);
 	return k->options.policy->has_network
 		       ? gatekeeper_set_rules(&k->session.gatekeeper, k->options.policy, e)
 		       : 0;
@@ -529,6 +621,13 @@ int supervisorrequests_answer(struct supervisorstate *k, struct supervisorstate_
 		return 0;
 	case CONTROL_DISK:
 		return hand_disk(k, client, e);
+	case CONTROL_PORTS:
+		answer_ports(k, client);
+		return 0;
+	case CONTROL_FORWARD:
+		return forward(k, client, f, e);
+	case CONTROL_DIAL:
+		return say_ok_after(client, dial(k, f, e));
 	case CONTROL_NOTICES:
 		answer_notices(k, client);
 		return 0;

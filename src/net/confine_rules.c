@@ -1,8 +1,8 @@
 /*
  * confine_rules - the system calls that the gate may make once it serves.
  *
- * Internet sockets, read-only files, non-executable memory, and exit. No programs, no processes, no
- * other address families.
+ * Internet sockets, read-only files, non-executable memory, and exit. No programs, no processes,
+ * and of other address families only pairs.
  */
 #include "base/callfilter.h"
 #include "net/gate.h"
@@ -20,6 +20,12 @@ static const struct rule_step open_steps[] = {
 static const struct rule_step socket_steps[] = {
 	ALLOW_IF(0, AF_INET),
 	ALLOW_IF(0, AF_INET6),
+	ELSE_FAIL(EAFNOSUPPORT),
+};
+
+/* For answers of init (base/dialin.h). */
+static const struct rule_step socketpair_steps[] = {
+	ALLOW_IF(0, AF_UNIX),
 	ELSE_FAIL(EAFNOSUPPORT),
 };
 
@@ -48,6 +54,7 @@ const struct rule callfilter_rules[] = {
 	CHECK("fcntl", fcntl_steps),
 	CHECK("openat", open_steps),
 	CHECK("socket", socket_steps),
+	CHECK("socketpair", socketpair_steps),
 	CHECK("mmap mprotect", no_code_steps),
 };
 

@@ -1,16 +1,17 @@
 /*
- * gate - agentkernel-gate, the only way out of a sandbox.
+ * gate - agentkernel-gate, the only way out of a sandbox, and the way in to its published ports.
  *
  * Theory of operation. The supervisor starts one gate per sandbox at the first packet, as an
  * ordinary user, with an empty environment and the descriptors of enum gate_descriptor. The gate
- * reads its rules, confines itself, and serves DNS (net/nameserver.h) and connections (net/flow.h)
- * in one event loop. It has no other channel to the sandbox, and sends the supervisor only denials
- * and traffic counts.
+ * reads its rules, confines itself, and serves DNS (net/nameserver.h), connections of the sandbox
+ * (net/flow.h) and connections to its published ports (net/inbound.h) in one event loop. It has no
+ * other channel to the sandbox, and sends the supervisor only denials and traffic counts. A sandbox
+ * without a network has no sockets for it: then the gate serves published ports alone.
  *
- * The supervisor may send new rules at any time (net/rulesmessage.h). They apply at once and to
- * everything: connections, lookups and dials that they forbid end, others are not affected. A gate
- * that cannot apply a message exits: without a gate there is no network, and the next one starts
- * with the new rules.
+ * The supervisor may send new rules and ports at any time (net/gatemessage.h). Rules apply at once
+ * and to everything: connections, lookups and dials that they forbid end, others are not affected.
+ * A gate that cannot apply a message exits: without a gate there is no network, and the next one
+ * starts with the new rules.
  *
  * It also exits after a period without traffic (GATE_IDLE_S): an idle sandbox has no gate. It exits
  * when the supervisor closes its socket: then data that the sandbox has already sent is still
@@ -29,12 +30,13 @@
 #include "net/confine.h"
 #include "net/effort.h"
 #include "net/flow.h"
+#include "net/inbound.h"
 #include "net/journal.h"
 #include "net/names.h"
 #include "net/nameserver.h"
 #include "net/netns.h"
 #include "net/ownaddress.h"
-#include "net/rulesmessage.h"
+#include "net/gatemessage.h"
 #include "net/resolve.h"
 
 #include <ares.h>
@@ -64,7 +66,8 @@ struct options {
 struct server {
 	struct gate gate;
 	struct nameserver *nameserver;
-	struct flows *flows;
+	struct flows *flows; /* NULL, like the name server: the sandbox has no network */
+	struct inbounds *inbounds;
 	struct event *second, *supervisor, *linger;
 	unsigned idle_s;
 	bool ack_pending;                  /* must tell the supervisor that the rules are applied */
@@ -81,9 +84,9 @@ static int read_options(char **argv, struct options *ret, struct err *e)
 		if (!argv[i])
 			return err_set(e, ERR_INVALID, "agentkernel starts this program itself");
 	ret->sandbox = argv[1];
-	if (parse_count(argv[2], 0, RULESMESSAGE_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s,
+	if (parse_count(argv[2], 0, GATEMESSAGE_RATE_MAX_BYTES_PER_S, &ret->bandwidth_bytes_per_s,
 			e) < 0 ||
-	    parse_count(argv[3], 1, NETNS_SOCKET_COUNT, &sockets, e) < 0 ||
+	    parse_count(argv[3], 0, NETNS_SOCKET_COUNT, &sockets, e) < 0 ||
 	    parse_count(argv[4], 0, INT32_MAX, &id, e) < 0)
 		return -1;
 	ret->socket_count = (unsigned)sockets;
@@ -137,17 +140,30 @@ static void tell_that_rules_hold(struct server *s)
 		s->ack_pending = false;
 }
 
+static bool is_idle(const struct server *s)
+{
+	return inbound_is_idle(s->inbounds) &&
+	       (!s->flows || (flow_is_idle(s->flows) && nameserver_is_idle(s->nameserver)));
+}
+
+static bool is_sending(const struct server *s)
+{
+	return inbound_is_sending(s->inbounds) || (s->flows && flow_is_sending(s->flows));
+}
+
 static void on_second(evutil_socket_t fd, short what, void *context)
 {
 	struct server *s = context;
 
 	(void)fd;
 	(void)what;
-	flow_on_second(s->flows);
+	if (s->flows)
+		flow_on_second(s->flows);
+	inbound_on_second(s->inbounds);
 	journal_flush(s->gate.journal, JOURNAL_PERIODIC);
 	tell_that_rules_hold(s);
 	tell_traffic(s);
-	s->idle_s = flow_is_idle(s->flows) && nameserver_is_idle(s->nameserver) ? s->idle_s + 1 : 0;
+	s->idle_s = is_idle(s) ? s->idle_s + 1 : 0;
 	if (s->idle_s < GATE_IDLE_S)
 		return;
 	(void)tell(GATE_IS_IDLE);
@@ -160,7 +176,7 @@ static void on_linger(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	if (clock_now_ms() >= s->end_ms || !flow_is_sending(s->flows))
+	if (clock_now_ms() >= s->end_ms || !is_sending(s))
 		(void)event_base_loopbreak(s->gate.base);
 }
 
@@ -180,13 +196,15 @@ static void linger(struct server *s)
 
 	(void)event_del(s->supervisor);
 	s->end_ms = clock_now_ms() + LINGER_MS;
-	flow_stop_listening(s->flows);
+	if (s->flows)
+		flow_stop_listening(s->flows);
+	inbound_stop_listening(s->inbounds);
 	on_linger(-1, 0, s);
 	(void)event_add(s->linger, &look);
 }
 
 /* Decisions point into the rules that made them, so the old rules are freed at the end. */
-static void obey(struct server *s, struct rulesmessage *o)
+static void obey(struct server *s, struct gatemessage *o)
 {
 	struct gate *g = &s->gate;
 	struct egress old = g->egress;
@@ -195,8 +213,10 @@ static void obey(struct server *s, struct rulesmessage *o)
 	o->egress = (struct egress){ 0 };
 	if (o->bandwidth_bytes_per_s != g->sent.rate_per_s)
 		set_bandwidth(g, o->bandwidth_bytes_per_s);
-	flow_judge_all(s->flows);
-	nameserver_judge_all(s->nameserver);
+	if (s->flows) {
+		flow_judge_all(s->flows);
+		nameserver_judge_all(s->nameserver);
+	}
 	egress_done(&old);
 	s->ack_pending = true;
 	tell_that_rules_hold(s);
@@ -204,19 +224,23 @@ static void obey(struct server *s, struct rulesmessage *o)
 
 static void on_supervisor(evutil_socket_t fd, short what, void *context)
 {
-	CLEANUP(rulesmessage_done) struct rulesmessage o = { 0 };
+	CLEANUP(gatemessage_done) struct gatemessage m;
 	struct server *s = context;
-	enum rulesmessage_kind kind = RULESMESSAGE_NONE;
 	struct err e = { 0 };
 
 	(void)what;
-	if (rulesmessage_receive(fd, &kind, &o, &e) < 0) {
+	gatemessage_init(&m);
+	if (gatemessage_receive(fd, &m, &e) < 0) {
 		say_trouble(&e);
 		s->exit_code = EXIT_FAILED;
 		(void)event_base_loopbreak(s->gate.base);
-	} else if (kind == RULESMESSAGE_NEW) {
-		obey(s, &o);
-	} else if (kind == RULESMESSAGE_END) {
+	} else if (m.kind == GATEMESSAGE_RULES) {
+		obey(s, &m);
+	} else if (m.kind == GATEMESSAGE_LISTEN) {
+		inbound_listen(s->inbounds, &m);
+	} else if (m.kind == GATEMESSAGE_UNLISTEN) {
+		inbound_unlisten(s->inbounds, m.number);
+	} else if (m.kind == GATEMESSAGE_END) {
 		linger(s);
 	}
 }
@@ -238,7 +262,7 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	g->base = event_base_new();
 	if (!g->base)
 		return err_set(e, ERR_SYSTEM, "start the event loop");
-	if (rulesmessage_read(GATE_RULES_FD, &g->egress, e) < 0 ||
+	if (gatemessage_read(GATE_RULES_FD, &g->egress, e) < 0 ||
 	    names_open(GATE_NAMES_FD, &g->names, e) < 0)
 		return -1;
 	if (ownaddress_open(&g->routes_fd, e) < 0)
@@ -250,9 +274,12 @@ static int start(struct server *s, const struct options *o, struct err *e)
 	g->journal = journal_new(GATE_LOG_FD, GATE_SUPERVISOR_FD, GATE_SHARE_FD, o->sandbox);
 	set_bandwidth(g, o->bandwidth_bytes_per_s);
 	g->effort = effort_new(g->base, on_effort, s);
-	s->nameserver = nameserver_new(g, GATE_FIRST_SOCKET_FD + NETNS_DNS_V4,
-				       has_v6 ? GATE_FIRST_SOCKET_FD + NETNS_DNS_V6 : -1);
-	s->flows = flow_open_all(g, s->nameserver, GATE_FIRST_SOCKET_FD + NETNS_TCP);
+	s->inbounds = inbound_new(g, GATE_DIAL_FD);
+	if (o->socket_count > 0) {
+		s->nameserver = nameserver_new(g, GATE_FIRST_SOCKET_FD + NETNS_DNS_V4,
+					       has_v6 ? GATE_FIRST_SOCKET_FD + NETNS_DNS_V6 : -1);
+		s->flows = flow_open_all(g, s->nameserver, GATE_FIRST_SOCKET_FD + NETNS_TCP);
+	}
 	s->second = event_new(g->base, -1, EV_PERSIST, on_second, s);
 	s->linger = event_new(g->base, -1, EV_PERSIST, on_linger, s);
 	s->supervisor =
@@ -266,9 +293,11 @@ static int start(struct server *s, const struct options *o, struct err *e)
 
 static void stop(struct server *s)
 {
+	inbound_free(s->inbounds);
 	flow_close_all(s->flows);
 	tell_traffic(s);
-	nameserver_free(s->nameserver);
+	if (s->nameserver)
+		nameserver_free(s->nameserver);
 	effort_free(s->gate.effort);
 	resolve_free(s->gate.resolve);
 	journal_flush(s->gate.journal, JOURNAL_LAST);

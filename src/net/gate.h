@@ -15,10 +15,11 @@ struct resolve;
 /* The descriptors that a gate starts with, besides 0, 1 and 2, which are /dev/null. */
 enum gate_descriptor {
 	GATE_SUPERVISOR_FD = 3, /* socket for new rules and reports; end-of-file: exit */
-	GATE_RULES_FD,          /* memory from rulesmessage_write() */
+	GATE_RULES_FD,          /* memory from gatemessage_write() */
 	GATE_NAMES_FD,          /* memory from names_create() */
 	GATE_LOG_FD,            /* the network log, or /dev/null */
 	GATE_SHARE_FD,          /* memory from logshare_create() */
+	GATE_DIAL_FD,           /* requests for connections to the inside (base/dialin.h) */
 	GATE_FIRST_SOCKET_FD,   /* enum netns_socket, as many as exist */
 };
 

@@ -18,7 +18,7 @@
 #define FULL "(log full)"
 
 /* Kinds of rows, each with its own limits. */
-enum kind { ALLOWED, DENIED, DENIED_LOOKUP, LOOKUP, FAILED, KIND_COUNT };
+enum kind { ALLOWED, DENIED, DENIED_LOOKUP, LOOKUP, FAILED, INBOUND, KIND_COUNT };
 static_assert(KIND_COUNT == LOGSHARE_KINDS, "a kind without a share");
 
 #define INDEX_COUNT (8 * JOURNAL_ROWS_MAX) /* a power of two, more than all rows */
@@ -44,10 +44,8 @@ struct journal {
 };
 
 static const char *const words[] = {
-	[JOURNAL_ALLOWED] = "allowed",
-	[JOURNAL_DENIED] = "denied",
-	[JOURNAL_LOOKUP] = "lookup",
-	[JOURNAL_FAILED] = "failed",
+	[JOURNAL_ALLOWED] = "allowed", [JOURNAL_DENIED] = "denied",   [JOURNAL_LOOKUP] = "lookup",
+	[JOURNAL_FAILED] = "failed",   [JOURNAL_INBOUND] = "inbound",
 };
 static_assert(COUNT_OF(words) == JOURNAL_DECISION_COUNT, "a decision has no word");
 
@@ -65,6 +63,8 @@ static enum kind kind_of(enum journal_decision decision, uint16_t port)
 		return port ? DENIED : DENIED_LOOKUP;
 	case JOURNAL_LOOKUP:
 		return LOOKUP;
+	case JOURNAL_INBOUND:
+		return INBOUND;
 	default:
 		return FAILED;
 	}

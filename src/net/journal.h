@@ -23,8 +23,9 @@
 enum journal_decision {
 	JOURNAL_ALLOWED, /* a connection */
 	JOURNAL_DENIED,
-	JOURNAL_LOOKUP, /* a name that was resolved outside */
-	JOURNAL_FAILED, /* allowed, but the server could not be reached */
+	JOURNAL_LOOKUP,  /* a name that was resolved outside */
+	JOURNAL_FAILED,  /* allowed, but the server could not be reached */
+	JOURNAL_INBOUND, /* a connection to a published port */
 
 	JOURNAL_DECISION_COUNT
 };

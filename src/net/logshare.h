@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#define LOGSHARE_KINDS 5u
+#define LOGSHARE_KINDS 6u
 #define LOGSHARE_FIRST_BYTES (512u << 10) /* burst of each kind */
 #define LOGSHARE_COUNT_BYTES (256u << 10)
 #define LOGSHARE_COUNT_RESERVE_BYTES (64u << 10) /* reserve for a gate's last counts */

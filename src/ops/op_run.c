@@ -22,6 +22,7 @@
 #include "ops/access.h"
 #include "ops/events.h"
 #include "ops/pickimage.h"
+#include "ops/portview.h"
 #include "ops/refusal.h"
 #include "policy/credential.h"
 #include "policy/environment.h"
@@ -300,6 +301,11 @@ static int run_named(struct ak *ak, const struct op_run_args *args, char **argv,
 
 /* ---- a plain run ---- */
 
+static void on_published(void *context, const struct published *ports)
+{
+	portview_remark_all(context, ports);
+}
+
 static int run_fresh(const struct ak *ak, const struct op_run_args *args, char **argv,
 		     struct images *image, const struct op_events *ev, struct run_result *ret,
 		     struct err *e)
@@ -312,6 +318,8 @@ static int run_fresh(const struct ak *ak, const struct op_run_args *args, char *
 		.tty = args->tty,
 		.is_captured = args->is_captured,
 		.lifeline_fd = ak->lifeline_fd,
+		.on_published = on_published,
+		.context = (void *)(uintptr_t)ev,
 	};
 	int r;
 

@@ -17,6 +17,7 @@
 #include "named/tasks.h"
 #include "ops/access.h"
 #include "ops/events.h"
+#include "ops/op_port.h"
 #include "ops/pickimage.h"
 #include "policy/policyimage.h"
 #include "state/ak.h"
@@ -244,11 +245,13 @@ int op_start(struct ak *ak, const struct op_move_args *args, const struct op_eve
 {
 	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 
-	(void)ev;
-	if (!args->may_be_done)
-		return access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0
-			       ? -1
-			       : lifecycle_start(ak, args->name, e);
+	if (!args->may_be_done) {
+		if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
+		    lifecycle_start(ak, args->name, e) < 0)
+			return -1;
+		op_port_remark(ak, args->name, ev);
+		return 0;
+	}
 	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0 ||
 	    inventory_info(ak, args->name, &entry, e) < 0)
 		return -1;

@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "policy/mountspec.h"
 #include "policy/policyimage.h"
+#include "policy/publish.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -42,8 +43,8 @@ struct field {
 
 static read_fn read_accept_missing, read_backend, read_clone, read_env, read_home, read_image,
 	read_mode, read_mount, read_name, read_network, read_network_policy, read_profile,
-	read_protect_new, read_read_only, read_rule, read_tmpfs, read_user, read_workdir,
-	read_workspace;
+	read_protect_new, read_publish, read_read_only, read_rule, read_tmpfs, read_user,
+	read_workdir, read_workspace;
 
 static const char *const names[] = {
 #define FIELD(id, name) [POLICY_##id] = name,
@@ -373,6 +374,11 @@ static int read_name(struct resolver *r, const struct policy_setting *s, struct 
 	return 0;
 }
 
+static int read_publish(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	return publish_add(&r->policy->publish, s->text, e);
+}
+
 static int read_protect_new(struct resolver *r, const struct policy_setting *s, struct err *e)
 {
 	if (strcmp(s->text, "strict") != 0 && strcmp(s->text, "watch") != 0)
@@ -645,6 +651,7 @@ void policy_done(struct policy *p)
 	keyrows_list_free(&p->passed);
 	keyrows_list_free(&p->protect);
 	keyrows_list_free(&p->unprotect);
+	keyrows_list_free(&p->publish);
 	keyrows_list_free(&p->mask);
 	keyrows_list_free(&p->unmask);
 	for (unsigned i = 0; i < POLICY_FIELD_COUNT; i++)

@@ -158,6 +158,7 @@ struct policy {
 	struct policy_tmpfs tmpfs[POLICY_TMPFS_MAX];
 	unsigned tmpfs_count;
 	struct egress egress; /* rules, if there is a network */
+	char **publish;       /* ports reachable from the host, as policy/publish; NULL: none */
 	char **image_env;     /* the image's, NULL-ended; NULL: none */
 	char **places; /* resolved paths of home, workspace and mounts when a named sandbox was
 			* created (workspace/hostfiles.h); NULL: not recorded */

@@ -58,6 +58,7 @@ static const struct keyrows_row rows[] = {
 	ROW("workdir-asked", KEYROWS_FLAG, policy.is_workdir_asked),
 	ROW("home-dir", KEYROWS_TEXT, policy.home_dir),
 	ROW("egress", KEYROWS_TEXT, egress),
+	ROW("publish", KEYROWS_LIST, policy.publish),
 	ROW("image-env", KEYROWS_LIST, policy.image_env),
 	ROW("place", KEYROWS_LIST, policy.places),
 	ROW("passed", KEYROWS_LIST, policy.passed),

@@ -160,6 +160,9 @@ void policyshow_field(const struct policy *p, enum policy_field field, struct bu
 	case POLICY_BLOCK_CIDR:
 		format_rules(p, field, out);
 		break;
+	case POLICY_PUBLISH:
+		format_names(p->publish, out);
+		break;
 	case POLICY_WORKSPACE:
 		buf_add_text(out, p->workspace ? p->workspace : "none");
 		break;

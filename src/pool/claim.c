@@ -51,6 +51,8 @@ const char *claim_find_obstacle(const struct policy *p)
 		return "it shows too many directories of the host";
 	if (has_places(p) && !has_writable_place(p))
 		return "all that it shows of the host is read-only";
+	if (p->publish)
+		return "it publishes a port";
 	if (p->places) /* set only for named sandboxes */
 		return "it has a name";
 	return NULL;

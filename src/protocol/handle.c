@@ -8,6 +8,7 @@ void handle_init(struct handle *h)
 		.report_fd = -1,
 		.lifeline_fd = -1,
 		.tty_master_fd = -1,
+		.dial_fd = -1,
 		.orders_fd = -1,
 		.root_fd = -1,
 		.userns_fd = -1,
@@ -20,6 +21,7 @@ void handle_close(struct handle *h)
 	cleanup_closep(&h->report_fd);
 	cleanup_closep(&h->lifeline_fd);
 	cleanup_closep(&h->tty_master_fd);
+	cleanup_closep(&h->dial_fd);
 	cleanup_closep(&h->orders_fd);
 	cleanup_closep(&h->root_fd);
 	cleanup_closep(&h->userns_fd);

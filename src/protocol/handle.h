@@ -23,6 +23,8 @@ struct handle {
 	int sockets[FDPASS_MAX]; /* of its network, for the caller to take; -1: taken */
 	unsigned socket_count;
 
+	int dial_fd; /* requests for connections to the inside (base/dialin.h); -1: it takes none */
+
 	/* the next four are -1 unless it serves */
 	int orders_fd; /* messages of protocol/order.h, both ways */
 	int root_fd;   /* the finished root, for reading its files */

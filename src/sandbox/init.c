@@ -1,6 +1,8 @@
 /* init - pid 1 of a sandbox; see init.h. */
 #include "sandbox/init.h"
 
+#include "base/cleanup.h"
+#include "base/dialin.h"
 #include "base/err.h"
 #include "base/wall.h"
 #include "sandbox/command.h"
@@ -18,7 +20,7 @@
 #include <unistd.h>
 
 /* Once the command has the streams, init moves its own descriptors to their numbers. */
-enum { KEPT_REPORT_FD, KEPT_LIFELINE_FD, KEPT_LOCK_FD, KEPT_COUNT };
+enum { KEPT_REPORT_FD, KEPT_LIFELINE_FD, KEPT_LOCK_FD, KEPT_DIAL_FD, KEPT_COUNT };
 
 #define EXIT_SETUP_FAILED 125
 
@@ -42,6 +44,10 @@ static int keep_only(const struct init_options *o, struct watch_limits *watch, s
 	if (o->lock_fd < 0)
 		(void)close(KEPT_LOCK_FD);
 	else if (dup2(o->lock_fd, KEPT_LOCK_FD) < 0)
+		return err_sys(e, errno, "keep init's descriptors");
+	if (o->dial_fd < 0)
+		(void)close(KEPT_DIAL_FD);
+	else if (dup2(o->dial_fd, KEPT_DIAL_FD) < 0)
 		return err_sys(e, errno, "keep init's descriptors");
 	if (keep_watched(watch, e) < 0)
 		return -1;
@@ -103,11 +109,13 @@ static void pass_on(pid_t command_pid, const struct signalfd_siginfo *info)
 }
 
 /* Returns the command's wait status; ends the sandbox at a limit or when the supervisor is gone. */
-static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_limits *watch)
+static int wait_for_end(pid_t command_pid, int signal_fd, bool takes_dials,
+			const struct watch_limits *watch)
 {
 	struct pollfd polled[] = {
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = KEPT_LIFELINE_FD, .events = POLLIN },
+		{ .fd = takes_dials ? KEPT_DIAL_FD : -1, .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
 	enum report_limit reached;
@@ -115,13 +123,16 @@ static int wait_for_end(pid_t command_pid, int signal_fd, const struct watch_lim
 	int status = 0;
 
 	for (;;) {
-		if (poll(polled, 2, watch_interval_ms(watch)) < 0 && errno != EINTR) {
+		if (poll(polled, COUNT_OF(polled), watch_interval_ms(watch)) < 0 &&
+		    errno != EINTR) {
 			(void)err_sys(&e, errno, "wait in init");
 			report_failed(KEPT_REPORT_FD, &e);
 			_exit(EXIT_SETUP_FAILED);
 		}
 		if (polled[1].revents && wall_stands(WALL_LIFELINE))
 			_exit(EXIT_SETUP_FAILED); /* the supervisor is gone: end the sandbox */
+		if (polled[2].revents && !dialin_answer_all(KEPT_DIAL_FD))
+			polled[2].fd = -1;
 		while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			pass_on(command_pid, &info);
 		if (reap(command_pid, &status))
@@ -167,7 +178,7 @@ void init_run(const struct init_options *o)
 	if (privs_drop_init(o->watch.memory_bytes ? PRIVS_WATCHES : 0, &e) < 0 ||
 	    privs_die_with_parent(&e) < 0 || open_signals(&all, &signal_fd, &e) < 0)
 		goto out;
-	report_ended(report_fd, wait_for_end(command_pid, signal_fd, &watch), 0);
+	report_ended(report_fd, wait_for_end(command_pid, signal_fd, o->dial_fd >= 0, &watch), 0);
 	_exit(0);
 out:
 	report_failed(report_fd, &e);

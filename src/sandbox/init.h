@@ -27,6 +27,7 @@ struct init_options {
 	int lock_fd;     /* a lock held while init lives; may be -1 */
 	bool has_waited; /* it waited in sandbox/placement, which already did the first steps of
 			  * serve_run() */
+	int dial_fd;     /* requests for connections to the inside (base/dialin.h); -1: none */
 	int orders_fd;   /* -1: run one command; otherwise serve orders, see sandbox/serve.h */
 	const struct limitfiles *limits; /* the files that show the limits to the sandbox */
 	struct watch_limits watch;

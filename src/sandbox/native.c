@@ -44,6 +44,7 @@ struct links {
 	int lifeline[2]; /* parent -> child: one byte means "go on", end-of-file means "die" */
 	int channel[2];  /* passes descriptors both ways; only if there are any */
 	int orders[2];   /* orders for init if it serves */
+	int dials[2];    /* requests for connections to the inside, if it takes them */
 };
 
 enum { READ_END, WRITE_END };
@@ -56,6 +57,7 @@ static void links_done(struct links *l)
 		cleanup_closep(&l->lifeline[end]);
 		cleanup_closep(&l->channel[end]);
 		cleanup_closep(&l->orders[end]);
+		cleanup_closep(&l->dials[end]);
 	}
 }
 
@@ -74,6 +76,9 @@ static int links_open(struct links *l, const struct native_plan *plan, struct er
 		return err_sys(e, errno, "create a socket to the sandbox");
 	if (plan->serves && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->orders) < 0)
 		return err_sys(e, errno, "create a socket for orders");
+	if (plan->takes_dials &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->dials) < 0)
+		return err_sys(e, errno, "create a socket for connections to the inside");
 	return 0;
 }
 
@@ -240,6 +245,7 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 		.command = &command,
 		.limits = &limits,
 		.orders_fd = l->orders[CHILD_END],
+		.dial_fd = l->dials[CHILD_END],
 		.report_fd = l->report[WRITE_END],
 		.lifeline_fd = l->lifeline[READ_END],
 		.lock_fd = plan->idmap->lock_fd,
@@ -261,6 +267,7 @@ static _Noreturn void child_main(const struct native_plan *plan, struct links *l
 	/* our copy of the supervisor's end would keep the lifeline open forever */
 	cleanup_closep(&l->lifeline[WRITE_END]);
 	cleanup_closep(&l->orders[PARENT_END]);
+	cleanup_closep(&l->dials[PARENT_END]);
 	if (build_walls(plan, l, &limits, &placement, &e) < 0) {
 		hint_at_doctor(&e);
 		goto out;
@@ -423,7 +430,7 @@ static void end(struct handle *s)
 int native_start(const struct native_plan *plan, struct handle *ret, struct err *e)
 {
 	CLEANUP(links_done)
-	struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	struct links l = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	CLEANUP(end) struct handle s;
 
 	handle_init(&s);
@@ -438,10 +445,12 @@ int native_start(const struct native_plan *plan, struct handle *ret, struct err 
 	s.report_fd = take_fd(&l.report[READ_END]);
 	s.lifeline_fd = take_fd(&l.lifeline[WRITE_END]);
 	s.orders_fd = take_fd(&l.orders[PARENT_END]);
+	s.dial_fd = take_fd(&l.dials[PARENT_END]);
 	cleanup_closep(&l.report[WRITE_END]);
 	cleanup_closep(&l.lifeline[READ_END]);
 	cleanup_closep(&l.channel[CHILD_END]);
 	cleanup_closep(&l.orders[CHILD_END]);
+	cleanup_closep(&l.dials[CHILD_END]);
 	if (release_child(plan, s.pid, s.lifeline_fd, l.channel[PARENT_END], e) < 0 ||
 	    receive_all(plan, &s, l.channel[PARENT_END], e) < 0)
 		return -1;

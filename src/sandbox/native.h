@@ -37,7 +37,8 @@ struct native_plan {
 	bool is_pinned;                    /* restrict the sandbox to those CPUs */
 	bool awaits_places;                /* host directories arrive only when the sandbox is
 					    * claimed: sandbox/placement.h */
-	bool serves; /* init waits for orders (protocol/order.h) instead of one command */
+	bool takes_dials; /* init makes connections to the inside on request: base/dialin.h */
+	bool serves;      /* init waits for orders (protocol/order.h) instead of one command */
 };
 
 ERR_CHECKED int native_start(const struct native_plan *plan, struct handle *ret, struct err *e);

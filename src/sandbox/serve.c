@@ -1,10 +1,10 @@
 /*
  * serve - pid 1 of a named sandbox; see serve.h.
  *
- * Theory of operation. One poll loop over orders, signals (SIGCHLD), the lifeline, and the output
- * of detached commands. A command is a task: its process, the socket to report its end to, and,
- * when detached, its pipes or terminal and its log. No behaviour of a command can block this
- * process.
+ * Theory of operation. One poll loop over orders, requests for connections to the inside
+ * (base/dialin), signals (SIGCHLD), the lifeline, and the output of detached commands. A command is
+ * a task: its process, the socket to report its end to, and, when detached, its pipes or terminal
+ * and its log. No behaviour of a command can block this process.
  *
  * Landlock comes in two parts here. init applies the scopes (signals, abstract sockets) to itself
  * and so to all commands together: they may signal each other. Each command applies its own file
@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/closeothers.h"
+#include "base/dialin.h"
 #include "base/fdpass.h"
 #include "base/frame.h"
 #include "base/mem.h"
@@ -78,7 +79,7 @@ struct task {
 struct server {
 	const struct init_options *options;
 	struct command template;
-	int orders_fd, lifeline_fd, report_fd, signal_fd, pts_fd, null_fd;
+	int orders_fd, dial_fd, lifeline_fd, report_fd, signal_fd, pts_fd, null_fd;
 	struct watch_limits watch;
 	struct limitfiles limits;
 	struct task *tasks;
@@ -594,7 +595,7 @@ static void drop_ended(struct server *s)
 
 /* ---- the loop ---- */
 
-enum { SLOT_ORDERS, SLOT_SIGNAL, SLOT_LIFELINE, SLOT_FIRST_OUTPUT };
+enum { SLOT_ORDERS, SLOT_DIALS, SLOT_SIGNAL, SLOT_LIFELINE, SLOT_FIRST_OUTPUT };
 
 static void turn(struct server *s, struct pollfd *polled)
 {
@@ -603,6 +604,7 @@ static void turn(struct server *s, struct pollfd *polled)
 	unsigned task_count = s->count;
 
 	polled[SLOT_ORDERS] = (struct pollfd){ .fd = s->orders_fd, .events = POLLIN };
+	polled[SLOT_DIALS] = (struct pollfd){ .fd = s->dial_fd, .events = POLLIN };
 	polled[SLOT_SIGNAL] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
 	polled[SLOT_LIFELINE] = (struct pollfd){ .fd = s->lifeline_fd, .events = POLLIN };
 	for (unsigned i = 0; i < task_count; i++)
@@ -625,21 +627,23 @@ static void turn(struct server *s, struct pollfd *polled)
 		reap(s);
 	if (polled[SLOT_ORDERS].revents)
 		on_orders(s);
+	if (polled[SLOT_DIALS].revents && !dialin_answer_all(s->dial_fd))
+		cleanup_closep(&s->dial_fd);
 	check_deadlines(s);
 	check_limits(s);
 	drop_ended(s);
 }
 
 #define KEPT_FIRST_FD 16 /* above the low numbers that a start uses; ulimit -n may be 64 */
-#define KEPT_MAX (6 + POLICY_TMPFS_MAX + LIMITFILES_COUNT)
+#define KEPT_MAX (7 + POLICY_TMPFS_MAX + LIMITFILES_COUNT)
 
 static int keep_only(struct server *s, struct err *e)
 {
 	int lock_fd = s->options->lock_fd; /* keeps our range of ids locked while we live */
-	int *wanted[KEPT_MAX] = { &s->orders_fd, &s->lifeline_fd, &s->report_fd,
+	int *wanted[KEPT_MAX] = { &s->orders_fd, &s->lifeline_fd, &s->report_fd, &s->dial_fd,
 				  &s->pts_fd,    &s->null_fd,     &lock_fd };
 	int kept[KEPT_MAX];
-	unsigned wanted_count = 6, count = 0;
+	unsigned wanted_count = 7, count = 0;
 
 	for (unsigned i = 0; i < s->watch.tmpfs_count; i++)
 		wanted[wanted_count++] = &s->watch.tmpfs_fd[i];
@@ -647,7 +651,7 @@ static int keep_only(struct server *s, struct err *e)
 		if (s->limits.fd[i] >= 0)
 			wanted[wanted_count++] = &s->limits.fd[i];
 	for (unsigned i = 0; i < wanted_count; i++) {
-		if (wanted[i] == &lock_fd && lock_fd < 0)
+		if (*wanted[i] < 0 && (wanted[i] == &lock_fd || wanted[i] == &s->dial_fd))
 			continue;
 		*wanted[i] = fcntl(*wanted[i], F_DUPFD_CLOEXEC, KEPT_FIRST_FD);
 		if (*wanted[i] < 0)
@@ -708,6 +712,7 @@ void serve_run(const struct init_options *o)
 		.options = o,
 		.template = *o->command,
 		.orders_fd = o->orders_fd,
+		.dial_fd = o->dial_fd,
 		.lifeline_fd = o->lifeline_fd,
 		.report_fd = o->report_fd,
 		.signal_fd = -1,

@@ -102,7 +102,7 @@ static pid_t start_child(struct gatekeeper *k, char **argv)
 	if (pid < 0 || fdpass_receive(pair[0], sockets, &count) < 0)
 		give_up("no namespace");
 	(void)close(pair[0]);
-	gatekeeper_take_sockets(k, sockets, count);
+	gatekeeper_take_sockets(k, sockets, count, -1);
 	return pid;
 }
 

@@ -8,7 +8,7 @@
 
 #include "engine/gatekeeper.h"
 #include "net/gate.h"
-#include "net/rulesmessage.h"
+#include "net/gatemessage.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -107,7 +107,7 @@ static void expect_rules(const struct gatekeeper *k, const char *name)
 	CLEANUP(egress_done) struct egress g = { 0 };
 	struct err e;
 
-	assert_int_equal(rulesmessage_read(k->rules_fd, &g, &e), 0);
+	assert_int_equal(gatemessage_read(k->rules_fd, &g, &e), 0);
 	assert_int_equal(g.count, 1);
 	assert_string_equal(g.rules[0].text, name);
 }
@@ -145,15 +145,14 @@ static pid_t play(int gate_fd, void (*gate)(int gate_fd))
 
 static void obedient(int gate_fd)
 {
-	struct rulesmessage o = { 0 };
-	enum rulesmessage_kind kind = RULESMESSAGE_NONE;
+	struct gatemessage o = { .listen_fd = -1 };
 	struct err e;
 
 	(void)!send(gate_fd, GATE_TRAFFIC "1 2", strlen(GATE_TRAFFIC "1 2"), 0);
-	while (kind == RULESMESSAGE_NONE)
-		if (rulesmessage_receive(gate_fd, &kind, &o, &e) < 0)
+	while (o.kind == GATEMESSAGE_NONE)
+		if (gatemessage_receive(gate_fd, &o, &e) < 0)
 			_exit(1);
-	if (kind == RULESMESSAGE_NEW && o.bandwidth_bytes_per_s == 77 && o.egress.count == 1 &&
+	if (o.kind == GATEMESSAGE_RULES && o.bandwidth_bytes_per_s == 77 && o.egress.count == 1 &&
 	    strcmp(o.egress.rules[0].text, "b.example") == 0)
 		(void)!send(gate_fd, GATE_RULES_APPLIED, strlen(GATE_RULES_APPLIED), 0);
 	(void)pause();
@@ -244,7 +243,7 @@ static void rules_that_cannot_be_written_change_nothing(void **state)
 
 	(void)state;
 	open_keeper(&k, &gate_fd);
-	assert_int_equal(rulesmessage_write(&first->egress, &k.rules_fd, &e), 0);
+	assert_int_equal(gatemessage_write(&first->egress, &k.rules_fd, &e), 0);
 	k.options.policy = first;
 	memset(long_origin, 'x', sizeof(long_origin) - 1);
 	egress_set_fallback(&second->egress, EGRESS_BLOCK, long_origin);

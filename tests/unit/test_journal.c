@@ -87,7 +87,7 @@ static void a_line_is_read_back_as_it_was_meant(void **state)
 
 static void every_decision_has_its_word(void **state)
 {
-	static const char *const words[] = { "allowed", "denied", "lookup", "failed" };
+	static const char *const words[] = { "allowed", "denied", "lookup", "failed", "inbound" };
 	cleanup_fd int log_fd = new_log();
 	CLEANUP(freep) struct journal *j = journal_new(log_fd, -1, -1, "s");
 	cleanup_free char *text = NULL;

@@ -1,14 +1,14 @@
 /* test_ruling - a gate accepts complete orders, and nothing else. */
 #include "unit.h"
 
-#include "net/rulesmessage.h"
+#include "net/gatemessage.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-static const char no_order[] = "the supervisor sent an invalid order";
+static const char no_order[] = "the supervisor sent an invalid message";
 
 static void open_pair(int pair[2])
 {
@@ -25,7 +25,7 @@ static int new_rules(const char *allowed)
 	if (allowed)
 		assert_int_equal(egress_add(&g, EGRESS_ALLOW, allowed, EGRESS_PATTERNS, "x", &e),
 				 0);
-	assert_int_equal(rulesmessage_write(&g, &fd, &e), 0);
+	assert_int_equal(gatemessage_write(&g, &fd, &e), 0);
 	return fd;
 }
 
@@ -61,8 +61,7 @@ static void send_raw(int socket_fd, const char *bytes, size_t len, const int *fd
 
 static void an_order_arrives_whole(void **state)
 {
-	CLEANUP(rulesmessage_done) struct rulesmessage o = { 0 };
-	enum rulesmessage_kind kind = RULESMESSAGE_NONE;
+	CLEANUP(gatemessage_done) struct gatemessage o = { .listen_fd = -1 };
 	struct egress_decision d;
 	struct err e;
 	int pair[2], rules_fd = new_rules("a.example");
@@ -71,11 +70,11 @@ static void an_order_arrives_whole(void **state)
 	(void)state;
 	open_pair(pair);
 	before = count_descriptors();
-	assert_int_equal(rulesmessage_receive(pair[1], &kind, &o, &e), 0);
-	assert_int_equal(kind, RULESMESSAGE_NONE);
-	assert_int_equal(rulesmessage_send(pair[0], rules_fd, 1234567), 0);
-	assert_int_equal(rulesmessage_receive(pair[1], &kind, &o, &e), 0);
-	assert_int_equal(kind, RULESMESSAGE_NEW);
+	assert_int_equal(gatemessage_receive(pair[1], &o, &e), 0);
+	assert_int_equal(o.kind, GATEMESSAGE_NONE);
+	assert_int_equal(gatemessage_send(pair[0], rules_fd, 1234567), 0);
+	assert_int_equal(gatemessage_receive(pair[1], &o, &e), 0);
+	assert_int_equal(o.kind, GATEMESSAGE_RULES);
 	assert_int_equal(o.bandwidth_bytes_per_s, 1234567);
 	egress_decide_name(&o.egress, "a.example", 443, &d);
 	assert_true(d.is_allowed);
@@ -84,16 +83,15 @@ static void an_order_arrives_whole(void **state)
 	assert_int_equal(count_descriptors(), before);
 	(void)close(rules_fd);
 	(void)close(pair[0]);
-	assert_int_equal(rulesmessage_receive(pair[1], &kind, &o, &e), 0);
-	assert_int_equal(kind, RULESMESSAGE_END);
+	assert_int_equal(gatemessage_receive(pair[1], &o, &e), 0);
+	assert_int_equal(o.kind, GATEMESSAGE_END);
 	(void)close(pair[1]);
 }
 
 static void expect_refused(const char *bytes, size_t len, const int *fds, unsigned count,
 			   const char *words)
 {
-	CLEANUP(rulesmessage_done) struct rulesmessage o = { 0 };
-	enum rulesmessage_kind kind = RULESMESSAGE_NONE;
+	CLEANUP(gatemessage_done) struct gatemessage o = { .listen_fd = -1 };
 	struct err e = { 0 };
 	int pair[2];
 	unsigned before;
@@ -101,7 +99,7 @@ static void expect_refused(const char *bytes, size_t len, const int *fds, unsign
 	open_pair(pair);
 	before = count_descriptors();
 	send_raw(pair[0], bytes, len, fds, count);
-	if (rulesmessage_receive(pair[1], &kind, &o, &e) == 0)
+	if (gatemessage_receive(pair[1], &o, &e) == 0)
 		fail_msg("'%s' with %u descriptors is taken", bytes, count);
 	assert_string_equal(e.msg, words);
 	assert_int_equal(e.code, ERR_CORRUPT);
