@@ -103,7 +103,7 @@ static int check_held(const struct named *n, int hold_fd, struct err *e)
 struct order {
 	struct timespec began;
 	uint64_t mapped_len; /* bytes that follow */
-	uint64_t is_last;
+	uint64_t is_last, is_urgent;
 };
 
 struct answer {
@@ -136,7 +136,8 @@ static int make_pass(const struct work *w, struct treesync *s, struct treesync_r
 	pass = (struct treesync_pass){ .began = order.began,
 				       .mapped = mapped,
 				       .mapped_len = order.mapped_len,
-				       .is_last = order.is_last };
+				       .is_last = order.is_last,
+				       .is_urgent = order.is_urgent };
 	r = treesync_run(s, &pass, &answer.result, e);
 	answer.is_done = r == 0;
 	(void)!file_write_all(w->socket_fd, &answer, sizeof(answer));
@@ -248,6 +249,7 @@ struct taking {
 	uint64_t init_pid;
 	struct owner_job job;
 	int socket_fd;
+	uint64_t bytes_per_s; /* the sandbox's own io limit; 0: none */
 };
 
 static uint64_t find_init(const struct named *n)
@@ -280,7 +282,7 @@ static int order_pass(const struct taking *k, bool is_last, struct treesync_resu
 		      struct err *e)
 {
 	cleanup_buf struct buf mapped;
-	struct order order = { .is_last = is_last };
+	struct order order = { .is_last = is_last, .is_urgent = is_last && k->watch_fd >= 0 };
 	struct answer answer = { 0 };
 	int r;
 
@@ -394,7 +396,8 @@ static int copy(struct taking *k, int upper_fd, const struct stat *upper, struct
 				       .base_fd = l->base_fd,
 				       .previous_fd = l->previous_fd,
 				       .index = l->index,
-				       .is_full = l->is_full },
+				       .is_full = l->is_full,
+				       .bytes_per_s = k->bytes_per_s },
 			  .index_fd = k->t->index_fd };
 	int ends[2], r;
 
@@ -432,13 +435,27 @@ static int copy_nothing(struct taking *k, struct err *e)
 	return named_load_policy(k->n, &k->t->policy, e);
 }
 
+/* The lower one of the sandbox's limits: a copy reads as much as it writes. */
+static int find_rate(const struct named *n, uint64_t *ret, struct err *e)
+{
+	CLEANUP(policy_done) struct policy p = { 0 };
+
+	if (named_load_policy(n, &p, e) < 0)
+		return -1;
+	*ret = p.io_read_bytes_per_s;
+	if (*ret == 0 || (p.io_write_bytes_per_s && p.io_write_bytes_per_s < *ret))
+		*ret = p.io_write_bytes_per_s;
+	return 0;
+}
+
 static int take_once(struct taking *k, bool is_full, bool *ret_needs_full, struct err *e)
 {
 	CLEANUP(last_done) struct last l = { .base_fd = -1, .previous_fd = -1 };
 	cleanup_fd int upper_fd = -1;
 	struct stat upper;
 
-	if (check_depth(k->n, e) < 0 || named_open_upper(k->n, &upper_fd, e) < 0)
+	if (check_depth(k->n, e) < 0 || find_rate(k->n, &k->bytes_per_s, e) < 0 ||
+	    named_open_upper(k->n, &upper_fd, e) < 0)
 		return -1;
 	if (upper_fd < 0)
 		return copy_nothing(k, e);

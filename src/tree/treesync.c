@@ -102,6 +102,7 @@ struct treesync *treesync_new(const struct treesync_options *o)
 
 	s->o = *o;
 	s->source.fd = -1;
+	s->copier.pace.bytes_per_s = o->bytes_per_s;
 	for (struct treeindex_node *n = root; n; n = treeindex_next(n)) {
 		if (n->place == TREEINDEX_PREVIOUS && o->previous_fd < 0)
 			treeindex_forget(n);
@@ -753,6 +754,7 @@ int treesync_run(struct treesync *s, const struct treesync_pass *p, struct trees
 
 	s->pass = *p;
 	s->pass_number++;
+	s->copier.is_urgent = p->is_urgent;
 	s->result = (struct treesync_result){ 0 };
 	find_mapped(s);
 	if (r == 0 && s->pass_number == 1)
@@ -827,5 +829,6 @@ int treesync_settle(struct treesync *s, struct err *e)
 		if (is_seen && S_ISDIR(n->mode) && settle_directory(s, n, e) < 0)
 			return -1;
 	}
+	treefile_catch_up(&s->copier);
 	return 0;
 }

@@ -27,6 +27,7 @@ struct treesync_options {
 	int previous_fd;         /* the layer of the last copy; -1: none */
 	struct treeindex *index; /* borrowed */
 	bool is_full;            /* makes a complete layer; else base_fd is required */
+	uint64_t bytes_per_s;    /* passes wait to stay below it; 0: no limit */
 };
 /* Borrows the descriptors. */
 struct treesync *treesync_new(const struct treesync_options *o);
@@ -42,6 +43,7 @@ struct treesync_pass {
 	const char *mapped; /* paths of files mapped shared, NUL-terminated, and their length */
 	size_t mapped_len;
 	bool is_last;
+	bool is_urgent; /* the tree's programs stand still: treesync_settle() waits instead */
 };
 
 struct treesync_result {
@@ -57,6 +59,6 @@ struct treesync_result {
  */
 ERR_CHECKED int treesync_run(struct treesync *s, const struct treesync_pass *p,
 			     struct treesync_result *ret, struct err *e);
-/* After the last pass: completes the layer. */
+/* After the last pass: completes the layer, and waits for what was copied above the rate. */
 ERR_CHECKED int treesync_settle(struct treesync *s, struct err *e);
 uint32_t treesync_last_pass(const struct treesync *s); /* for treeindex_write() */

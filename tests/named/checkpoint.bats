@@ -432,3 +432,22 @@ print(values == sorted(values, reverse=True) and values[0] - values[-1] <= 1 and
 		says True
 	done
 }
+
+# bats test_tags=once
+@test "copying keeps the sandbox's io limit, and the freeze does not wait for it" {
+	[ "${AS:-root}" = root ] || skip "io limits need cgroups"
+	for name in slow fast; do
+		# shellcheck disable=SC2046
+		started "$name" $([ "$name" = fast ] || echo --io-write 20MB/s)
+		ak exec "$name" sh -c 'head -c 50000000 /dev/urandom >/tmp/ballast'
+		# a large file that is written all the time is copied again while the sandbox is frozen
+		ak exec -d "$name" sh -c 'head -c 8000000 /dev/urandom >/tmp/grows; while :; do echo x >>/tmp/grows; done'
+		ak checkpoint create "$name" --json >"$W/$name"
+		ak remove -f "$name"
+	done
+	run python3 -c '
+import json, sys
+slow, fast = (json.load(open(sys.argv[1] + "/" + n)) for n in ("slow", "fast"))
+print(slow["total_us"] > 2.5e6, fast["total_us"] < 2.5e6, slow["frozen_us"] < 5e5) or print(slow, fast)' "$W"
+	[ "${lines[0]}" = "True True True" ] || { echo "$output"; false; }
+}
