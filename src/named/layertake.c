@@ -233,6 +233,7 @@ static void find_last(const struct named *n, int store_fd, const struct stat *up
 {
 	if (!load_index(n, store_fd, upper, l)) {
 		last_done(l);
+		l->header = (struct treeindex_header){ 0 };
 		l->index = treeindex_new();
 	}
 	l->is_full = l->base_fd < 0 || has_too_many(l) ||
@@ -243,6 +244,7 @@ static void find_last(const struct named *n, int store_fd, const struct stat *up
 
 struct taking {
 	struct named *n;
+	const struct layertake_options *o;
 	struct layertake *t;
 	int store_fd;
 	int watch_fd; /* to the supervisor; -1: we have the lock */
@@ -250,6 +252,7 @@ struct taking {
 	struct owner_job job;
 	int socket_fd;
 	uint64_t bytes_per_s; /* the sandbox's own io limit; 0: none */
+	bool is_latest;       /* the index is the one of the checkpoint that the options name */
 };
 
 static uint64_t find_init(const struct named *n)
@@ -309,6 +312,10 @@ static int pass_while_it_runs(const struct taking *k, struct treesync_result *re
 
 		if (r != 0)
 			return r;
+		if (i == 0 && k->is_latest && ret->changed_count == 0) {
+			k->t->is_unchanged = true;
+			break;
+		}
 		if (ret->copied_bytes < ENOUGH_BYTES && ret->copied_count < ENOUGH_COUNT)
 			break;
 	}
@@ -361,6 +368,11 @@ static int make_passes(struct taking *k, const struct stat *upper, bool *ret_nee
 	struct treesync_result result = { 0 };
 	int r = k->watch_fd >= 0 ? pass_while_it_runs(k, &result, e) : 0;
 
+	if (r == 0 && k->t->is_unchanged) {
+		cleanup_closep(&k->socket_fd);
+		owner_abort(&k->job);
+		return 0;
+	}
 	if (r == 0)
 		r = pass_frozen(k, upper, &result, e);
 	*ret_needs_full = result.needs_full;
@@ -463,6 +475,7 @@ static int take_once(struct taking *k, bool is_full, bool *ret_needs_full, struc
 		return err_sys(e, errno, "look at what sandbox '%s' has written", k->n->name);
 	find_last(k->n, k->store_fd, &upper, &l);
 	l.is_full |= is_full;
+	k->is_latest = k->o->latest && strcmp(k->o->latest, l.header.previous) == 0;
 	cleanup_closep(&k->t->index_fd);
 	k->t->index_fd = openat(k->n->dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	return copy(k, upper_fd, &upper, &l, ret_needs_full, e);
@@ -485,10 +498,11 @@ static int take(struct taking *k, struct err *e)
 	return r;
 }
 
-int layertake_run(struct named *n, int store_fd, struct layertake *ret, struct err *e)
+int layertake_run(struct named *n, int store_fd, const struct layertake_options *o,
+		  struct layertake *ret, struct err *e)
 {
 	struct taking k = {
-		.n = n, .t = ret, .store_fd = store_fd, .watch_fd = -1, .socket_fd = -1
+		.n = n, .o = o, .t = ret, .store_fd = store_fd, .watch_fd = -1, .socket_fd = -1
 	};
 	int r = reach(n, &k.watch_fd, e);
 
@@ -501,9 +515,9 @@ int layertake_run(struct named *n, int store_fd, struct layertake *ret, struct e
 		r = take(&k, e);
 	cleanup_closep(&k.watch_fd);
 	named_unlock(n);
-	if (r == 0)
+	if (r == 0 && !ret->is_unchanged)
 		r = layerstore_commit(store_fd, &ret->layer, e);
-	if (r < 0)
+	if (r < 0 || ret->is_unchanged)
 		layerstore_abort(store_fd, &ret->layer);
 	return r;
 }

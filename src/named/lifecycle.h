@@ -72,6 +72,9 @@ ERR_CHECKED int lifecycle_check_expiry(const struct ak *ak, struct named *n, str
 /* Postpones the expiry by by_ms; without an expiry, sets one by_ms from now. */
 ERR_CHECKED int lifecycle_extend(const struct ak *ak, const char *name, uint64_t by_ms,
 				 uint64_t *ret_expires_s, struct err *e);
+/* Sets the interval of named/checkpointinterval, and how many are kept; 0: no interval. */
+ERR_CHECKED int lifecycle_set_checkpoints(const struct ak *ak, const char *name, uint64_t every_ms,
+					  uint64_t keep, struct err *e);
 
 /* Changes some fields of the policy, at once if the sandbox is running. */
 /* *ret_is_later: it is running, and the new disk size takes effect at its next start. */

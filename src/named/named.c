@@ -74,10 +74,12 @@ static const struct keyrows_row record_rows[] = {
 	ROW("init", KEYROWS_TEXT, init),
 	ROW("owner", KEYROWS_TEXT, owner),
 	ROW("creator", KEYROWS_TEXT, creator),
+	ROW("checkpoint-every-ms", KEYROWS_NUMBER, checkpoint_every_ms),
+	ROW("checkpoint-keep", KEYROWS_NUMBER, checkpoint_keep),
 };
 static const struct keyrows record_format = {
 	.what = "sandbox",
-	.version = 2,
+	.version = 3,
 	.rows = record_rows,
 	.count = COUNT_OF(record_rows),
 };
@@ -94,10 +96,11 @@ static const struct keyrows_row run_rows[] = {
 	ROW("switches-ids", KEYROWS_ID, switches_ids),
 	ROW("reason", KEYROWS_TEXT, reason),
 	ROW("cgroup", KEYROWS_LIST, cgroups),
+	ROW("checkpoint-trouble", KEYROWS_TEXT, checkpoint_trouble),
 };
 static const struct keyrows run_format = {
 	.what = "running sandbox",
-	.version = 1,
+	.version = 2,
 	.rows = run_rows,
 	.count = COUNT_OF(run_rows),
 };
@@ -358,6 +361,8 @@ static int add_start(const struct named *n, const struct named_run *r, struct er
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
 		keyrows_put_number(&rows, numbers[i].key, numbers[i].value);
 	keyrows_put(&rows, "reason", r->reason ? r->reason : "");
+	keyrows_put(&rows, "checkpoint-trouble",
+		    r->checkpoint_trouble ? r->checkpoint_trouble : "");
 	for (char **path = r->cgroups; path && *path; path++)
 		keyrows_put(&rows, "cgroup", *path);
 	return append_rows(n, rows.bytes, rows.len, e);

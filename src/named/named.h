@@ -64,7 +64,9 @@ struct named {
 	bool has_disk_limit;  /* --disk was given and is enforced */
 	char *init;           /* shell script for the first start, until it succeeds; or NULL */
 	char *owner;          /* key of its creator (http/keys), or a single call; NULL: the user */
-	char *creator;        /* the server that created it (named_work_for()); NULL: a command */
+	uint64_t checkpoint_every_ms; /* see named/checkpointinterval; 0: none */
+	uint64_t checkpoint_keep;     /* how many of these */
+	char *creator; /* the server that created it (named_work_for()); NULL: a command */
 
 	int dir_fd, lock_fd; /* -1: not open */
 	int change_fd;       /* -1: outside named_begin_change() */
@@ -77,10 +79,11 @@ struct named_run {
 	uint64_t state; /* enum named_state */
 	uint64_t supervisor_pid, init_pid;
 	uint64_t started_s, ended_s;
-	uint32_t host_gid;     /* the sandbox's group 0 outside */
-	uint32_t switches_ids; /* commands may run as other users */
-	char *reason;          /* why it ended; NULL: on request */
-	char **cgroups;        /* paths */
+	uint32_t host_gid;        /* the sandbox's group 0 outside */
+	uint32_t switches_ids;    /* commands may run as other users */
+	char *reason;             /* why it ended; NULL: on request */
+	char **cgroups;           /* paths */
+	char *checkpoint_trouble; /* why the last checkpoint by interval failed; or NULL */
 };
 
 void named_init(struct named *n);

@@ -218,6 +218,15 @@ static bool is_good(const struct treesync *s, const struct treeindex_node *n, co
 	return n->placed_pass == s->pass_number || (!n->is_unsure && !is_mapped(s, n->inode));
 }
 
+/* Is it what the index had when it was read? Whiteouts are alike, whatever their times are. */
+static bool is_as_before(const struct treesync *s, const struct treeindex_node *n,
+			 const struct stat *st)
+{
+	if (n->place != TREEINDEX_BASE && n->place != TREEINDEX_PREVIOUS)
+		return false;
+	return treefile_is_whiteout(st) ? S_ISCHR(n->mode) : is_good(s, n, st);
+}
+
 /* ---- directories of layers ---- */
 
 static int layer_fd(const struct treesync *s, uint8_t place)
@@ -719,6 +728,7 @@ static int sync_next(struct treesync *s, const char *name, struct err *e)
 	n = treeindex_get(s->o.index, top(s)->node, name);
 	n->seen_pass = s->pass_number;
 	s->result.entry_count++;
+	s->result.changed_count += !is_as_before(s, n, &st);
 	return S_ISDIR(st.st_mode) ? enter(s, n, e) : sync_other(s, n, &st, e);
 }
 
@@ -764,6 +774,7 @@ int treesync_run(struct treesync *s, const struct treesync_pass *p, struct trees
 	if (r < 0)
 		return err_sys(e, -r, "open the directory to copy");
 	root->seen_pass = s->pass_number;
+	s->result.changed_count = !treeindex_is_same(root, &top(s)->st);
 	root->is_over_base = find_over_base(s, root) > 0;
 	r = walk(s, e);
 	drop_levels(s);

@@ -51,6 +51,11 @@ struct treesync_result {
 	uint64_t bytes;        /* of content, without holes */
 	uint64_t copied_count; /* in this pass */
 	uint64_t copied_bytes;
+	/*
+	 * Of the first pass only: entries that may differ from what the index had when it was read.
+	 * Names that are gone count as their directory. A mapped file always counts.
+	 */
+	uint64_t changed_count;
 	bool needs_full; /* failed only because the copy cannot stand on the base: use is_full */
 };
 /*
