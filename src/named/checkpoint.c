@@ -375,7 +375,9 @@ static int find_latest_layer(const struct ak *ak, const struct named *n,
 static int keep_taken(const struct ak *ak, const struct named *n, const struct layertake *taken,
 		      int store_fd, struct checkpoint *c, struct err *e)
 {
+	/* the layer below is a fork's, if it has no digest yet */
 	if (layerdigest_write(store_fd, taken->layer.id, e) < 0 ||
+	    (taken->base[0] && layerdigest_write(store_fd, taken->base, e) < 0) ||
 	    pin_image(ak, n->image_pin, c, e) < 0)
 		return -1;
 	if (checkpoint_keep(ak, c, &taken->policy, e) == 0)
@@ -444,58 +446,55 @@ static int check_layers(int store_fd, const struct checkpoint *c, struct err *e)
 	return 0;
 }
 
-static int restore(const struct ak *ak, const char *sandbox, const char *id, struct err *e)
+static int check_image(const struct ak *ak, const struct named *n, const struct checkpoint *c,
+		       struct err *e)
+{
+	if (images_have_same_pin(ak, n->image_pin, c->image_pin))
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a new one "
+		       "with --from %s)",
+		       c->id, c->image, n->name, n->image, c->id);
+}
+
+/*
+ * All that takes long or can be refused comes before the stop. The lock is held from then until the
+ * sandbox runs again, so nobody starts it in between. It is started again even if the swap failed.
+ */
+static int restore(const struct ak *ak, const char *sandbox, const char *id, bool *ret_was_running,
+		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	char old_disk[NAMED_ID_BYTES + 1] = "";
 	cleanup_fd int store_fd = -1;
+	struct err failure = { 0 };
+	int r;
 
 	named_init(&n);
 	if (named_open(ak, sandbox, &n, e) < 0 ||
 	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
-	    checkpoint_open(ak, id, &c, e) < 0)
+	    checkpoint_open(ak, id, &c, e) < 0 || check_image(ak, &n, &c, e) < 0 ||
+	    check_layers(store_fd, &c, e) < 0 ||
+	    lifecycle_lock_stopped(ak, &n, ret_was_running, e) < 0)
 		return -1;
-	if (named_lock(&n, e) < 0)
-		return err_wrap(e, "stop it first: restore");
-	if (!images_have_same_pin(ak, n.image_pin, c.image_pin))
-		return err_set(e, ERR_INVALID,
-			       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a "
-			       "new one with --from %s)",
-			       id, c.image, sandbox, n.image, id);
-	if (check_layers(store_fd, &c, e) < 0)
-		return -1;
-	return named_replace_disk(&n, c.layers, e);
-}
-
-/* Stops a running sandbox for the restore and starts it again, even if the restore failed. */
-static int restore_running(const struct ak *ak, const char *sandbox, const char *id,
-			   bool *ret_was_running, struct err *e)
-{
-	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	struct err failure = { 0 };
-	int r;
-
-	*ret_was_running = false;
-	/* check the id before stopping the sandbox */
-	if (checkpoint_open(ak, id, &c, e) < 0 ||
-	    lifecycle_is_running(ak, sandbox, ret_was_running, e) < 0)
-		return -1;
-	if (*ret_was_running && lifecycle_stop(ak, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
-		return -1;
-	r = restore(ak, sandbox, id, e);
-	if (*ret_was_running && lifecycle_start(ak, sandbox, &failure) < 0 && r == 0) {
+	r = named_replace_disk(&n, c.layers, old_disk, e);
+	if (*ret_was_running && lifecycle_start_locked(ak, &n, &failure) < 0 && r == 0) {
 		*e = failure;
-		return err_wrap(e, "it was restored, but");
+		r = err_wrap(e, "it was restored, but");
 	}
+	named_sweep_old_disk(&n, old_disk);
 	return r;
 }
 
 int checkpoint_restore(const struct ak *ak, const char *sandbox, const char *id,
 		       bool *ret_was_running, struct err *e)
 {
-	int r = restore_running(ak, sandbox, id, ret_was_running, e);
 	struct err ignored;
+	int r;
 
+	*ret_was_running = false;
+	r = restore(ak, sandbox, id, ret_was_running, e);
 	lifecycle_audit(ak, AUDITLINE_RESTORE, sandbox, id, r < 0 ? e : NULL);
 	if (r == 0)
 		(void)!layerstore_collect(ak, NULL, &ignored);
@@ -621,6 +620,7 @@ static int fork_all(const struct ak *ak, struct named *n, const char *new_name, 
 	cleanup_free char *origin = mem_format("fork of %s", n->name);
 	const struct layertake_options options = { 0 };
 	cleanup_fd int store_fd = -1;
+	bool is_whole;
 
 	layertake_init(&taken);
 	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
@@ -629,6 +629,7 @@ static int fork_all(const struct ak *ak, struct named *n, const char *new_name, 
 		return -1;
 	describe(&c, n, &taken, NULL);
 	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
+	is_whole = !taken.base[0];
 	for (unsigned i = 0; i < (count ? count : 1); i++) {
 		cleanup_free char *name =
 			count == 0 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
@@ -640,6 +641,13 @@ static int fork_all(const struct ak *ak, struct named *n, const char *new_name, 
 
 		if (fork_one(ak, &c, &taken.policy, &use, taken.is_running, e) < 0)
 			return -1;
+		/*
+		 * A record names the layer now. If it is complete, later copies share its files; if
+		 * not, those of the last checkpoint, which probably stays longer than a fork.
+		 */
+		if (is_whole)
+			layertake_keep_index(n, &taken);
+		is_whole = false;
 	}
 	return 0;
 }

@@ -873,15 +873,54 @@ static int save_replaced(struct named *n, char *const *layers, struct err *e)
 	changed.layers = (char **)(uintptr_t)layers;
 	r = named_save(&changed, e);
 	named_end_change(n);
-	if (r == 0)
-		n->disk_number = changed.disk_number;
-	return r;
+	if (r < 0)
+		return -1;
+	n->disk_number = changed.disk_number;
+	keyrows_list_free(&n->layers);
+	for (; layers && *layers; layers++)
+		(void)keyrows_list_add(&n->layers, *layers);
+	return 0;
 }
 
-int named_replace_disk(struct named *n, char *const *layers, struct err *e)
+/* Opens the trash beside the sandbox's directory. */
+static int open_trash(const struct named *n, int *ret_fd, struct err *e)
+{
+	cleanup_fd int all_fd =
+		openat(n->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (all_fd < 0)
+		return err_sys(e, errno, "open the directory of sandboxes");
+	return open_subdir(all_fd, TRASH_DIR, ret_fd, e);
+}
+
+/* Moves the disk to the trash; if there is no space even for that, removes it here. */
+static void discard_disk(const struct named *n, const char *name, char ret_old[NAMED_ID_BYTES + 1])
+{
+	cleanup_fd int trash_fd = -1;
+	struct err ignored;
+
+	named_random_id(ret_old);
+	if (open_trash(n, &trash_fd, &ignored) == 0 &&
+	    renameat(n->dir_fd, name, trash_fd, ret_old) == 0)
+		return;
+	ret_old[0] = '\0';
+	/* leftovers are removed before the next start */
+	(void)!owner_sweep(n->dir_fd, name, &ignored);
+}
+
+void named_sweep_old_disk(const struct named *n, const char *old)
+{
+	cleanup_fd int trash_fd = -1;
+	struct err ignored;
+
+	if (old[0] && open_trash(n, &trash_fd, &ignored) == 0)
+		(void)!owner_sweep(trash_fd, old, &ignored);
+}
+
+int named_replace_disk(struct named *n, char *const *layers, char ret_old[NAMED_ID_BYTES + 1],
+		       struct err *e)
 {
 	char old_name[NAMED_DISK_NAME_MAX_BYTES], new_name[NAMED_DISK_NAME_MAX_BYTES];
-	struct err ignored;
 
 	assert(n->has_lock);
 	named_sweep_disks(n);
@@ -893,8 +932,7 @@ int named_replace_disk(struct named *n, char *const *layers, struct err *e)
 		(void)unlinkat(n->dir_fd, new_name, AT_REMOVEDIR);
 		return -1;
 	}
-	/* the old disk is unused now; leftovers are removed before the next start */
-	(void)!owner_sweep(n->dir_fd, old_name, &ignored);
+	discard_disk(n, old_name, ret_old);
 	return 0;
 }
 

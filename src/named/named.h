@@ -154,8 +154,14 @@ ERR_CHECKED int named_create(const struct ak *ak, struct named *n, const struct 
 #define NAMED_DISK_NAME_MAX_BYTES 32
 void named_format_disk(uint64_t number, char out[NAMED_DISK_NAME_MAX_BYTES]);
 
-/* Atomically replaces the disk by an empty one on these layers. The caller holds the lock. */
-ERR_CHECKED int named_replace_disk(struct named *n, char *const *layers, struct err *e);
+/*
+ * Atomically replaces the disk by an empty one on these layers. The caller holds the lock. The old
+ * one is in the trash then, under the name *ret_old: removing it takes time, which nobody has to
+ * wait for.
+ */
+ERR_CHECKED int named_replace_disk(struct named *n, char *const *layers,
+				   char ret_old[NAMED_ID_BYTES + 1], struct err *e);
+void named_sweep_old_disk(const struct named *n, const char *old); /* "": nothing */
 /*
  * Opens the directory of its written files; *ret_fd is -1 if it was never started. Asks the
  * supervisor; if there is none and the disk must be mounted, takes the lock.

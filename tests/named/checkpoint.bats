@@ -451,3 +451,101 @@ slow, fast = (json.load(open(sys.argv[1] + "/" + n)) for n in ("slow", "fast"))
 print(slow["total_us"] > 2.5e6, fast["total_us"] < 2.5e6, slow["frozen_us"] < 5e5) or print(slow, fast)' "$W"
 	[ "${lines[0]}" = "True True True" ] || { echo "$output"; false; }
 }
+
+@test "a running sandbox is restored in one step, and runs on if that is refused" {
+	started onestep --image bb
+	ak exec onestep sh -c 'echo old >/file'
+	id=$(checkpoint onestep)
+	ak exec onestep sh -c 'echo new >/file'
+	ak exec -d onestep sleep 1000
+	init=$(field onestep init)
+	layer=$STATE/layers/$(layers_of "$id" | head -n 1)
+	cp -p "$layer/file" "$W/file"
+	echo tampered >"$layer/file"
+	run ak checkpoint restore onestep "$id"
+	fails_with 125 "checkpoint '$id'"
+	[ "$(field onestep init)" = "$init" ] # it was never stopped
+	[ "$(ak exec onestep cat /file)" = new ]
+	cp -p "$W/file" "$layer/file"
+	run ak checkpoint restore onestep "$id"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"sandbox 'onestep' was stopped, restored and started again"* ]]
+	is_state onestep running
+	[ "$(ak exec onestep cat /file)" = old ]
+	ak pause onestep
+	ak checkpoint restore onestep "$id"
+	is_state onestep running
+	ak stop onestep
+	ak checkpoint restore onestep "$id"
+	is_state onestep stopped
+	ak remove -f onestep
+}
+
+@test "nobody can start a sandbox between the stop and the start of a restore" {
+	started between
+	id=$(checkpoint between)
+	ak exec between sh -c 'echo later >/tmp/later'
+	# it takes a second to stop
+	ak exec -d between sh -c 'trap "sleep 1; exit" TERM; while :; do sleep .1; done'
+	ak checkpoint restore between "$id" &
+	restore=$!
+	while kill -0 "$restore" 2>/dev/null; do
+		ak start between 2>/dev/null || true
+	done
+	wait "$restore"
+	is_state between running
+	run ak exec between ls /tmp/later
+	[ "$status" -ne 0 ]
+	ak remove -f between
+}
+
+@test "a second fork shares the files of the first, and so does a checkpoint of it" {
+	started many --image bb
+	ak exec many sh -c 'head -c 3000000 /dev/urandom >/big; sha256sum /big >/sum'
+	sleep 1
+	ak fork many many-1
+	ak fork many many-2
+	ak exec many sh -c 'echo more >/more'
+	id=$(checkpoint many)
+	base=$(tr '\0' '\n' <"$STATE/sandboxes/many-1/record" | sed -n 's/^layer=//p')
+	[ "$(tr '\0' '\n' <"$STATE/sandboxes/many-2/record" | sed -n 's/^layer=//p' | tail -n 1)" = "$base" ]
+	[ "$(layers_of "$id" | tail -n 1)" = "$base" ]
+	[ -s "$STATE/layers/$base.digest" ] # restore checks all of it
+	ak remove -f many-1
+	ak remove -f many-2
+	ak checkpoint restore many "$id"
+	ak exec many sha256sum -c /sum
+	cp -p "$STATE/layers/$base/big" "$W/big"
+	echo x >>"$STATE/layers/$base/big"
+	run ak checkpoint restore many "$id"
+	fails_with 125 digest
+	cp -p "$W/big" "$STATE/layers/$base/big"
+	ak checkpoint restore many "$id"
+	ak checkpoint remove "$id"
+	ak remove -f many
+}
+
+# used: how many KiB the state directory takes
+used() {
+	as du -sk "$STATE" | cut -f1
+}
+
+@test "the disk shrinks by what a checkpoint cost alone when it is removed" {
+	started shrunk --image bb
+	ak exec shrunk sh -c 'for f in 1 2 3 4; do head -c 2000000 /dev/urandom >/$f; done'
+	sleep 1
+	first=$(checkpoint shrunk)
+	ak exec shrunk sh -c 'head -c 3000000 /dev/urandom >/1'
+	second=$(checkpoint shrunk)
+	for id in "$second" "$first"; do
+		cost=$(($(alone "$id") / 1024))
+		before=$(used)
+		ak checkpoint remove "$id"
+		freed=$((before - $(used)))
+		echo "$id: alone $cost KiB, freed $freed KiB"
+		[ "$cost" -gt 2500 ]
+		[ "$freed" -ge "$((cost - 50))" ]
+		[ "$freed" -le "$((cost + 50))" ] # the record
+	done
+	ak remove -f shrunk
+}
