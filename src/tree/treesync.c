@@ -41,6 +41,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,7 +73,7 @@ struct treesync {
 	struct level *levels;
 	size_t level_count, level_room;
 	uint64_t *mapped; /* inodes */
-	size_t mapped_count;
+	size_t mapped_count, mapped_room;
 	struct { /* the directory of the last link's source */
 		const struct treeindex_node *node;
 		uint8_t place;
@@ -188,24 +189,35 @@ static void order_mapped(struct treesync *s)
 	s->mapped_count = kept;
 }
 
+static void add_mapped(struct treesync *s, uint64_t inode)
+{
+	if (s->mapped_count == s->mapped_room) {
+		s->mapped_room = s->mapped_room ? s->mapped_room * 2 : 64;
+		s->mapped = mem_grow(s->mapped, s->mapped_room, sizeof(*s->mapped));
+	}
+	s->mapped[s->mapped_count++] = inode;
+}
+
 /* Mapped files of earlier passes stay in the list: they may have been unmapped since. */
 static void find_mapped(struct treesync *s)
 {
 	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-	const char *path = s->pass.mapped;
+	const char *row = s->pass.mapped;
 
 	for (size_t left = s->pass.mapped_len; left > 0;) {
+		char *path = NULL;
 		struct stat st;
-		int fd = (int)syscall(SYS_openat2, s->o.from_fd, path, &how, sizeof(how));
+		int fd;
 
-		if (fd >= 0 && fstat(fd, &st) == 0) {
-			s->mapped = mem_grow(s->mapped, s->mapped_count + 1, sizeof(*s->mapped));
-			s->mapped[s->mapped_count++] = st.st_ino;
-		}
+		add_mapped(s, strtoull(row, &path, 10));
+		path += *path == ' ';
+		fd = (int)syscall(SYS_openat2, s->o.from_fd, path, &how, sizeof(how));
+		if (fd >= 0 && fstat(fd, &st) == 0)
+			add_mapped(s, st.st_ino);
 		cleanup_closep(&fd);
-		left -= strlen(path) + 1;
-		path += strlen(path) + 1;
+		left -= strlen(row) + 1;
+		row += strlen(row) + 1;
 	}
 	order_mapped(s);
 }

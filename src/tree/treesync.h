@@ -40,7 +40,12 @@ struct treesync_pass {
 	 * mapping that `mapped` does not contain yet.
 	 */
 	struct timespec began;
-	const char *mapped; /* paths of files mapped shared, NUL-terminated, and their length */
+	/*
+	 * Files mapped shared, "INODE PATH" each, NUL-terminated, and the length of all. Overlay
+	 * shows the inode number of a lower layer for a file that was copied up, and the path of a
+	 * name that may be gone while the file has another: so either one counts.
+	 */
+	const char *mapped;
 	size_t mapped_len;
 	bool is_last;
 	bool is_urgent; /* the tree's programs stand still: treesync_settle() waits instead */

@@ -408,21 +408,23 @@ new
 	[ "$(layers_of "$id" | wc -l)" -eq 2 ]
 }
 
-@test "what is written through a shared map is in the checkpoint" {
+# write_through_map NAME SETUP: takes checkpoints while /tmp/map is written to through a map
+write_through_map() {
 	command -v python3 >/dev/null || skip "needs python3"
-	started mapped
-	ak exec -d mapped python3 -c '
+	started "$1"
+	ak exec -d "$1" python3 -c '
 import mmap, os, time
 f = open("/tmp/map", "w+b"); f.truncate(1 << 20); m = mmap.mmap(f.fileno(), 0)
+'"$2"'
 n = 0
 while True:
     n += 1
     for i in range(256): m[i * 4096:i * 4096 + 8] = b"%08d" % n
     open("/tmp/told.new", "w").write("%08d" % n); os.rename("/tmp/told.new", "/tmp/told"); time.sleep(.001)'
-	until_true ak exec mapped test -e /tmp/told
+	until_true ak exec "$1" test -e /tmp/told
 	for round in 1 2 3; do
 		sleep .3
-		id=$(checkpoint mapped)
+		id=$(checkpoint "$1")
 		layer=$STATE/layers/$(layers_of "$id" | head -n 1)
 		run python3 -c '
 import sys
@@ -431,6 +433,15 @@ values = [int(data[i * 4096:i * 4096 + 8]) for i in range(256)]
 print(values == sorted(values, reverse=True) and values[0] - values[-1] <= 1 and told <= values[-1] <= told + 1)' "$layer"
 		says True
 	done
+	ak remove -f "$1"
+}
+
+@test "what is written through a shared map is in the checkpoint" {
+	write_through_map mapped ""
+}
+
+@test "what is written through a map of a file that has lost its first name is in the checkpoint" {
+	write_through_map mapped-2 'os.rename("/tmp/map", "/tmp/first"); os.link("/tmp/first", "/tmp/map"); os.unlink("/tmp/first")'
 }
 
 # bats test_tags=once
