@@ -284,3 +284,4 @@ clean:
 	rm -rf build
 
 include tests/tests.mk
+include tests/checkpoints.mk

@@ -11,6 +11,7 @@
 #   make check-agents   real coding agents in sandboxes
 #   make check-compat   real software inside and outside, and every difference (PROGRAMS="java php": these alone)
 #   make check-valgrind the helper programs under valgrind, driven by the suite's own tests
+#   make check-checkpoints  checkpoints under load, with kill -9: tests/checkpoints.mk
 #   make soak           twenty minutes of mixed load, and everything is as before; before that, four
 #                       minutes of commands that race for the same sandboxes
 #   make storm          commands and HTTP calls while supervisors, gates, daemon and server are killed

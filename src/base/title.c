@@ -37,6 +37,7 @@ static const struct {
 	[TITLE_INIT] = { "ak-init", "init", " of ", "" },
 	[TITLE_GATE] = { "ak-gate", "gate", " of ", "" },
 	[TITLE_FILES] = { "ak-files", "files", " of ", "" },
+	[TITLE_CHECKPOINT] = { "ak-checkpoint", "checkpoint", " of ", "" },
 	[TITLE_WORKER] = { "ak", "worker", " (", ")" },
 	[TITLE_DAEMON] = { "ak-daemon", "daemon", "", "", true },
 	[TITLE_WARM] = { "ak-warm", "warm sandbox", "", "", true },

@@ -9,6 +9,7 @@
 #include "ops/sandboxview.h"
 #include "cli/words.h"
 #include "named/checkpointfile.h"
+#include "policy/operation.h"
 
 #include <stdio.h>
 
@@ -17,11 +18,17 @@
 static const char *const create_examples[] = {
 	"agentkernel checkpoint create otter --comment 'before the upgrade'",
 	"prints an id; the sandbox may run, and is frozen only for what changes while it is copied",
+	"agentkernel checkpoint create otter --every 5m --keep 12",
+	"one now, and while it runs one every five minutes in which something has changed; of "
+	"those "
+	"made\nso, the last twelve are kept",
+	"agentkernel checkpoint create otter --every off",
+	"ends that; the checkpoints stay",
 	NULL,
 };
 
 struct flags {
-	const char *comment;
+	const char *comment, *every, *keep;
 	bool is_json, is_quiet;
 };
 
@@ -34,6 +41,10 @@ struct flags {
 static const struct opt create_rows[] = {
 	{ "Options", "comment", 'c', "TEXT", "what it is for", .kind = OPT_TEXT,
 	  .offset = offsetof(struct flags, comment) },
+	{ NULL, "every", 0, "TIME", "also at this interval from now on (5s or more; off: no more)",
+	  .kind = OPT_TEXT, .offset = offsetof(struct flags, every) },
+	{ NULL, "keep", 0, "N", "how many of those are kept (1 to 1000, default 10)",
+	  .kind = OPT_TEXT, .offset = offsetof(struct flags, keep) },
 	JSON_ROW,
 };
 static const struct opts_table create_options = { create_rows, COUNT_OF(create_rows) };
@@ -45,14 +56,24 @@ static const struct opt list_rows[] = {
 };
 static const struct opts_table list_options = { list_rows, COUNT_OF(list_rows) };
 
-static void add_object(struct json *j, const struct checkpoint *c,
-		       const struct checkpoint_timing *t)
+static void add_object(struct json *j, const struct checkpoint *c)
 {
 	json_open_object(j, NULL);
 	sandboxview_add_checkpoint(j, c);
-	if (t) {
-		json_add_number(j, "frozen_us", (int64_t)t->frozen_us);
-		json_add_number(j, "total_us", (int64_t)t->total_us);
+	json_close_object(j);
+}
+
+static void add_result(struct json *j, const struct op_checkpoint_result *r, bool has_interval)
+{
+	json_open_object(j, NULL);
+	if (r->made.id[0]) {
+		sandboxview_add_checkpoint(j, &r->made);
+		json_add_number(j, "frozen_us", (int64_t)r->timing.frozen_us);
+		json_add_number(j, "total_us", (int64_t)r->timing.total_us);
+	}
+	if (has_interval) {
+		json_add_number(j, "every_ms", (int64_t)r->every_ms);
+		json_add_number(j, "keep", (int64_t)r->keep);
 	}
 	json_close_object(j);
 }
@@ -77,14 +98,18 @@ static int run_create(const struct cli_context *context, char **argv, int *ret_s
 		return -1;
 	args.name = words[0];
 	args.comment = flags.comment;
+	args.every = flags.every;
+	if (flags.keep && parse_count(flags.keep, 1, OPERATION_KEEP_MAX, &args.keep, e) < 0)
+		return err_wrap(e, "--keep");
 	if (op_checkpoint(context->ak, &args, &cli_events, &result, e) < 0)
 		return -1;
 	json_init(&j, &out);
 	if (flags.is_json)
-		add_object(&j, &result.made, &result.timing);
+		add_result(&j, &result, flags.every);
 	else
 		buf_add_text(&out, result.made.id);
-	buf_add_text(&out, "\n");
+	if (out.len > 0)
+		buf_add_text(&out, "\n");
 	*ret_status = 0;
 	return cli_print(&out, e);
 }
@@ -100,22 +125,23 @@ static void add_row(struct table *t, const struct checkpoint *c)
 		      (const char *const[]){
 			      c->id, c->sandbox, age, entries, parse_format_bytes(c->bytes, size),
 			      c->has_cost ? parse_format_bytes(c->alone_bytes, alone) : "?",
+			      c->is_automatic ? "interval" : "command",
 			      c->comment ? c->comment : "" });
 }
 
 static void format_list(const struct checkpoint_list *list, const struct flags *f, struct buf *out)
 {
-	CLEANUP(table_freep) struct table *t = table_new(7);
+	CLEANUP(table_freep) struct table *t = table_new(8);
 	struct json j;
 
 	json_init(&j, out);
 	table_add_row(t, (const char *const[]){ "ID", "SANDBOX", "AGE", "FILES", "SIZE", "ALONE",
-						"COMMENT" });
+						"MADE BY", "COMMENT" });
 	if (f->is_json)
 		json_open_array(&j, NULL);
 	for (size_t i = 0; i < list->count; i++) {
 		if (f->is_json)
-			add_object(&j, &list->entries[i], NULL);
+			add_object(&j, &list->entries[i]);
 		else if (f->is_quiet)
 			buf_addf(out, "%s\n", list->entries[i].id);
 		else
@@ -230,7 +256,15 @@ static int run_import(const struct cli_context *context, char **argv, int *ret_s
 const struct cli_command cmd_checkpoint_create = {
 	.name = "checkpoint create",
 	.summary = "save what a sandbox has on disk",
-	.usage = "NAME [--comment TEXT]",
+	.usage = "NAME [--comment TEXT] [--every TIME [--keep N]]",
+	.text = "With --every, the sandbox's supervisor makes more of them while the sandbox runs, "
+		"also after a\n"
+		"restart: none if nothing has changed since the latest one. When there are more "
+		"than "
+		"--keep says,\n"
+		"the oldest one that the interval has made is removed; others never are. 'info' "
+		"shows the\n"
+		"interval, and why the last one failed, if it did.",
 	.examples = create_examples,
 	.options = &create_options,
 	.run = run_create,
@@ -243,7 +277,10 @@ const struct cli_command cmd_checkpoint_list = {
 	.text = "SIZE is what the sandbox had written; ALONE is what removing this checkpoint "
 		"alone "
 		"frees: the rest\n"
-		"is shared with other checkpoints or needed by sandboxes.",
+		"is shared with other checkpoints or needed by sandboxes. MADE BY is 'interval' "
+		"for "
+		"those of\n"
+		"'create --every', the oldest of which are removed when there are too many.",
 	.options = &list_options,
 	.run = run_list,
 };

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "base/table.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
@@ -46,6 +47,23 @@ static void format_field(const struct named *n, const struct policy *p, enum pol
 		policyshow_field(p, field, out);
 }
 
+static void add_checkpoints(struct table *t, const struct inventory_entry *entry)
+{
+	const struct named *n = &entry->named;
+	const char *trouble = sandboxview_find_trouble(entry);
+	char every[PARSE_FORMAT_MAX_BYTES];
+	cleanup_buf struct buf text;
+
+	buf_init(&text, BUF_TEXT_MAX_BYTES);
+	if (!n->checkpoint_every_ms)
+		return;
+	buf_addf(&text, "every %s, the last %" PRIu64 " are kept",
+		 parse_format_duration(n->checkpoint_every_ms, every), n->checkpoint_keep);
+	if (trouble)
+		buf_addf(&text, "; the last one failed: %s", trouble);
+	add(t, "checkpoints", buf_text(&text));
+}
+
 static void format_table(const struct inventory_entry *entry, const struct policy *p,
 			 struct buf *out)
 {
@@ -66,6 +84,7 @@ static void format_table(const struct inventory_entry *entry, const struct polic
 	add_time(t, "started", entry->run.started_s);
 	if (entry->state == NAMED_STOPPED)
 		add_time(t, "ended", entry->run.ended_s);
+	add_checkpoints(t, entry);
 	for (char **label = n->labels; label && *label; label++)
 		add(t, "label", *label);
 	for (unsigned field = 0; field < POLICY_FIELD_COUNT; field++) {

@@ -77,6 +77,8 @@ void encode_stream(struct webcall *x, json_t *result)
 
 static json_t *sandbox_data(const json_t *s)
 {
+	static const char *const others[] = { "image", "checkpoint_every_ms", "checkpoint_keep",
+					      "checkpoint_trouble" };
 	const char *state = json_string_value(json_object_get(s, "state"));
 	json_t *labels = json_object(), *data;
 	size_t index;
@@ -96,8 +98,13 @@ static json_t *sandbox_data(const json_t *s)
 			 json_object_get(s, "backend"), "created_at",
 			 webcall_time(json_integer_value(json_object_get(s, "created"))), "labels",
 			 labels);
-	if (json_is_string(json_object_get(s, "image")))
-		(void)json_object_set(data, "image", json_object_get(s, "image"));
+	/* of these there may be none */
+	for (size_t i = 0; i < COUNT_OF(others); i++) {
+		json_t *value = json_object_get(s, others[i]);
+
+		if (value && !json_is_null(value))
+			(void)json_object_set(data, others[i], value);
+	}
 	return data;
 }
 
@@ -310,12 +317,13 @@ static json_t *snapshot_data(const json_t *s)
 {
 	const json_t *comment = json_object_get(s, "comment");
 
-	return json_pack("{s:O, s:O, s:O, s:s, s:O, s:o}", "name",
+	return json_pack("{s:O, s:O, s:O, s:s, s:O, s:o, s:O*}", "name",
 			 json_is_string(comment) ? comment : json_object_get(s, "id"), "sandbox",
 			 json_object_get(s, "sandbox"), "image_tag", json_object_get(s, "id"),
 			 "backend", policy_backends[POLICY_BACKEND_NATIVE], "base_image",
 			 json_object_get(s, "image"), "created_at",
-			 webcall_time(json_integer_value(json_object_get(s, "created"))));
+			 webcall_time(json_integer_value(json_object_get(s, "created"))),
+			 "automatic", json_object_get(s, "automatic"));
 }
 
 void encode_snapshots(struct webcall *x, json_t *result)
@@ -346,15 +354,22 @@ void encode_snapshot(struct webcall *x, json_t *result)
 void encode_snapshot_made(struct webcall *x, json_t *result)
 {
 	const char *name = x->part_count > 1 ? x->parts[1] : NULL;
-	json_t *made;
+	json_t *made, *data;
 
 	if (!webcall_take_success(x, result))
 		return;
+	if (!json_object_get(result, "id")) { /* the interval was ended */
+		webcall_reply_data(x->connection, 200, result);
+		return;
+	}
 	made = json_pack("{s:O, s:O, s:o?, s:o?, s:I}", "id", json_object_get(result, "id"),
 			 "sandbox", json_object_get(result, "name"), "comment",
 			 name ? json_string(name) : NULL, "image", json_string("host"), "created",
 			 (json_int_t)(timestamp_now_ms() / 1000));
-	webcall_reply_data(x->connection, 201, snapshot_data(made));
+	data = snapshot_data(made);
+	(void)json_object_set(data, "every_ms", json_object_get(result, "every_ms"));
+	(void)json_object_set(data, "keep", json_object_get(result, "keep"));
+	webcall_reply_data(x->connection, 201, data);
 	json_decref(made);
 	json_decref(result);
 }

@@ -52,10 +52,11 @@ static const struct keyrows_row rows[] = {
 	ROW("bytes", KEYROWS_NUMBER, bytes),
 	ROW("entries", KEYROWS_NUMBER, entries),
 	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
+	ROW("automatic", KEYROWS_FLAG, is_automatic),
 };
 static const struct keyrows format = {
 	.what = "checkpoint",
-	.version = 2,
+	.version = 3,
 	.rows = rows,
 	.count = COUNT_OF(rows),
 };
@@ -351,46 +352,85 @@ static int pin_image(const struct ak *ak, const char *from, struct checkpoint *c
 	return images_copy_pin(ak, from, c->image_pin, e);
 }
 
-static int create(const struct ak *ak, const char *sandbox, const char *comment,
-		  struct checkpoint *c, struct checkpoint_timing *t, struct err *e)
+static bool is_of(const struct checkpoint *c, const char *sandbox_id)
 {
+	return c->sandbox_id && strcmp(c->sandbox_id, sandbox_id) == 0;
+}
+
+/* The highest layer of the sandbox's latest checkpoint; "": there is none. */
+static int find_latest_layer(const struct ak *ak, const struct named *n,
+			     char ret[LAYERSTORE_ID_BYTES + 1], struct err *e)
+{
+	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+
+	ret[0] = '\0';
+	if (checkpoint_list(ak, n->name, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (is_of(&list.entries[i], n->id))
+			(void)snprintf(ret, LAYERSTORE_ID_BYTES + 1, "%s",
+				       list.entries[i].layers[0]);
+	return 0;
+}
+
+/* The layer is committed: makes it a checkpoint. */
+static int keep_taken(const struct ak *ak, const struct named *n, const struct layertake *taken,
+		      int store_fd, struct checkpoint *c, struct err *e)
+{
+	/* the layer below is a fork's, if it has no digest yet */
+	if (layerdigest_write(store_fd, taken->layer.id, e) < 0 ||
+	    (taken->base[0] && layerdigest_write(store_fd, taken->base, e) < 0) ||
+	    pin_image(ak, n->image_pin, c, e) < 0)
+		return -1;
+	if (checkpoint_keep(ak, c, &taken->policy, e) == 0)
+		return 0;
+	if (c->image_pin)
+		images_unpin(ak, c->image_pin);
+	return -1;
+}
+
+static int create(const struct ak *ak, const struct checkpoint_request *q, struct checkpoint *c,
+		  struct checkpoint_timing *t, struct err *e)
+{
+	char latest[LAYERSTORE_ID_BYTES + 1] = "";
 	CLEANUP(named_done) struct named n;
 	CLEANUP(layertake_done) struct layertake taken;
 	cleanup_fd int store_fd = -1;
 	uint64_t begin_us = clock_now_us();
+	const struct layertake_options options = { .latest = q->may_skip ? latest : NULL };
 
 	named_init(&n);
 	layertake_init(&taken);
-	if (comment && strlen(comment) > CHECKPOINT_COMMENT_MAX_BYTES)
+	if (q->comment && strlen(q->comment) > CHECKPOINT_COMMENT_MAX_BYTES)
 		return err_set(e, ERR_LIMIT, "a comment has at most %u bytes",
 			       CHECKPOINT_COMMENT_MAX_BYTES);
-	if (named_open(ak, sandbox, &n, e) < 0 ||
-	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
+	if (named_open(ak, q->sandbox, &n, e) < 0 ||
+	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
+	    (q->may_skip && find_latest_layer(ak, &n, latest, e) < 0))
 		return -1;
-	if (layertake_run(&n, store_fd, &taken, e) < 0)
+	if (layertake_run(&n, store_fd, &options, &taken, e) < 0)
 		return -1;
+	if (taken.is_unchanged)
+		return 0;
 	t->frozen_us = taken.frozen_us;
-	describe(c, &n, &taken, comment);
-	if (layerdigest_write(store_fd, taken.layer.id, e) < 0 ||
-	    pin_image(ak, n.image_pin, c, e) < 0)
+	describe(c, &n, &taken, q->comment);
+	c->is_automatic = q->is_automatic;
+	if (keep_taken(ak, &n, &taken, store_fd, c, e) < 0)
 		return -1;
-	if (checkpoint_keep(ak, c, &taken.policy, e) < 0) {
-		if (c->image_pin)
-			images_unpin(ak, c->image_pin);
-		return -1;
-	}
 	layertake_keep_index(&n, &taken);
 	t->total_us = clock_now_us() - begin_us;
 	return 0;
 }
 
-int checkpoint_create(const struct ak *ak, const char *sandbox, const char *comment,
+int checkpoint_create(const struct ak *ak, const struct checkpoint_request *q,
 		      struct checkpoint *ret, struct checkpoint_timing *ret_timing, struct err *e)
 {
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	int r = create(ak, sandbox, comment, &c, ret_timing, e);
+	int r = create(ak, q, &c, ret_timing, e);
 
-	lifecycle_audit(ak, AUDITLINE_CHECKPOINT, sandbox, c.id[0] ? c.id : NULL, r < 0 ? e : NULL);
+	if (r < 0 || c.id[0])
+		lifecycle_audit(ak, AUDITLINE_CHECKPOINT, q->sandbox, c.id[0] ? c.id : NULL,
+				r < 0 ? e : NULL);
 	if (r < 0)
 		return -1;
 	*ret = c;
@@ -408,58 +448,55 @@ static int check_layers(int store_fd, const struct checkpoint *c, struct err *e)
 	return 0;
 }
 
-static int restore(const struct ak *ak, const char *sandbox, const char *id, struct err *e)
+static int check_image(const struct ak *ak, const struct named *n, const struct checkpoint *c,
+		       struct err *e)
+{
+	if (images_have_same_pin(ak, n->image_pin, c->image_pin))
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a new one "
+		       "with --from %s)",
+		       c->id, c->image, n->name, n->image, c->id);
+}
+
+/*
+ * All that takes long or can be refused comes before the stop. The lock is held from then until the
+ * sandbox runs again, so nobody starts it in between. It is started again even if the swap failed.
+ */
+static int restore(const struct ak *ak, const char *sandbox, const char *id, bool *ret_was_running,
+		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
+	char old_disk[NAMED_ID_BYTES + 1] = "";
 	cleanup_fd int store_fd = -1;
+	struct err failure = { 0 };
+	int r;
 
 	named_init(&n);
 	if (named_open(ak, sandbox, &n, e) < 0 ||
 	    layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0 ||
-	    checkpoint_open(ak, id, &c, e) < 0)
+	    checkpoint_open(ak, id, &c, e) < 0 || check_image(ak, &n, &c, e) < 0 ||
+	    check_layers(store_fd, &c, e) < 0 ||
+	    lifecycle_lock_stopped(ak, &n, ret_was_running, e) < 0)
 		return -1;
-	if (named_lock(&n, e) < 0)
-		return err_wrap(e, "stop it first: restore");
-	if (!images_have_same_pin(ak, n.image_pin, c.image_pin))
-		return err_set(e, ERR_INVALID,
-			       "checkpoint '%s' is of image '%s', sandbox '%s' of '%s' (create a "
-			       "new one with --from %s)",
-			       id, c.image, sandbox, n.image, id);
-	if (check_layers(store_fd, &c, e) < 0)
-		return -1;
-	return nameddisk_replace(&n, c.layers, e);
-}
-
-/* Stops a running sandbox for the restore and starts it again, even if the restore failed. */
-static int restore_running(const struct ak *ak, const char *sandbox, const char *id,
-			   bool *ret_was_running, struct err *e)
-{
-	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
-	struct err failure = { 0 };
-	int r;
-
-	*ret_was_running = false;
-	/* check the id before stopping the sandbox */
-	if (checkpoint_open(ak, id, &c, e) < 0 ||
-	    inventory_is_running(ak, sandbox, ret_was_running, e) < 0)
-		return -1;
-	if (*ret_was_running && lifecycle_stop(ak, sandbox, LIFECYCLE_STOP_DEFAULT_MS, 0, e) < 0)
-		return -1;
-	r = restore(ak, sandbox, id, e);
-	if (*ret_was_running && lifecycle_start(ak, sandbox, &failure) < 0 && r == 0) {
+	r = nameddisk_replace(&n, c.layers, old_disk, e);
+	if (*ret_was_running && lifecycle_start_locked(ak, &n, &failure) < 0 && r == 0) {
 		*e = failure;
-		return err_wrap(e, "it was restored, but");
+		r = err_wrap(e, "it was restored, but");
 	}
+	nameddisk_sweep_old(&n, old_disk);
 	return r;
 }
 
 int checkpoint_restore(const struct ak *ak, const char *sandbox, const char *id,
 		       bool *ret_was_running, struct err *e)
 {
-	int r = restore_running(ak, sandbox, id, ret_was_running, e);
 	struct err ignored;
+	int r;
 
+	*ret_was_running = false;
+	r = restore(ak, sandbox, id, ret_was_running, e);
 	lifecycle_audit(ak, AUDITLINE_RESTORE, sandbox, id, r < 0 ? e : NULL);
 	if (r == 0)
 		(void)!layerstore_collect(ak, NULL, &ignored);
@@ -493,6 +530,26 @@ int checkpoint_remove(const struct ak *ak, const char *id, struct err *e)
 	audit_set_identity(&who, c.sandbox_id, c.owner);
 	lifecycle_audit_of(ak, &who, AUDITLINE_CHECKPOINT, c.sandbox, "removed", NULL);
 	return layerstore_collect(ak, NULL, e);
+}
+
+int checkpoint_thin(const struct ak *ak, const char *sandbox_id, uint64_t keep, struct err *e)
+{
+	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
+	uint64_t count = 0;
+
+	if (checkpoint_list(ak, NULL, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		count += list.entries[i].is_automatic && is_of(&list.entries[i], sandbox_id);
+	for (size_t i = 0; i < list.count && count > keep; i++) {
+		if (!list.entries[i].is_automatic || !is_of(&list.entries[i], sandbox_id))
+			continue;
+		/* ERR_NOT_FOUND: a person has just removed it */
+		if (checkpoint_remove(ak, list.entries[i].id, e) < 0 && e->code != ERR_NOT_FOUND)
+			return -1;
+		count--;
+	}
+	return 0;
 }
 
 /* Creates a sandbox as `use` describes on the checkpoint's layers, with the image of its pin. */
@@ -565,15 +622,18 @@ static int fork_all(const struct ak *ak, struct named *n, const char *new_name, 
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	CLEANUP(layertake_done) struct layertake taken;
 	cleanup_free char *origin = mem_format("fork of %s", n->name);
+	const struct layertake_options options = { 0 };
 	cleanup_fd int store_fd = -1;
+	bool is_whole;
 
 	layertake_init(&taken);
 	if (layerstore_open(ak, LAYERSTORE_SHARED, &store_fd, e) < 0)
 		return -1;
-	if (layertake_run(n, store_fd, &taken, e) < 0)
+	if (layertake_run(n, store_fd, &options, &taken, e) < 0)
 		return -1;
 	describe(&c, n, &taken, NULL);
 	c.image_pin = n->image_pin ? mem_dup(n->image_pin) : NULL;
+	is_whole = !taken.base[0];
 	for (unsigned i = 0; i < (count ? count : 1); i++) {
 		cleanup_free char *name =
 			count == 0 ? mem_dup(new_name) : mem_format("%s-%u", new_name, i + 1);
@@ -585,6 +645,13 @@ static int fork_all(const struct ak *ak, struct named *n, const char *new_name, 
 
 		if (fork_one(ak, &c, &taken.policy, &use, taken.is_running, e) < 0)
 			return -1;
+		/*
+		 * A record names the layer now. If it is complete, later copies share its files; if
+		 * not, those of the last checkpoint, which probably stays longer than a fork.
+		 */
+		if (is_whole)
+			layertake_keep_index(n, &taken);
+		is_whole = false;
 	}
 	return 0;
 }

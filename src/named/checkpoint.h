@@ -34,6 +34,7 @@ struct checkpoint {
 	uint64_t alone_bytes;    /* what its removal frees; valid if has_cost */
 	bool has_cost;           /* not in the record: see named/checkpointcost */
 	bool has_disk_limit;
+	bool is_automatic; /* made by its sandbox's interval (named/checkpointinterval) */
 };
 bool checkpoint_is_id(const char *text);    /* checks the form only */
 void checkpoint_done(struct checkpoint *c); /* may run twice, and on a zeroed struct */
@@ -61,14 +62,26 @@ ERR_CHECKED int checkpoint_load_policy(const struct ak *ak, const char *id, stru
 struct checkpoint_timing {
 	uint64_t frozen_us, total_us;
 };
-/* Copies a stopped sandbox, or a running one, which is frozen only while the copy is made. */
-ERR_CHECKED int checkpoint_create(const struct ak *ak, const char *sandbox, const char *comment,
+struct checkpoint_request {
+	const char *sandbox;
+	const char *comment; /* NULL: none */
+	bool is_automatic;   /* for struct checkpoint */
+	bool may_skip;       /* makes none if nothing has changed since the sandbox's latest one */
+};
+/*
+ * Copies a stopped sandbox, or a running one, which is frozen only while the copy is made. With
+ * may_skip, an id of "" means that none was made.
+ */
+ERR_CHECKED int checkpoint_create(const struct ak *ak, const struct checkpoint_request *q,
 				  struct checkpoint *ret, struct checkpoint_timing *ret_timing,
 				  struct err *e);
+/* Removes the oldest automatic checkpoints of this sandbox (by its id) until `keep` are left. */
+ERR_CHECKED int checkpoint_thin(const struct ak *ak, const char *sandbox_id, uint64_t keep,
+				struct err *e);
 
 /*
  * Replaces the sandbox's files by the checkpoint's, after checking the layers' digests. A running
- * sandbox is stopped and started again.
+ * sandbox is then stopped and started again, which takes the same time for any size.
  */
 ERR_CHECKED int checkpoint_restore(const struct ak *ak, const char *sandbox, const char *id,
 				   bool *ret_was_running, struct err *e);

@@ -12,7 +12,10 @@
 #include "named/layertransfer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int find_digest(int store_fd, const char *id, struct layertransfer_result *ret,
 		       struct err *e)
@@ -28,12 +31,20 @@ static int find_digest(int store_fd, const char *id, struct layertransfer_result
 int layerdigest_write(int store_fd, const char *id, struct err *e)
 {
 	cleanup_free char *name = mem_format("%s" LAYERDIGEST_SUFFIX, id);
+	/* others may write it, too; what a crash leaves is garbage of the store */
+	cleanup_free char *new_name = mem_format(".new-%s-%d", id, (int)getpid());
 	struct layertransfer_result found;
 	int r;
 
+	if (faccessat(store_fd, name, F_OK, 0) == 0)
+		return 0;
 	if (find_digest(store_fd, id, &found, e) < 0)
 		return -1;
-	r = file_create_at(store_fd, name, 0600, found.content);
+	r = file_create_at(store_fd, new_name, 0600, found.content);
+	if (r == 0 && renameat(store_fd, new_name, store_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(store_fd, new_name, 0);
 	if (r < 0)
 		return err_sys(e, -r, "write the digest of layer %s", id);
 	return 0;

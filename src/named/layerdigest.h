@@ -10,6 +10,7 @@
 #define LAYERDIGEST_SUFFIX ".digest"
 #define LAYERDIGEST_MAX_BYTES 80u
 
+/* Does nothing if there is one: layers do not change. */
 ERR_CHECKED int layerdigest_write(int store_fd, const char *id, struct err *e);
 /* ERR_CORRUPT if the digest differs. */
 ERR_CHECKED int layerdigest_check(int store_fd, const char *id, struct err *e);

@@ -105,7 +105,7 @@ static int check_held(const struct named *n, int hold_fd, struct err *e)
 struct order {
 	struct timespec began;
 	uint64_t mapped_len; /* bytes that follow */
-	uint64_t is_last;
+	uint64_t is_last, is_urgent;
 };
 
 struct answer {
@@ -138,7 +138,8 @@ static int make_pass(const struct work *w, struct treesync *s, struct treesync_r
 	pass = (struct treesync_pass){ .began = order.began,
 				       .mapped = mapped,
 				       .mapped_len = order.mapped_len,
-				       .is_last = order.is_last };
+				       .is_last = order.is_last,
+				       .is_urgent = order.is_urgent };
 	r = treesync_run(s, &pass, &answer.result, e);
 	answer.is_done = r == 0;
 	(void)!file_write_all(w->socket_fd, &answer, sizeof(answer));
@@ -234,6 +235,7 @@ static void find_last(const struct named *n, int store_fd, const struct stat *up
 {
 	if (!load_index(n, store_fd, upper, l)) {
 		last_done(l);
+		l->header = (struct treeindex_header){ 0 };
 		l->index = treeindex_new();
 	}
 	l->is_full = l->base_fd < 0 || has_too_many(l) ||
@@ -244,12 +246,15 @@ static void find_last(const struct named *n, int store_fd, const struct stat *up
 
 struct taking {
 	struct named *n;
+	const struct layertake_options *o;
 	struct layertake *t;
 	int store_fd;
 	int watch_fd; /* to the supervisor; -1: we have the lock */
 	uint64_t init_pid;
 	struct owner_job job;
 	int socket_fd;
+	uint64_t bytes_per_s; /* the sandbox's own io limit; 0: none */
+	bool is_latest;       /* the index is the one of the checkpoint that the options name */
 };
 
 static uint64_t find_init(const struct named *n)
@@ -282,7 +287,7 @@ static int order_pass(const struct taking *k, bool is_last, struct treesync_resu
 		      struct err *e)
 {
 	cleanup_buf struct buf mapped;
-	struct order order = { .is_last = is_last };
+	struct order order = { .is_last = is_last, .is_urgent = is_last && k->watch_fd >= 0 };
 	struct answer answer = { 0 };
 	int r;
 
@@ -309,6 +314,10 @@ static int pass_while_it_runs(const struct taking *k, struct treesync_result *re
 
 		if (r != 0)
 			return r;
+		if (i == 0 && k->is_latest && ret->changed_count == 0) {
+			k->t->is_unchanged = true;
+			break;
+		}
 		if (ret->copied_bytes < ENOUGH_BYTES && ret->copied_count < ENOUGH_COUNT)
 			break;
 	}
@@ -361,6 +370,11 @@ static int make_passes(struct taking *k, const struct stat *upper, bool *ret_nee
 	struct treesync_result result = { 0 };
 	int r = k->watch_fd >= 0 ? pass_while_it_runs(k, &result, e) : 0;
 
+	if (r == 0 && k->t->is_unchanged) {
+		cleanup_closep(&k->socket_fd);
+		owner_abort(&k->job);
+		return 0;
+	}
 	if (r == 0)
 		r = pass_frozen(k, upper, &result, e);
 	*ret_needs_full = result.needs_full;
@@ -396,7 +410,8 @@ static int copy(struct taking *k, int upper_fd, const struct stat *upper, struct
 				       .base_fd = l->base_fd,
 				       .previous_fd = l->previous_fd,
 				       .index = l->index,
-				       .is_full = l->is_full },
+				       .is_full = l->is_full,
+				       .bytes_per_s = k->bytes_per_s },
 			  .index_fd = k->t->index_fd };
 	int ends[2], r;
 
@@ -434,13 +449,27 @@ static int copy_nothing(struct taking *k, struct err *e)
 	return named_load_policy(k->n, &k->t->policy, e);
 }
 
+/* The lower one of the sandbox's limits: a copy reads as much as it writes. */
+static int find_rate(const struct named *n, uint64_t *ret, struct err *e)
+{
+	CLEANUP(policy_done) struct policy p = { 0 };
+
+	if (named_load_policy(n, &p, e) < 0)
+		return -1;
+	*ret = p.io_read_bytes_per_s;
+	if (*ret == 0 || (p.io_write_bytes_per_s && p.io_write_bytes_per_s < *ret))
+		*ret = p.io_write_bytes_per_s;
+	return 0;
+}
+
 static int take_once(struct taking *k, bool is_full, bool *ret_needs_full, struct err *e)
 {
 	CLEANUP(last_done) struct last l = { .base_fd = -1, .previous_fd = -1 };
 	cleanup_fd int upper_fd = -1;
 	struct stat upper;
 
-	if (check_depth(k->n, e) < 0 || nameddisk_open_upper(k->n, &upper_fd, e) < 0)
+	if (check_depth(k->n, e) < 0 || find_rate(k->n, &k->bytes_per_s, e) < 0 ||
+	    nameddisk_open_upper(k->n, &upper_fd, e) < 0)
 		return -1;
 	if (upper_fd < 0)
 		return copy_nothing(k, e);
@@ -448,6 +477,7 @@ static int take_once(struct taking *k, bool is_full, bool *ret_needs_full, struc
 		return err_sys(e, errno, "look at what sandbox '%s' has written", k->n->name);
 	find_last(k->n, k->store_fd, &upper, &l);
 	l.is_full |= is_full;
+	k->is_latest = k->o->latest && strcmp(k->o->latest, l.header.previous) == 0;
 	cleanup_closep(&k->t->index_fd);
 	k->t->index_fd = openat(k->n->dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	return copy(k, upper_fd, &upper, &l, ret_needs_full, e);
@@ -470,10 +500,11 @@ static int take(struct taking *k, struct err *e)
 	return r;
 }
 
-int layertake_run(struct named *n, int store_fd, struct layertake *ret, struct err *e)
+int layertake_run(struct named *n, int store_fd, const struct layertake_options *o,
+		  struct layertake *ret, struct err *e)
 {
 	struct taking k = {
-		.n = n, .t = ret, .store_fd = store_fd, .watch_fd = -1, .socket_fd = -1
+		.n = n, .o = o, .t = ret, .store_fd = store_fd, .watch_fd = -1, .socket_fd = -1
 	};
 	int r = reach(n, &k.watch_fd, e);
 
@@ -486,9 +517,9 @@ int layertake_run(struct named *n, int store_fd, struct layertake *ret, struct e
 		r = take(&k, e);
 	cleanup_closep(&k.watch_fd);
 	named_unlock(n);
-	if (r == 0)
+	if (r == 0 && !ret->is_unchanged)
 		r = layerstore_commit(store_fd, &ret->layer, e);
-	if (r < 0)
+	if (r < 0 || ret->is_unchanged)
 		layerstore_abort(store_fd, &ret->layer);
 	return r;
 }

@@ -382,13 +382,15 @@ static int try_stop(const struct ak *ak, struct named *n, uint64_t timeout_ms, u
 
 /* Stops the sandbox and takes its lock, also if another process is just starting it. */
 static int lock_to_restart(const struct ak *ak, struct named *n, uint64_t timeout_ms,
-			   unsigned flags, struct err *e)
+			   unsigned flags, bool *ret_was_running, struct err *e)
 {
 	uint64_t end_ms = clock_now_ms() + LIFECYCLE_LOCK_WAIT_MS;
 
+	*ret_was_running = false;
 	for (;;) {
 		int r = try_stop(ak, n, timeout_ms, flags, e);
 
+		*ret_was_running |= r > 0;
 		if (r != 0)
 			return r < 0 ? -1 : 0;
 		if (named_lock_within(n, LIFECYCLE_LOCK_LOOK_MS, e) == 0)
@@ -402,9 +404,11 @@ static int restart(const struct ak *ak, const char *name, uint64_t timeout_ms, u
 		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
+	bool was_running;
 
 	named_init(&n);
-	if (named_open(ak, name, &n, e) < 0 || lock_to_restart(ak, &n, timeout_ms, flags, e) < 0 ||
+	if (named_open(ak, name, &n, e) < 0 ||
+	    lock_to_restart(ak, &n, timeout_ms, flags, &was_running, e) < 0 ||
 	    lifecycle_check_expiry(ak, &n, e) < 0)
 		return -1;
 	return start_and_init(ak, &n, e);
@@ -415,6 +419,16 @@ int lifecycle_restart(const struct ak *ak, const char *name, uint64_t timeout_ms
 {
 	return lifecycle_audit_result(restart(ak, name, timeout_ms, flags, e), ak,
 				      AUDITLINE_RESTART, name, e);
+}
+
+int lifecycle_lock_stopped(const struct ak *ak, struct named *n, bool *ret_was_running,
+			   struct err *e)
+{
+	int r = lock_to_restart(ak, n, LIFECYCLE_STOP_DEFAULT_MS, 0, ret_was_running, e);
+
+	if (*ret_was_running)
+		lifecycle_audit(ak, AUDITLINE_STOP, n->name, NULL, NULL);
+	return r < 0 ? -1 : lifecycle_check_expiry(ak, n, e);
 }
 
 char **lifecycle_take_notices(const struct ak *ak, const char *name)

@@ -38,6 +38,12 @@ ERR_CHECKED int lifecycle_create(const struct lifecycle_request *q, struct named
 				 struct err *e);
 
 ERR_CHECKED int lifecycle_start(const struct ak *ak, const char *name, struct err *e);
+/*
+ * Stops the sandbox if it is running, and takes its lock, also if another process is just starting
+ * it. With the lock nobody else starts it; lifecycle_start_locked() does.
+ */
+ERR_CHECKED int lifecycle_lock_stopped(const struct ak *ak, struct named *n, bool *ret_was_running,
+				       struct err *e);
 /* Starts an open and locked sandbox; the lock passes to its supervisor. */
 ERR_CHECKED int lifecycle_start_locked(const struct ak *ak, struct named *n, struct err *e);
 

@@ -47,20 +47,29 @@ static uint64_t find_parent(uint64_t pid)
 	return parent;
 }
 
-static struct process *find(const struct processes *p, uint64_t pid)
+static int compare_pids(const void *a, const void *b)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->list[i].pid == pid)
-			return &p->list[i];
-	return NULL;
+	const struct process *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Replaces the list; processes read before stay marked. */
+static struct process *find(const struct processes *p, uint64_t pid)
+{
+	const struct process wanted = { .pid = pid };
+
+	if (p->count == 0)
+		return NULL;
+	return bsearch(&wanted, p->list, p->count, sizeof(*p->list), compare_pids);
+}
+
+/* Replaces the list, sorted by pid; processes read before stay marked. */
 static void list_processes(struct processes *p)
 {
 	struct processes now = { 0 };
 	const struct dirent *entry;
 	DIR *dir = opendir("/proc");
+	size_t room = 0;
 
 	while (dir && (entry = readdir(dir))) {
 		uint64_t pid = strtoull(entry->d_name, NULL, 10);
@@ -69,13 +78,18 @@ static void list_processes(struct processes *p)
 		if (pid == 0)
 			continue;
 		known = find(p, pid);
-		now.list = mem_grow(now.list, now.count + 1, sizeof(*now.list));
+		if (now.count == room) {
+			room = room ? room * 2 : 256;
+			now.list = mem_grow(now.list, room, sizeof(*now.list));
+		}
 		now.list[now.count++] = (struct process){ .pid = pid,
 							  .parent = find_parent(pid),
 							  .is_read = known && known->is_read };
 	}
 	if (dir)
 		(void)closedir(dir);
+	if (now.count > 1)
+		qsort(now.list, now.count, sizeof(*now.list), compare_pids);
 	free(p->list);
 	*p = now;
 }
@@ -104,10 +118,14 @@ static void add_line(char *line, struct buf *out)
 {
 	const char *flags = strchr(line, ' ');
 	char *path = strchr(line, '/');
+	unsigned long long inode = 0;
 	char *to;
 
 	if (!flags || strlen(flags) < 5 || flags[2] != 'w' || flags[4] != 's' || !path)
 		return;
+	if (sscanf(flags, " %*s %*s %*s %llu", &inode) != 1)
+		inode = 0;
+	buf_addf(out, "%llu ", inode);
 	path++;
 	to = path;
 	for (const char *from = path; *from && *from != '\n';) {

@@ -12,9 +12,9 @@
 #define MAPPEDFILES_MAX_BYTES (16u << 20)
 
 /*
- * Adds the paths, without the leading slash and NUL-terminated, of files that init or a descendant
- * of it maps shared and writable. Processes that come and go meanwhile are found, too; a file that
- * is mapped after this call began may be missing. Not found are files of processes whose memory map
- * this caller may not read, and mappings that are not writable now but can be made so.
+ * Adds "INODE PATH", the path without the leading slash, NUL-terminated, of files that init or a
+ * descendant of it maps shared and writable. Processes that come and go meanwhile are found, too; a
+ * file that is mapped after this call began may be missing. Not found are files of processes whose
+ * memory map this caller may not read, and mappings that are not writable now but can be made so.
  */
 void mappedfiles_collect(uint64_t init_pid, struct buf *out);

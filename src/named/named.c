@@ -54,10 +54,12 @@ static const struct keyrows_row record_rows[] = {
 	ROW("init", KEYROWS_TEXT, init),
 	ROW("owner", KEYROWS_TEXT, owner),
 	ROW("creator", KEYROWS_TEXT, creator),
+	ROW("checkpoint-every-ms", KEYROWS_NUMBER, checkpoint_every_ms),
+	ROW("checkpoint-keep", KEYROWS_NUMBER, checkpoint_keep),
 };
 static const struct keyrows record_format = {
 	.what = "sandbox",
-	.version = 2,
+	.version = 3,
 	.rows = record_rows,
 	.count = COUNT_OF(record_rows),
 };

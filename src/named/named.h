@@ -56,7 +56,9 @@ struct named {
 	bool has_disk_limit;  /* --disk was given and is enforced */
 	char *init;           /* shell script for the first start, until it succeeds; or NULL */
 	char *owner;          /* key of its creator (http/keys), or a single call; NULL: the user */
-	char *creator;        /* the server that created it (named_work_for()); NULL: a command */
+	uint64_t checkpoint_every_ms; /* see named/checkpointinterval; 0: none */
+	uint64_t checkpoint_keep;     /* how many of these */
+	char *creator; /* the server that created it (named_work_for()); NULL: a command */
 
 	int dir_fd, lock_fd; /* -1: not open */
 	int change_fd;       /* -1: outside named_begin_change() */

@@ -83,6 +83,16 @@ static int open_subdir(int all_fd, const char *name, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open '%s'", name) : 0;
 }
 
+int nameddir_open_trash(const struct named *n, int *ret_fd, struct err *e)
+{
+	cleanup_fd int all_fd =
+		openat(n->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (all_fd < 0)
+		return err_sys(e, errno, "open the directory of sandboxes");
+	return open_subdir(all_fd, TRASH_DIR, ret_fd, e);
+}
+
 static int make_files(struct named *n, const struct policy *p, struct err *e)
 {
 	char disk[NAMEDDISK_NAME_MAX_BYTES];

@@ -22,6 +22,9 @@ ERR_CHECKED int nameddir_create(const struct ak *ak, struct named *n, const stru
  */
 ERR_CHECKED int nameddir_trash(const struct ak *ak, const struct named *n, struct err *e);
 
+/* Opens the trash beside the sandbox's directory. */
+ERR_CHECKED int nameddir_open_trash(const struct named *n, int *ret_fd, struct err *e);
+
 /* Removes leftovers in the trash and of interrupted creations, except locked ones. */
 ERR_CHECKED int nameddir_sweep_trash(const struct ak *ak, unsigned *ret_count, struct err *e);
 

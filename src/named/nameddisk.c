@@ -10,8 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/frame.h"
+#include "base/keyrows.h"
 #include "host/disk.h"
 #include "named/control.h"
+#include "named/nameddir.h"
 #include "tree/owner.h"
 
 #include <assert.h>
@@ -45,15 +47,43 @@ static int save_replaced(struct named *n, char *const *layers, struct err *e)
 	changed.layers = (char **)(uintptr_t)layers;
 	r = named_save(&changed, e);
 	named_end_change(n);
-	if (r == 0)
-		n->disk_number = changed.disk_number;
-	return r;
+	if (r < 0)
+		return -1;
+	n->disk_number = changed.disk_number;
+	keyrows_list_free(&n->layers);
+	for (; layers && *layers; layers++)
+		(void)keyrows_list_add(&n->layers, *layers);
+	return 0;
 }
 
-int nameddisk_replace(struct named *n, char *const *layers, struct err *e)
+/* Moves the disk to the trash; if there is no space even for that, removes it here. */
+static void discard(const struct named *n, const char *name, char ret_old[NAMED_ID_BYTES + 1])
+{
+	cleanup_fd int trash_fd = -1;
+	struct err ignored;
+
+	named_random_id(ret_old);
+	if (nameddir_open_trash(n, &trash_fd, &ignored) == 0 &&
+	    renameat(n->dir_fd, name, trash_fd, ret_old) == 0)
+		return;
+	ret_old[0] = '\0';
+	/* leftovers are removed before the next start */
+	(void)!owner_sweep(n->dir_fd, name, &ignored);
+}
+
+void nameddisk_sweep_old(const struct named *n, const char *old)
+{
+	cleanup_fd int trash_fd = -1;
+	struct err ignored;
+
+	if (old[0] && nameddir_open_trash(n, &trash_fd, &ignored) == 0)
+		(void)!owner_sweep(trash_fd, old, &ignored);
+}
+
+int nameddisk_replace(struct named *n, char *const *layers, char ret_old[NAMED_ID_BYTES + 1],
+		      struct err *e)
 {
 	char old_name[NAMEDDISK_NAME_MAX_BYTES], new_name[NAMEDDISK_NAME_MAX_BYTES];
-	struct err ignored;
 
 	assert(n->has_lock);
 	nameddisk_sweep(n);
@@ -65,8 +95,7 @@ int nameddisk_replace(struct named *n, char *const *layers, struct err *e)
 		(void)unlinkat(n->dir_fd, new_name, AT_REMOVEDIR);
 		return -1;
 	}
-	/* the old disk is unused now; leftovers are removed before the next start */
-	(void)!owner_sweep(n->dir_fd, old_name, &ignored);
+	discard(n, old_name, ret_old);
 	return 0;
 }
 

@@ -35,10 +35,11 @@ static const struct keyrows_row run_rows[] = {
 	ROW("switches-ids", KEYROWS_ID, switches_ids),
 	ROW("reason", KEYROWS_TEXT, reason),
 	ROW("cgroup", KEYROWS_LIST, cgroups),
+	ROW("checkpoint-trouble", KEYROWS_TEXT, checkpoint_trouble),
 };
 static const struct keyrows run_format = {
 	.what = "running sandbox",
-	.version = 1,
+	.version = 2,
 	.rows = run_rows,
 	.count = COUNT_OF(run_rows),
 };
@@ -119,6 +120,8 @@ static int add_start(const struct named *n, const struct namedrun *r, struct err
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
 		keyrows_put_number(&rows, numbers[i].key, numbers[i].value);
 	keyrows_put(&rows, "reason", r->reason ? r->reason : "");
+	keyrows_put(&rows, "checkpoint-trouble",
+		    r->checkpoint_trouble ? r->checkpoint_trouble : "");
 	for (char **path = r->cgroups; path && *path; path++)
 		keyrows_put(&rows, "cgroup", *path);
 	return append_rows(n, rows.bytes, rows.len, e);

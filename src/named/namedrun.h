@@ -21,10 +21,11 @@ struct namedrun {
 	uint64_t state; /* enum named_state */
 	uint64_t supervisor_pid, init_pid;
 	uint64_t started_s, ended_s;
-	uint32_t host_gid;     /* the sandbox's group 0 outside */
-	uint32_t switches_ids; /* commands may run as other users */
-	char *reason;          /* why it ended; NULL: on request */
-	char **cgroups;        /* paths */
+	uint32_t host_gid;        /* the sandbox's group 0 outside */
+	uint32_t switches_ids;    /* commands may run as other users */
+	char *reason;             /* why it ended; NULL: on request */
+	char **cgroups;           /* paths */
+	char *checkpoint_trouble; /* why the last checkpoint by interval failed; or NULL */
 };
 
 void namedrun_done(struct namedrun *r);

@@ -251,3 +251,23 @@ int reconfigure_expiry(const struct ak *ak, const char *name, uint64_t by_ms,
 	return lifecycle_audit_result(extend(ak, name, by_ms, ret_expires_s, e), ak,
 				      AUDITLINE_UPDATE, name, e);
 }
+
+static int set_checkpoints(const struct ak *ak, const char *name, uint64_t every_ms, uint64_t keep,
+			   struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(ak, name, &n, e) < 0 || named_begin_change(&n, e) < 0)
+		return -1;
+	n.checkpoint_every_ms = every_ms;
+	n.checkpoint_keep = every_ms ? keep : 0;
+	return named_save(&n, e) < 0 ? -1 : tell_supervisor(&n, e);
+}
+
+int reconfigure_checkpoints(const struct ak *ak, const char *name, uint64_t every_ms, uint64_t keep,
+			    struct err *e)
+{
+	return lifecycle_audit_result(set_checkpoints(ak, name, every_ms, keep, e), ak,
+				      AUDITLINE_UPDATE, name, e);
+}

@@ -25,6 +25,10 @@ ERR_CHECKED int reconfigure_network(const struct ak *ak, const char *name,
 ERR_CHECKED int reconfigure_ports(const struct ak *ak, const char *name, bool is_adding,
 				  char *const *texts, struct err *e);
 
+/* Sets the interval of named/checkpointinterval, and how many are kept; 0: no interval. */
+ERR_CHECKED int reconfigure_checkpoints(const struct ak *ak, const char *name, uint64_t every_ms,
+					uint64_t keep, struct err *e);
+
 /* Postpones the expiry by by_ms; without an expiry, sets one by_ms from now. */
 ERR_CHECKED int reconfigure_expiry(const struct ak *ak, const char *name, uint64_t by_ms,
 				   uint64_t *ret_expires_s, struct err *e);

@@ -329,6 +329,8 @@ static void set_deadlines(const struct supervisorstate *k, struct turn *t)
 	for (unsigned i = 0; i < k->client_count; i++)
 		if (k->clients[i].held.kind)
 			turn_wake_at(t, k->clients[i].held_until_ms, now_ms);
+	if (k->checkpoints.pid == 0)
+		turn_wake_at(t, k->checkpoints.at_ms, now_ms);
 	turn_wake_at(t, k->look_at_ms, now_ms);
 }
 
@@ -384,6 +386,29 @@ static void check_directory(struct supervisorstate *k, uint64_t now_ms)
 		supervisorstate_end(k, "its directory is gone");
 }
 
+/* ---- checkpoints ---- */
+
+static void on_checkpoint(struct supervisorstate *k)
+{
+	struct checkpointinterval_report r;
+
+	checkpointinterval_on_readable(&k->checkpoints, k->options.named, &r);
+	if (r.id[0])
+		logfile_say(&k->log, "checkpoint %s", r.id);
+	if (!r.wait_ms)
+		supervisorstate_note_trouble(k, r.failure.code != ERR_NONE ? r.failure.msg : "");
+}
+
+static void check_checkpoints(struct supervisorstate *k)
+{
+	struct err e = { 0 };
+
+	if (k->is_stopping || k->is_over || !checkpointinterval_is_due(&k->checkpoints))
+		return;
+	if (checkpointinterval_start(&k->checkpoints, k->options.ak, k->options.named, &e) < 0)
+		supervisorstate_note_trouble(k, e.msg);
+}
+
 static void check_time(struct supervisorstate *k)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -403,6 +428,7 @@ static void check_time(struct supervisorstate *k)
 	check_stop(k);
 	check_directory(k, now_ms);
 	check_held(k, now_ms);
+	check_checkpoints(k);
 }
 
 /* ---- the loop ---- */
@@ -418,7 +444,7 @@ static void on_signal(struct supervisorstate *k)
 
 /* What this turn waits for. */
 struct slots {
-	unsigned report, events, signal, listen, names, first_client;
+	unsigned report, events, signal, listen, names, checkpoint, first_client;
 };
 
 static struct slots watch(struct supervisorstate *k, struct turn *t)
@@ -432,6 +458,7 @@ static struct slots watch(struct supervisorstate *k, struct turn *t)
 	s.signal = turn_watch(t, k->signal_fd, POLLIN);
 	s.listen = turn_watch(t, k->listen_fd, POLLIN);
 	s.names = turn_watch_names(t, &k->session.names);
+	s.checkpoint = turn_watch(t, k->checkpoints.report_fd, POLLIN);
 	turn_watch_gate(t, &k->session.gatekeeper);
 	s.first_client = t->count;
 	for (unsigned i = 0; i < k->client_count; i++)
@@ -458,6 +485,8 @@ static void go_round(struct supervisorstate *k, struct turn *t)
 		on_events(k);
 	if (turn_is_ready(t, s.report))
 		on_report(k);
+	if (turn_is_ready(t, s.checkpoint))
+		on_checkpoint(k);
 	/* backwards, because dropping a client moves the last one into its place */
 	for (unsigned i = clients; i-- > 0 && !k->is_over;)
 		if (turn_is_ready(t, s.first_client + i) && !on_client(k, &k->clients[i]))
@@ -662,6 +691,7 @@ static _Noreturn void child_main(const struct supervisor_options *o, int ready_f
 	struct err e = { 0 };
 
 	session_init(&k.session);
+	checkpointinterval_init(&k.checkpoints);
 	rootplan_init(&k.root);
 	logfile_init(&k.log, o->named->dir_fd, NAMED_SYSTEM_LOG);
 	if (detach(&k, ready_fd, &e) < 0 || build(&k, &e) < 0) {
@@ -675,6 +705,7 @@ static _Noreturn void child_main(const struct supervisor_options *o, int ready_f
 		    (int)k.session.sandbox.pid, o->policy->image);
 	report_started(ready_fd);
 	(void)close(ready_fd);
+	checkpointinterval_resume(&k.checkpoints, o->named);
 	serve(&k);
 	take_back(&k);
 	if (k.is_expired)

@@ -481,14 +481,24 @@ static void close_old_ports(struct supervisorstate *k, const struct policy *p)
 
 /* ---- reloading the policy ---- */
 
-static void reload_expiry(struct supervisorstate *k)
+static void reload_record(struct supervisorstate *k)
 {
 	CLEANUP(named_done) struct named fresh;
+	struct named *n = k->options.named;
 	struct err ignored;
+	bool is_other;
 
 	named_init(&fresh);
-	if (named_open(k->options.ak, k->options.named->name, &fresh, &ignored) == 0)
-		k->options.named->expires_s = fresh.expires_s;
+	if (named_open(k->options.ak, n->name, &fresh, &ignored) < 0)
+		return;
+	n->expires_s = fresh.expires_s;
+	is_other = n->checkpoint_every_ms != fresh.checkpoint_every_ms;
+	n->checkpoint_every_ms = fresh.checkpoint_every_ms;
+	n->checkpoint_keep = fresh.checkpoint_keep;
+	if (is_other)
+		checkpointinterval_change(&k->checkpoints, n);
+	if (!n->checkpoint_every_ms)
+		supervisorstate_note_trouble(k, "");
 }
 
 /* Changes the cpu affinity of running threads, else they could not use additional cpus. */
@@ -511,7 +521,7 @@ static int reload(struct supervisorstate *k, struct err *e)
 	struct order_limits limits;
 	bool has_cgroup = k->session.cgroup.kind != CGROUP_NONE;
 
-	reload_expiry(k);
+	reload_record(k);
 	if (named_load_policy(k->options.named, p, e) < 0) {
 		free(p);
 		return -1;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -29,6 +30,19 @@ void supervisorstate_save_run(struct supervisorstate *k)
 void supervisorstate_set_state(struct supervisorstate *k, enum named_state state)
 {
 	k->run.state = state;
+	supervisorstate_save_run(k);
+}
+
+void supervisorstate_note_trouble(struct supervisorstate *k, const char *trouble)
+{
+	const char *before = k->run.checkpoint_trouble ? k->run.checkpoint_trouble : "";
+
+	if (strcmp(before, trouble) == 0)
+		return;
+	if (trouble[0])
+		logfile_say(&k->log, "cannot make a checkpoint: %s", trouble);
+	free(k->run.checkpoint_trouble);
+	k->run.checkpoint_trouble = trouble[0] ? mem_dup(trouble) : NULL;
 	supervisorstate_save_run(k);
 }
 

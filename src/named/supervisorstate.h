@@ -10,6 +10,7 @@
 #include "base/frame.h"
 #include "base/logfile.h"
 #include "named/supervisor.h"
+#include "named/checkpointinterval.h"
 #include "named/named.h"
 #include "named/namedrun.h"
 #include "named/rootplan.h"
@@ -59,11 +60,15 @@ struct supervisorstate {
 	char *reason;        /* why it ended; NULL: on request */
 	struct logfile log;  /* shown by 'agentkernel logs --system' */
 	unsigned told_gate_deaths;
+	struct checkpointinterval checkpoints;
 };
 
 /* Saves what `list` and `info` show; a failure is ignored. */
 void supervisorstate_save_run(struct supervisorstate *k);
 void supervisorstate_set_state(struct supervisorstate *k, enum named_state state);
+
+/* Saves why the last checkpoint by interval failed, for `info`; "": it did not. */
+void supervisorstate_note_trouble(struct supervisorstate *k, const char *trouble);
 
 /* Ends the loop after this iteration. reason: NULL if the end was requested. */
 void supervisorstate_end(struct supervisorstate *k, const char *reason);

@@ -8,7 +8,11 @@
 #include "ops/op_checkpoint.h"
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "named/checkpointcost.h"
+#include "named/checkpointinterval.h"
+#include "named/lifecycle.h"
+#include "named/reconfigure.h"
 #include "named/named.h"
 #include "ops/access.h"
 #include "ops/events.h"
@@ -17,18 +21,64 @@
 #include <stdio.h>
 #include <string.h>
 
+#define INTERVAL_WORDS                                                                             \
+	"sandbox '%s' has a checkpoint every %s while it runs, if something has changed; the "     \
+	"last "                                                                                    \
+	"%u of these are kept"
+
 void op_checkpoint_result_done(struct op_checkpoint_result *r)
 {
 	checkpoint_done(&r->made);
 }
 
+static int check_interval(const struct op_checkpoint_args *args, struct op_checkpoint_result *ret,
+			  struct err *e)
+{
+	if (!args->every)
+		return args->keep ? err_set(e, ERR_INVALID, "keep: only with every") : 0;
+	if (checkpointinterval_parse(args->every, &ret->every_ms, e) < 0)
+		return err_wrap(e, "every");
+	if (ret->every_ms == 0 && (args->keep || args->comment))
+		return err_set(e, ERR_INVALID, "%s: nothing is made when the interval ends",
+			       args->keep ? "keep" : "comment");
+	if (args->keep > CHECKPOINTINTERVAL_KEEP_MAX)
+		return err_set(e, ERR_INVALID, "keep: at most %d", CHECKPOINTINTERVAL_KEEP_MAX);
+	if (ret->every_ms)
+		ret->keep = args->keep ? args->keep : CHECKPOINTINTERVAL_KEEP_DEFAULT;
+	return 0;
+}
+
+/* The first one is made: from now on the sandbox's supervisor makes them. */
+static int set_interval(struct ak *ak, const struct op_checkpoint_args *args,
+			const struct op_events *ev, const struct op_checkpoint_result *set,
+			struct err *e)
+{
+	char every[PARSE_FORMAT_MAX_BYTES];
+
+	if (reconfigure_checkpoints(ak, args->name, set->every_ms, set->keep, e) < 0)
+		return -1;
+	if (set->every_ms)
+		op_remark(ev, INTERVAL_WORDS, args->name,
+			  parse_format_duration(set->every_ms, every), (unsigned)set->keep);
+	else
+		op_remark(ev, "sandbox '%s' has no more checkpoints by interval", args->name);
+	return set->every_ms ? checkpoint_thin(ak, set->made.sandbox_id, set->keep, e) : 0;
+}
+
 int op_checkpoint(struct ak *ak, const struct op_checkpoint_args *args, const struct op_events *ev,
 		  struct op_checkpoint_result *ret, struct err *e)
 {
-	(void)ev;
-	if (access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0)
+	const struct checkpoint_request q = { .sandbox = args->name,
+					      .comment = args->comment,
+					      .is_automatic = args->every != NULL };
+
+	if (check_interval(args, ret, e) < 0 ||
+	    access_check_sandbox(ak, args->name, ACCESS_USES_IT, e) < 0)
 		return -1;
-	return checkpoint_create(ak, args->name, args->comment, &ret->made, &ret->timing, e);
+	if ((!args->every || ret->every_ms) &&
+	    checkpoint_create(ak, &q, &ret->made, &ret->timing, e) < 0)
+		return -1;
+	return args->every ? set_interval(ak, args, ev, ret, e) : 0;
 }
 
 /*
@@ -82,6 +132,19 @@ static int find(const struct ak *ak, const char *text, const char *name,
 	return 0;
 }
 
+static void tell_interval(const struct ak *ak, const char *name, const struct op_events *ev)
+{
+	CLEANUP(named_done) struct named n;
+	char every[PARSE_FORMAT_MAX_BYTES];
+	struct err ignored;
+
+	named_init(&n);
+	if (named_open(ak, name, &n, &ignored) == 0 && n.checkpoint_every_ms)
+		op_remark(ev, INTERVAL_WORDS, name,
+			  parse_format_duration(n.checkpoint_every_ms, every),
+			  (unsigned)n.checkpoint_keep);
+}
+
 int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args,
 		       const struct op_events *ev, struct checkpoint_list *ret, struct err *e)
 {
@@ -106,6 +169,8 @@ int op_checkpoint_list(struct ak *ak, const struct op_checkpoint_list_args *args
 	ret->count = kept;
 	if (args->has_costs && checkpointcost_find(ak, ret, e) < 0)
 		return -1;
+	if (args->name && !ak->ceiling)
+		tell_interval(ak, args->name, ev);
 	if (ret->has_damaged && !ak->ceiling)
 		op_remark(ev, "there are checkpoints whose record cannot be read");
 	return 0;

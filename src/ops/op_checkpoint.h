@@ -8,10 +8,13 @@ struct op_events;
 struct op_checkpoint_args {
 	const char *name;    /* of the sandbox */
 	const char *comment; /* NULL: none */
+	const char *every;   /* an interval at which more are made, or "off"; NULL: leaves it */
+	uint64_t keep;       /* how many of these; 0: the default */
 };
 struct op_checkpoint_result {
-	struct checkpoint made;
+	struct checkpoint made; /* an id of "": none, because the interval was ended */
 	struct checkpoint_timing timing;
+	uint64_t every_ms, keep; /* as set by this call; 0: not set */
 };
 void op_checkpoint_result_done(struct op_checkpoint_result *r);
 ERR_CHECKED int op_checkpoint(struct ak *ak, const struct op_checkpoint_args *args,

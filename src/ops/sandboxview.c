@@ -38,6 +38,13 @@ void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]
 		(void)snprintf(out, SANDBOXVIEW_AGE_MAX_BYTES, "%u d", (unsigned)(age_s / 86400));
 }
 
+const char *sandboxview_find_trouble(const struct inventory_entry *entry)
+{
+	const char *trouble = entry->run.checkpoint_trouble;
+
+	return entry->named.checkpoint_every_ms && trouble && trouble[0] ? trouble : NULL;
+}
+
 void sandboxview_add_members(struct json *j, const struct inventory_entry *entry)
 {
 	const struct named *n = &entry->named;
@@ -66,6 +73,11 @@ void sandboxview_add_members(struct json *j, const struct inventory_entry *entry
 		json_add_number(j, "expires", (int64_t)n->expires_s);
 	else
 		json_add_null(j, "expires");
+	if (n->checkpoint_every_ms) {
+		json_add_number(j, "checkpoint_every_ms", (int64_t)n->checkpoint_every_ms);
+		json_add_number(j, "checkpoint_keep", (int64_t)n->checkpoint_keep);
+		json_add_text(j, "checkpoint_trouble", sandboxview_find_trouble(entry));
+	}
 	json_open_array(j, "labels");
 	for (char **label = n->labels; label && *label; label++)
 		json_add_text(j, NULL, *label);
@@ -101,6 +113,7 @@ void sandboxview_add_checkpoint(struct json *j, const struct checkpoint *c)
 	json_add_text(j, "comment", c->comment);
 	json_add_text(j, "image", c->image);
 	json_add_number(j, "created", (int64_t)c->created_s);
+	json_add_bool(j, "automatic", c->is_automatic);
 	json_add_number(j, "entries", (int64_t)c->entries);
 	json_add_number(j, "bytes", (int64_t)c->bytes);
 	if (c->has_cost)

@@ -16,6 +16,9 @@ void sandboxview_format_state(const struct inventory_entry *entry, struct buf *o
 /* Age as "5 min", "3 h", "12 d". */
 void sandboxview_format_age(uint64_t then_s, char out[SANDBOXVIEW_AGE_MAX_BYTES]);
 
+/* Why the last checkpoint by interval failed; NULL: it did not. */
+const char *sandboxview_find_trouble(const struct inventory_entry *entry);
+
 void sandboxview_add_members(struct json *j, const struct inventory_entry *entry);
 /* Resource usage; unknown values are null. */
 void sandboxview_add_figures(struct json *j, const struct control_stats *s);

@@ -284,12 +284,17 @@ static const struct operation_field download_results[] = {
 static const struct operation_field checkpoint_params[] = {
 	NAME,
 	{ "comment", OPERATION_TEXT, "For the list." },
+	{ "every", OPERATION_TEXT, "Also one every '5m' from now on; 'off' ends that.", OTHER },
+	{ "keep", OPERATION_INTEGER, "How many of those are kept. Default 10.", .min = 1,
+	  .max = OPERATION_KEEP_MAX, OTHER },
 	END,
 };
 static const struct operation_field checkpoint_results[] = {
-	{ "id", OPERATION_TEXT, "For sandbox_restore.", .is_required = true },
+	{ "id", OPERATION_TEXT, "For sandbox_restore; none if every is 'off'." },
 	{ "name", OPERATION_TEXT, "The sandbox.", .is_required = true },
-	{ "bytes", OPERATION_INTEGER, "Size of what was kept.", .is_required = true },
+	{ "bytes", OPERATION_INTEGER, "Size of what was kept." },
+	{ "every_ms", OPERATION_INTEGER, "The interval, if it was set." },
+	{ "keep", OPERATION_INTEGER, "How many are kept then." },
 	END,
 };
 

@@ -24,6 +24,7 @@
 #define OPERATION_SHOWN_MAX_BYTES (24u << 10)
 #define OPERATION_WAIT_MAX_MS (10 * 60 * 1000) /* maximum of one sandbox_exec_wait */
 #define OPERATION_TAIL_LINES_MAX 100000
+#define OPERATION_KEEP_MAX 1000 /* checkpoints by interval */
 
 enum operation_id {
 	OPERATION_RUN,

@@ -27,6 +27,7 @@
 
 #define BUFFER_BYTES (256u << 10)
 #define STEP_MAX_BYTES (1u << 30)   /* per call */
+#define STEP_PACED_BYTES (1u << 20) /* the same with a rate */
 #define XATTR_MAX_BYTES (64u << 10) /* the kernel's own maximum for a list and for a value */
 
 void treefile_copier_done(struct treefile_copier *c)
@@ -39,6 +40,18 @@ void treefile_copier_done(struct treefile_copier *c)
 }
 
 /* ---- content ---- */
+
+static void spend(struct treefile_copier *c, uint64_t bytes)
+{
+	pace_count(&c->pace, bytes);
+	if (!c->is_urgent)
+		pace_wait(&c->pace);
+}
+
+void treefile_catch_up(struct treefile_copier *c)
+{
+	pace_wait(&c->pace);
+}
 
 static bool is_unsupported(int error)
 {
@@ -99,13 +112,16 @@ static ssize_t copy_some(struct treefile_copier *c, int from_fd, int to_fd, off_
 
 static int copy_range(struct treefile_copier *c, int from_fd, int to_fd, off_t at, off_t end)
 {
+	off_t step = c->pace.bytes_per_s ? STEP_PACED_BYTES : STEP_MAX_BYTES;
+
 	while (at < end) {
-		size_t len = end - at < STEP_MAX_BYTES ? (size_t)(end - at) : STEP_MAX_BYTES;
+		size_t len = (size_t)(end - at < step ? end - at : step);
 		ssize_t n = copy_some(c, from_fd, to_fd, at, len);
 
 		if (n <= 0)
 			return (int)n;
 		at += n;
+		spend(c, (uint64_t)n);
 	}
 	return 0;
 }
@@ -194,6 +210,7 @@ static int update_block(struct treefile_copier *c, int from_fd, int to_fd, off_t
 
 	if (to < 0)
 		return (int)to;
+	spend(c, (uint64_t)from);
 	if (to == from && memcmp(c->buffer, c->other, (size_t)from) == 0)
 		return 0;
 	*bytes += (uint64_t)from;

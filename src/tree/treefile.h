@@ -4,6 +4,8 @@
  *
  * All functions return 0 or -errno.
  */
+#include "base/pace.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -18,8 +20,12 @@ struct treefile_copier {
 	char *other;      /* likewise */
 	char *names;      /* names of attributes; likewise */
 	char *value;
+	struct pace pace; /* of the content */
+	bool is_urgent;   /* counts, but does not wait: treefile_catch_up() does */
 };
 void treefile_copier_done(struct treefile_copier *c); /* may run twice */
+/* Waits until what was copied in a hurry is within the rate. */
+void treefile_catch_up(struct treefile_copier *c);
 
 /*
  * Copies the content of from_fd to the empty file to_fd. Shares blocks if the file system can;

@@ -41,6 +41,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,7 +73,7 @@ struct treesync {
 	struct level *levels;
 	size_t level_count, level_room;
 	uint64_t *mapped; /* inodes */
-	size_t mapped_count;
+	size_t mapped_count, mapped_room;
 	struct { /* the directory of the last link's source */
 		const struct treeindex_node *node;
 		uint8_t place;
@@ -102,6 +103,7 @@ struct treesync *treesync_new(const struct treesync_options *o)
 
 	s->o = *o;
 	s->source.fd = -1;
+	s->copier.pace.bytes_per_s = o->bytes_per_s;
 	for (struct treeindex_node *n = root; n; n = treeindex_next(n)) {
 		if (n->place == TREEINDEX_PREVIOUS && o->previous_fd < 0)
 			treeindex_forget(n);
@@ -187,24 +189,35 @@ static void order_mapped(struct treesync *s)
 	s->mapped_count = kept;
 }
 
+static void add_mapped(struct treesync *s, uint64_t inode)
+{
+	if (s->mapped_count == s->mapped_room) {
+		s->mapped_room = s->mapped_room ? s->mapped_room * 2 : 64;
+		s->mapped = mem_grow(s->mapped, s->mapped_room, sizeof(*s->mapped));
+	}
+	s->mapped[s->mapped_count++] = inode;
+}
+
 /* Mapped files of earlier passes stay in the list: they may have been unmapped since. */
 static void find_mapped(struct treesync *s)
 {
 	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-	const char *path = s->pass.mapped;
+	const char *row = s->pass.mapped;
 
 	for (size_t left = s->pass.mapped_len; left > 0;) {
+		char *path = NULL;
 		struct stat st;
-		int fd = (int)syscall(SYS_openat2, s->o.from_fd, path, &how, sizeof(how));
+		int fd;
 
-		if (fd >= 0 && fstat(fd, &st) == 0) {
-			s->mapped = mem_grow(s->mapped, s->mapped_count + 1, sizeof(*s->mapped));
-			s->mapped[s->mapped_count++] = st.st_ino;
-		}
+		add_mapped(s, strtoull(row, &path, 10));
+		path += *path == ' ';
+		fd = (int)syscall(SYS_openat2, s->o.from_fd, path, &how, sizeof(how));
+		if (fd >= 0 && fstat(fd, &st) == 0)
+			add_mapped(s, st.st_ino);
 		cleanup_closep(&fd);
-		left -= strlen(path) + 1;
-		path += strlen(path) + 1;
+		left -= strlen(row) + 1;
+		row += strlen(row) + 1;
 	}
 	order_mapped(s);
 }
@@ -215,6 +228,15 @@ static bool is_good(const struct treesync *s, const struct treeindex_node *n, co
 	if (n->place == TREEINDEX_NOWHERE || !treeindex_is_same(n, st))
 		return false;
 	return n->placed_pass == s->pass_number || (!n->is_unsure && !is_mapped(s, n->inode));
+}
+
+/* Is it what the index had when it was read? Whiteouts are alike, whatever their times are. */
+static bool is_as_before(const struct treesync *s, const struct treeindex_node *n,
+			 const struct stat *st)
+{
+	if (n->place != TREEINDEX_BASE && n->place != TREEINDEX_PREVIOUS)
+		return false;
+	return treefile_is_whiteout(st) ? S_ISCHR(n->mode) : is_good(s, n, st);
 }
 
 /* ---- directories of layers ---- */
@@ -718,6 +740,7 @@ static int sync_next(struct treesync *s, const char *name, struct err *e)
 	n = treeindex_get(s->o.index, top(s)->node, name);
 	n->seen_pass = s->pass_number;
 	s->result.entry_count++;
+	s->result.changed_count += !is_as_before(s, n, &st);
 	return S_ISDIR(st.st_mode) ? enter(s, n, e) : sync_other(s, n, &st, e);
 }
 
@@ -753,6 +776,7 @@ int treesync_run(struct treesync *s, const struct treesync_pass *p, struct trees
 
 	s->pass = *p;
 	s->pass_number++;
+	s->copier.is_urgent = p->is_urgent;
 	s->result = (struct treesync_result){ 0 };
 	find_mapped(s);
 	if (r == 0 && s->pass_number == 1)
@@ -762,6 +786,7 @@ int treesync_run(struct treesync *s, const struct treesync_pass *p, struct trees
 	if (r < 0)
 		return err_sys(e, -r, "open the directory to copy");
 	root->seen_pass = s->pass_number;
+	s->result.changed_count = !treeindex_is_same(root, &top(s)->st);
 	root->is_over_base = find_over_base(s, root) > 0;
 	r = walk(s, e);
 	drop_levels(s);
@@ -827,5 +852,6 @@ int treesync_settle(struct treesync *s, struct err *e)
 		if (is_seen && S_ISDIR(n->mode) && settle_directory(s, n, e) < 0)
 			return -1;
 	}
+	treefile_catch_up(&s->copier);
 	return 0;
 }

@@ -27,6 +27,7 @@ struct treesync_options {
 	int previous_fd;         /* the layer of the last copy; -1: none */
 	struct treeindex *index; /* borrowed */
 	bool is_full;            /* makes a complete layer; else base_fd is required */
+	uint64_t bytes_per_s;    /* passes wait to stay below it; 0: no limit */
 };
 /* Borrows the descriptors. */
 struct treesync *treesync_new(const struct treesync_options *o);
@@ -39,9 +40,15 @@ struct treesync_pass {
 	 * mapping that `mapped` does not contain yet.
 	 */
 	struct timespec began;
-	const char *mapped; /* paths of files mapped shared, NUL-terminated, and their length */
+	/*
+	 * Files mapped shared, "INODE PATH" each, NUL-terminated, and the length of all. Overlay
+	 * shows the inode number of a lower layer for a file that was copied up, and the path of a
+	 * name that may be gone while the file has another: so either one counts.
+	 */
+	const char *mapped;
 	size_t mapped_len;
 	bool is_last;
+	bool is_urgent; /* the tree's programs stand still: treesync_settle() waits instead */
 };
 
 struct treesync_result {
@@ -49,6 +56,11 @@ struct treesync_result {
 	uint64_t bytes;        /* of content, without holes */
 	uint64_t copied_count; /* in this pass */
 	uint64_t copied_bytes;
+	/*
+	 * Of the first pass only: entries that may differ from what the index had when it was read.
+	 * Names that are gone count as their directory. A mapped file always counts.
+	 */
+	uint64_t changed_count;
 	bool needs_full; /* failed only because the copy cannot stand on the base: use is_full */
 };
 /*
@@ -57,6 +69,6 @@ struct treesync_result {
  */
 ERR_CHECKED int treesync_run(struct treesync *s, const struct treesync_pass *p,
 			     struct treesync_result *ret, struct err *e);
-/* After the last pass: completes the layer. */
+/* After the last pass: completes the layer, and waits for what was copied above the rate. */
 ERR_CHECKED int treesync_settle(struct treesync *s, struct err *e);
 uint32_t treesync_last_pass(const struct treesync *s); /* for treeindex_write() */

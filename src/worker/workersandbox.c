@@ -165,13 +165,21 @@ int worker_checkpoint(struct worker *w, struct json *j, struct err *e)
 {
 	CLEANUP(op_checkpoint_result_done) struct op_checkpoint_result result = { 0 };
 	const struct op_checkpoint_args args = { .name = worker_text(w, "name"),
-						 .comment = worker_text(w, "comment") };
+						 .comment = worker_text(w, "comment"),
+						 .every = worker_text(w, "every"),
+						 .keep = worker_number(w, "keep", 0) };
 
 	if (op_checkpoint(w->ak, &args, &w->events, &result, e) < 0)
 		return -1;
-	json_add_text(j, "id", result.made.id);
+	if (result.made.id[0])
+		json_add_text(j, "id", result.made.id);
 	json_add_text(j, "name", args.name);
-	json_add_number(j, "bytes", (int64_t)result.made.bytes);
+	if (result.made.id[0])
+		json_add_number(j, "bytes", (int64_t)result.made.bytes);
+	if (args.every)
+		json_add_number(j, "every_ms", (int64_t)result.every_ms);
+	if (result.keep)
+		json_add_number(j, "keep", (int64_t)result.keep);
 	return 0;
 }
 

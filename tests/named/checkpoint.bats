@@ -408,21 +408,23 @@ new
 	[ "$(layers_of "$id" | wc -l)" -eq 2 ]
 }
 
-@test "what is written through a shared map is in the checkpoint" {
+# write_through_map NAME SETUP: takes checkpoints while /tmp/map is written to through a map
+write_through_map() {
 	command -v python3 >/dev/null || skip "needs python3"
-	started mapped
-	ak exec -d mapped python3 -c '
+	started "$1"
+	ak exec -d "$1" python3 -c '
 import mmap, os, time
 f = open("/tmp/map", "w+b"); f.truncate(1 << 20); m = mmap.mmap(f.fileno(), 0)
+'"$2"'
 n = 0
 while True:
     n += 1
     for i in range(256): m[i * 4096:i * 4096 + 8] = b"%08d" % n
     open("/tmp/told.new", "w").write("%08d" % n); os.rename("/tmp/told.new", "/tmp/told"); time.sleep(.001)'
-	until_true ak exec mapped test -e /tmp/told
+	until_true ak exec "$1" test -e /tmp/told
 	for round in 1 2 3; do
 		sleep .3
-		id=$(checkpoint mapped)
+		id=$(checkpoint "$1")
 		layer=$STATE/layers/$(layers_of "$id" | head -n 1)
 		run python3 -c '
 import sys
@@ -431,4 +433,130 @@ values = [int(data[i * 4096:i * 4096 + 8]) for i in range(256)]
 print(values == sorted(values, reverse=True) and values[0] - values[-1] <= 1 and told <= values[-1] <= told + 1)' "$layer"
 		says True
 	done
+	ak remove -f "$1"
+}
+
+@test "what is written through a shared map is in the checkpoint" {
+	write_through_map mapped ""
+}
+
+@test "what is written through a map of a file that has lost its first name is in the checkpoint" {
+	write_through_map mapped-2 'os.rename("/tmp/map", "/tmp/first"); os.link("/tmp/first", "/tmp/map"); os.unlink("/tmp/first")'
+}
+
+# bats test_tags=once
+@test "copying keeps the sandbox's io limit, and the freeze does not wait for it" {
+	[ "${AS:-root}" = root ] || skip "io limits need cgroups"
+	for name in slow fast; do
+		# shellcheck disable=SC2046
+		started "$name" $([ "$name" = fast ] || echo --io-write 20MB/s)
+		ak exec "$name" sh -c 'head -c 50000000 /dev/urandom >/tmp/ballast'
+		# a large file that is written all the time is copied again while the sandbox is frozen
+		ak exec -d "$name" sh -c 'head -c 8000000 /dev/urandom >/tmp/grows; while :; do echo x >>/tmp/grows; done'
+		ak checkpoint create "$name" --json >"$W/$name"
+		ak remove -f "$name"
+	done
+	run python3 -c '
+import json, sys
+slow, fast = (json.load(open(sys.argv[1] + "/" + n)) for n in ("slow", "fast"))
+print(slow["total_us"] > 2.5e6, fast["total_us"] < 2.5e6, slow["frozen_us"] < 5e5) or print(slow, fast)' "$W"
+	[ "${lines[0]}" = "True True True" ] || { echo "$output"; false; }
+}
+
+@test "a running sandbox is restored in one step, and runs on if that is refused" {
+	started onestep --image bb
+	ak exec onestep sh -c 'echo old >/file'
+	id=$(checkpoint onestep)
+	ak exec onestep sh -c 'echo new >/file'
+	ak exec -d onestep sleep 1000
+	init=$(field onestep init)
+	layer=$STATE/layers/$(layers_of "$id" | head -n 1)
+	cp -p "$layer/file" "$W/file"
+	echo tampered >"$layer/file"
+	run ak checkpoint restore onestep "$id"
+	fails_with 125 "checkpoint '$id'"
+	[ "$(field onestep init)" = "$init" ] # it was never stopped
+	[ "$(ak exec onestep cat /file)" = new ]
+	cp -p "$W/file" "$layer/file"
+	run ak checkpoint restore onestep "$id"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"sandbox 'onestep' was stopped, restored and started again"* ]]
+	is_state onestep running
+	[ "$(ak exec onestep cat /file)" = old ]
+	ak pause onestep
+	ak checkpoint restore onestep "$id"
+	is_state onestep running
+	ak stop onestep
+	ak checkpoint restore onestep "$id"
+	is_state onestep stopped
+	ak remove -f onestep
+}
+
+@test "nobody can start a sandbox between the stop and the start of a restore" {
+	started between
+	id=$(checkpoint between)
+	ak exec between sh -c 'echo later >/tmp/later'
+	# it takes a second to stop
+	ak exec -d between sh -c 'trap "sleep 1; exit" TERM; while :; do sleep .1; done'
+	ak checkpoint restore between "$id" &
+	restore=$!
+	while kill -0 "$restore" 2>/dev/null; do
+		ak start between 2>/dev/null || true
+	done
+	wait "$restore"
+	is_state between running
+	run ak exec between ls /tmp/later
+	[ "$status" -ne 0 ]
+	ak remove -f between
+}
+
+@test "a second fork shares the files of the first, and so does a checkpoint of it" {
+	started many --image bb
+	ak exec many sh -c 'head -c 3000000 /dev/urandom >/big; sha256sum /big >/sum'
+	sleep 1
+	ak fork many many-1
+	ak fork many many-2
+	ak exec many sh -c 'echo more >/more'
+	id=$(checkpoint many)
+	base=$(tr '\0' '\n' <"$STATE/sandboxes/many-1/record" | sed -n 's/^layer=//p')
+	[ "$(tr '\0' '\n' <"$STATE/sandboxes/many-2/record" | sed -n 's/^layer=//p' | tail -n 1)" = "$base" ]
+	[ "$(layers_of "$id" | tail -n 1)" = "$base" ]
+	[ -s "$STATE/layers/$base.digest" ] # restore checks all of it
+	ak remove -f many-1
+	ak remove -f many-2
+	ak checkpoint restore many "$id"
+	ak exec many sha256sum -c /sum
+	cp -p "$STATE/layers/$base/big" "$W/big"
+	echo x >>"$STATE/layers/$base/big"
+	run ak checkpoint restore many "$id"
+	fails_with 125 digest
+	cp -p "$W/big" "$STATE/layers/$base/big"
+	ak checkpoint restore many "$id"
+	ak checkpoint remove "$id"
+	ak remove -f many
+}
+
+# used: how many KiB the state directory takes
+used() {
+	as du -sk "$STATE" | cut -f1
+}
+
+@test "the disk shrinks by what a checkpoint cost alone when it is removed" {
+	started shrunk --image bb
+	ak exec shrunk sh -c 'for f in 1 2 3 4; do head -c 2000000 /dev/urandom >/$f; done'
+	sleep 1
+	first=$(checkpoint shrunk)
+	ak exec shrunk sh -c 'head -c 3000000 /dev/urandom >/1'
+	second=$(checkpoint shrunk)
+	for id in "$second" "$first"; do
+		cost=$(($(alone "$id") / 1024))
+		before=$(used)
+		ak checkpoint remove "$id"
+		freed=$((before - $(used)))
+		echo "$id: alone $cost KiB, freed $freed KiB"
+		[ "$cost" -gt 2500 ]
+		[ "$freed" -ge "$((cost - 50))" ]
+		[ "$freed" -le "$((cost + 50))" ] # the record
+	done
+	ak remove -f shrunk
 }

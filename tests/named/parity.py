@@ -76,6 +76,14 @@ class Cli:
     def checkpoint(self, name, comment):
         return self.type("checkpoint", "create", name, "--comment", comment).stdout.strip()
 
+    def checkpoint_every(self, name, **params):
+        made = json.loads(self.type("checkpoint", "create", name, "--json", *self.words(params)).stdout)
+        return "id" in made, made["every_ms"], made["keep"] or None
+
+    def interval(self, name):
+        i = json.loads(self.type("info", "--json", name).stdout)
+        return i.get("checkpoint_every_ms"), i.get("checkpoint_keep")
+
     def checkpoints(self, name):
         return [c["comment"] for c in json.loads(self.type("checkpoint", "list", "--json", name).stdout)]
 
@@ -156,6 +164,14 @@ class Json:
         r = self.call("sandbox_checkpoint", "POST", "/snapshots", name=name, comment=comment)
         return r.get("id") or r["name"]
 
+    def checkpoint_every(self, name, **params):
+        made = self.call("sandbox_checkpoint", "POST", "/snapshots", name=name, **params)
+        return "id" in made or "image_tag" in made, made["every_ms"], made.get("keep")
+
+    def interval(self, name):
+        s = [s for s in self.call("sandbox_list", "GET", "/sandboxes")["sandboxes"] if s["name"] == name][0]
+        return s.get("checkpoint_every_ms"), s.get("checkpoint_keep")
+
     def checkpoints(self, name):
         return [c.get("comment") or c["name"] for c in
                 self.call("checkpoint_list", "GET", "/snapshots", name=name)["entries"]]
@@ -224,7 +240,9 @@ class Http(Json, HttpServer):
         if path.endswith("/restore"):
             arguments = {}
         if path == "/snapshots" and method == "POST":
-            arguments = {"sandbox": whole["name"], "name": whole["comment"]}
+            arguments["sandbox"] = arguments.pop("name")
+            if "comment" in whole:
+                arguments["name"] = arguments.pop("comment")
         body = None if method in ("GET", "DELETE") else json.dumps(arguments)
         if body is None and arguments:
             path += "?" + urllib.parse.urlencode(arguments)
@@ -300,6 +318,12 @@ def cases(face, box):
     yield "resume", lambda: face.move("resume", box)
     yield "checkpoint", lambda: keep("checkpoint", face.checkpoint(box, "first-" + box))
     yield "checkpoint: list", lambda: face.checkpoints(box)
+    yield "checkpoint: every", lambda: face.checkpoint_every(box, every="5m", keep=3)
+    yield "checkpoint: the interval is shown", lambda: face.interval(box)
+    yield "checkpoint: too often", lambda: face.checkpoint_every(box, every="1s")
+    yield "checkpoint: keep alone", lambda: face.checkpoint_every(box, keep=3)
+    yield "checkpoint: off", lambda: face.checkpoint_every(box, every="off")
+    yield "checkpoint: no interval is shown", lambda: face.interval(box)
     yield "a change", lambda: face.exec(box, ["rm", "/tmp/file"])
     yield "restore", lambda: face.restore(box, made["checkpoint"])
     yield "restored", lambda: face.exec(box, ["cat", "/tmp/file"])

@@ -59,6 +59,7 @@ static void what_was_read_before_the_lock_is_read_again(void **state)
 	char *layers[] = { (char *)"0123", NULL };
 	CLEANUP(named_done) struct named stale;
 	CLEANUP(named_done) struct named fresh;
+	char old[NAMED_ID_BYTES + 1];
 	struct err e = { 0 };
 
 	(void)state;
@@ -68,7 +69,7 @@ static void what_was_read_before_the_lock_is_read_again(void **state)
 	assert_int_equal(named_open(&ak, "twice", &stale, &e), 0);
 	assert_int_equal(named_open(&ak, "twice", &fresh, &e), 0);
 	assert_int_equal(named_lock(&fresh, &e), 0);
-	assert_int_equal(nameddisk_replace(&fresh, layers, &e), 0);
+	assert_int_equal(nameddisk_replace(&fresh, layers, old, &e), 0);
 	named_unlock(&fresh);
 
 	assert_int_equal(stale.disk_number, 0);
@@ -87,6 +88,7 @@ static void changes_of_the_record_do_not_undo_each_other(void **state)
 	char *layers[] = { (char *)"0123", NULL };
 	CLEANUP(named_done) struct named extended;
 	CLEANUP(named_done) struct named restored;
+	char old[NAMED_ID_BYTES + 1];
 	struct err e = { 0 };
 
 	(void)state;
@@ -100,7 +102,7 @@ static void changes_of_the_record_do_not_undo_each_other(void **state)
 	extended.expires_s = 4102444800;
 	assert_int_equal(named_save(&extended, &e), 0);
 	named_end_change(&extended);
-	assert_int_equal(nameddisk_replace(&restored, layers, &e), 0);
+	assert_int_equal(nameddisk_replace(&restored, layers, old, &e), 0);
 	assert_int_equal(restored.expires_s, 4102444800);
 	assert_int_equal(named_begin_change(&extended, &e), 0);
 	assert_int_equal(extended.disk_number, 1);
