@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/shown.h"
 #include "ops/op_file.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,8 +90,10 @@ static int check_whole(const struct worker *w, const char *path, uint64_t size, 
 			       path, size, most);
 	return err_set(e, ERR_LIMIT,
 		       "'%s' has %" PRIu64 " bytes, more than the %" PRIu64
-		       " that are read at once: read it in parts with offset and length",
-		       path, size, most);
+		       " that are read at once: read it in parts with offset and length%s",
+		       path, size, most,
+		       w->ak->view.is_for_library ? ", or all of it with agentkernel_read_file()"
+						  : "");
 }
 
 static void add_content(struct json *j, struct buf *content, uint64_t offset, uint64_t size)
