@@ -230,14 +230,13 @@ static int show(const struct cli_context *context, const struct flags *flags, co
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	struct flags flags = { 0 };
 	cleanup_free char *path = NULL;
 	const char *sandbox = NULL;
 	int used = 0;
 
 	while (*argv) {
-		if (opts_parse(&options, argv, &flags, &none, &used, e) < 0)
+		if (opts_parse(&options, argv, &flags, NULL, &used, e) < 0)
 			return -1;
 		argv += used;
 		if (*argv && sandbox)
