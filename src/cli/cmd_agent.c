@@ -29,7 +29,6 @@
 #include "named/tasks.h"
 #include "policy/agent.h"
 #include "policy/environment.h"
-#include "policy/policyfile.h"
 #include "policy/policyshow.h"
 #include "state/ak.h"
 

@@ -109,14 +109,7 @@ static void add_word(const char *word, struct buf *out)
 		buf_add_text(out, word);
 		return;
 	}
-	buf_add_text(out, "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			buf_add_text(out, "'\\''");
-		else
-			buf_add(out, word, 1);
-	}
-	buf_add_text(out, "'");
+	buf_add_quoted(out, word);
 }
 
 static void format_line(struct reading *r, const struct auditline *a, struct buf *out)

@@ -11,7 +11,6 @@
 #include "cli/words.h"
 
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char *const examples[] = {

@@ -4,9 +4,7 @@
 #include "base/cleanup.h"
 #include "base/errcode.h"
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/parse.h"
-#include "base/table.h"
 #include "cli/commands.h"
 #include "ops/pickimage.h"
 #include "cli/runoptions.h"
@@ -23,7 +21,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define ACTIVATION_FD 3 /* a service manager passes the listening socket here */

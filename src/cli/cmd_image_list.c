@@ -10,8 +10,6 @@
 #include "engine/images.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #define OUTPUT_MAX_BYTES (16u << 20)
 #define DIGEST_SHOWN_BYTES 19 /* "sha256:" and twelve digits */

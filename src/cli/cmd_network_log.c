@@ -1,7 +1,6 @@
 /* cmd_network_log - agentkernel network log: connections and denials of sandboxes. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/parse.h"
@@ -13,7 +12,6 @@
 #include "state/statedir.h"
 #include "net/netlog.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

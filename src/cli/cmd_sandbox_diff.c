@@ -12,7 +12,6 @@
 #include "named/lifecycle.h"
 #include "policy/clone.h"
 
-#include <string.h>
 
 #define OUTPUT_MAX_BYTES (256u << 20)
 

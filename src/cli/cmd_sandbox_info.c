@@ -10,8 +10,6 @@
 #include "named/named.h"
 #include "policy/policyshow.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 
 struct flags {
 	bool is_json;

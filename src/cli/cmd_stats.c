@@ -1,7 +1,6 @@
 /* cmd_stats - agentkernel stats: shows resource usage of sandboxes, live. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
@@ -15,7 +14,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define INTERVAL_MS 1000

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #define TEXT_MAX_BYTES 32u
 #define DESCRIPTORS_MAX 4u /* room to notice too many; the kernel closes further ones */

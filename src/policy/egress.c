@@ -18,7 +18,6 @@
 #include "policy/domain.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include "policy/mode.h"
 #include "policy/policy.h"
-#include "policy/profile.h"
 
 #include <assert.h>
 #include <string.h>

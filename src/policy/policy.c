@@ -20,7 +20,6 @@
 #include "policy/policyimage.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 struct resolver {
