@@ -9,7 +9,6 @@
  */
 #include "agents/plugin.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/path.h"

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +55,14 @@ void buf_add_text(struct buf *b, const char *text)
 }
 
 /* Most texts are short: these are formatted once, and without an allocation. */
+void buf_add_quoted(struct buf *b, const char *word)
+{
+	buf_add_text(b, "'");
+	for (; *word; word++)
+		buf_add(b, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	buf_add_text(b, "'");
+}
+
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
 	char piece[BUF_PIECE_BYTES];

@@ -24,6 +24,7 @@ void buf_done(struct buf *b); /* may run twice, and on a zeroed struct */
 
 void buf_add(struct buf *b, const void *bytes, size_t len);
 void buf_add_text(struct buf *b, const char *text);
+void buf_add_quoted(struct buf *b, const char *word); /* in single quotes, for a shell */
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 const char *buf_text(const struct buf *b); /* "" when empty; valid until the next append */

@@ -2,7 +2,6 @@
 #include "base/fdpass.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -89,6 +89,24 @@ int file_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
+int file_pwrite_all(int fd, const void *bytes, size_t len, off_t at)
+{
+	const char *p = bytes;
+
+	while (len > 0) {
+		ssize_t n = pwrite(fd, p, len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+		at += n;
+	}
+	return 0;
+}
+
 int file_copy(int from_fd, int to_fd, uint64_t max_bytes)
 {
 	cleanup_free char *bytes = mem_alloc(FILE_COPY_BYTES);

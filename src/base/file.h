@@ -24,6 +24,7 @@ int file_read_line(int dir_fd, const char *path, char *out, size_t out_size);
 
 /* Writes all bytes, retrying after short writes and EINTR. */
 int file_write_all(int fd, const void *bytes, size_t len);
+int file_pwrite_all(int fd, const void *bytes, size_t len, off_t at);
 
 /* Reads exactly that many bytes; false: the other end closed before, or reading failed. */
 bool file_read_exactly(int fd, void *out, size_t len);

@@ -7,7 +7,6 @@
 #include "base/jsonscan.h"
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/jsonwalk.h"
 #include "base/shown.h"
 

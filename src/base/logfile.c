@@ -6,11 +6,9 @@
 #include "base/shown.h"
 #include "base/timestamp.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 #include "base/toml.h"
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "base/tomlparse.h"
 #include "base/tomlscan.h"
 #include "base/tomltree.h"

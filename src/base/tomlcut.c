@@ -4,7 +4,6 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SPANS_FIRST 16u
 

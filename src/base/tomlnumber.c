@@ -8,7 +8,6 @@
 #include "base/tomlnumber.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

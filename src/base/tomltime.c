@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 
-#include <string.h>
 
 #define NANOSECOND_DIGITS 9
 

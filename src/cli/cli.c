@@ -6,7 +6,6 @@
 #include "base/errcode.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/shown.h"
 #include "base/suggest.h"
 #include "base/say.h"
 #include "cli/commands.h"
@@ -15,9 +14,7 @@
 #include "ops/events.h"
 #include "state/audit.h"
 
-#include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -29,7 +29,6 @@
 #include "named/tasks.h"
 #include "policy/agent.h"
 #include "policy/environment.h"
-#include "policy/policyfile.h"
 #include "policy/policyshow.h"
 #include "state/ak.h"
 
@@ -116,7 +115,6 @@ static void add_agent(struct table *t, struct json *j, const struct ak *ak, cons
 
 static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(table_freep) struct table *t = NULL;
 	const struct words_rule rule = { .usage = "agent list", .options = &list_options };
 	struct list_flags flags = { 0 };
@@ -126,7 +124,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 	char *words[1];
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	json_init(&j, &out);
 	if (flags.is_json) {

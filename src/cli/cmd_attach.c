@@ -17,7 +17,6 @@ static const char *const examples[] = {
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(run_result_done) struct run_result result = { 0 };
 	const struct words_rule rule = { .usage = "attach NAME [ID]", .min = 1, .max = 2 };
 	struct execute_options o = { .ak = context->ak };
@@ -26,7 +25,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char *words[3];
 	uint32_t id = 0;
 
-	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, NULL, NULL, words, &count, e) < 0 ||
 	    (words[1] && tasks_parse_id(words[1], &id, e) < 0))
 		return -1;
 	if (!isatty(STDIN_FILENO))

@@ -109,14 +109,7 @@ static void add_word(const char *word, struct buf *out)
 		buf_add_text(out, word);
 		return;
 	}
-	buf_add_text(out, "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			buf_add_text(out, "'\\''");
-		else
-			buf_add(out, word, 1);
-	}
-	buf_add_text(out, "'");
+	buf_add_quoted(out, word);
 }
 
 static void format_line(struct reading *r, const struct auditline *a, struct buf *out)
@@ -256,14 +249,13 @@ static int read_flags(const struct flags *flags, struct reading *ret, struct err
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(reading_done) struct reading r = { 0 };
 	struct flags flags = { 0 };
 	cleanup_free char *path = NULL;
 	cleanup_free char *old_path = NULL;
 	int used = 0;
 
-	if (opts_parse(&options, argv, &flags, &none, &used, e) < 0)
+	if (opts_parse(&options, argv, &flags, NULL, &used, e) < 0)
 		return -1;
 	if (argv[used])
 		return err_set(e, ERR_INVALID, "unexpected argument '%s'", argv[used]);

@@ -81,7 +81,6 @@ static void add_result(struct json *j, const struct op_checkpoint_result *r, boo
 static int run_create(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(op_checkpoint_result_done) struct op_checkpoint_result result = { 0 };
 	struct op_checkpoint_args args = { 0 };
 	const struct words_rule rule = {
@@ -94,7 +93,7 @@ static int run_create(const struct cli_context *context, char **argv, int *ret_s
 	struct json j;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	args.name = words[0];
 	args.comment = flags.comment;
@@ -157,7 +156,6 @@ static void format_list(const struct checkpoint_list *list, const struct flags *
 
 static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(checkpoint_list_done) struct checkpoint_list list = { 0 };
 	struct op_checkpoint_list_args args = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint list [NAME]",
@@ -169,7 +167,7 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 	char *words[2];
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	args.name = words[0];
 	args.has_costs = !flags.is_quiet;
@@ -183,7 +181,6 @@ static int run_list(const struct cli_context *context, char **argv, int *ret_sta
 static int run_restore(const struct cli_context *context, char **argv, int *ret_status,
 		       struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint restore NAME ID",
 					 .min = 2,
 					 .max = 2 };
@@ -191,7 +188,7 @@ static int run_restore(const struct cli_context *context, char **argv, int *ret_
 	unsigned count = 0;
 	char *words[3];
 
-	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, NULL, NULL, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
 	args = (struct op_restore_args){ .name = words[0], .id = words[1] };
@@ -201,14 +198,13 @@ static int run_restore(const struct cli_context *context, char **argv, int *ret_
 static int run_remove(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint remove ID...",
 					 .min = 1,
 					 .max = WORDS_MAX };
 	char *words[WORDS_MAX + 1];
 	unsigned count = 0;
 
-	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, NULL, NULL, words, &count, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < count; i++) {
 		const struct op_checkpoint_remove_args args = { .id = words[i] };
@@ -223,12 +219,11 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 static int run_export(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint export ID FILE", .min = 2, .max = 2 };
 	unsigned count = 0;
 	char *words[3];
 
-	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, NULL, NULL, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
 	return checkpointfile_export(context->ak, words[0], words[1], e);
@@ -237,7 +232,6 @@ static int run_export(const struct cli_context *context, char **argv, int *ret_s
 static int run_import(const struct cli_context *context, char **argv, int *ret_status,
 		      struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(checkpoint_done) struct checkpoint c = { 0 };
 	const struct words_rule rule = { .usage = "checkpoint import FILE", .min = 1, .max = 1 };
 	cleanup_buf struct buf out;
@@ -245,7 +239,7 @@ static int run_import(const struct cli_context *context, char **argv, int *ret_s
 	char *words[2];
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, NULL, NULL, words, &count, e) < 0 ||
 	    checkpointfile_import(context->ak, words[0], &c, e) < 0)
 		return -1;
 	buf_addf(&out, "%s\n", c.id);

@@ -11,7 +11,6 @@
 #include "cli/words.h"
 
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char *const examples[] = {
@@ -105,7 +104,6 @@ static void format(const struct request *r, const struct flags *f, struct buf *o
 
 static int run_check(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(request_done) struct request r = { 0 };
 	const struct words_rule rule = { .usage = "config check [FILE]",
 					 .options = &check_options,
@@ -116,7 +114,7 @@ static int run_check(const struct cli_context *context, char **argv, int *ret_st
 	char *words[2];
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	if (check_policy(context->ak, count ? words[0] : NULL, &r, e) < 0)
 		return -1;
@@ -127,12 +125,11 @@ static int run_check(const struct cli_context *context, char **argv, int *ret_st
 
 static int read_file_word(char **argv, const char *usage, char **ret, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = usage, .options = &no_options, .max = 1 };
 	unsigned count = 0;
 	char *words[2];
 
-	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, NULL, NULL, words, &count, e) < 0)
 		return -1;
 	return find_file(count ? words[0] : NULL, ret, e);
 }

@@ -72,7 +72,6 @@ static int copy(const struct cli_context *context, const char *from, const char 
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "cp SRC DST (one of them NAME:/path)",
 					 .options = &options,
 					 .min = 2,
@@ -81,7 +80,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 	char *words[3];
 
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
 	return copy(context, words[0], words[1],

@@ -4,9 +4,7 @@
 #include "base/cleanup.h"
 #include "base/errcode.h"
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/parse.h"
-#include "base/table.h"
 #include "cli/commands.h"
 #include "ops/pickimage.h"
 #include "cli/runoptions.h"
@@ -23,7 +21,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define ACTIVATION_FD 3 /* a service manager passes the listening socket here */
@@ -216,14 +213,13 @@ static int start_in_background(struct plan *p, struct err *e)
 
 static int run_start(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(plan_done) struct plan plan = { 0 };
 	const struct words_rule rule = { .usage = "daemon start", .options = &start_options };
 	struct start_flags flags = { 0 };
 	unsigned count = 0;
 	char *words[1];
 
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    make_plan(&plan, context->ak, e) < 0)
 		return -1;
 	*ret_status = 0;
@@ -238,12 +234,11 @@ static int run_start(const struct cli_context *context, char **argv, int *ret_st
 static int read_nothing(char **argv, const char *usage, const struct opts_table *options,
 			void *flags, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = usage, .options = options };
 	unsigned count = 0;
 	char *words[1];
 
-	return words_read(&rule, argv, flags, &none, words, &count, e);
+	return words_read(&rule, argv, flags, NULL, words, &count, e);
 }
 
 static int run_stop(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -312,7 +307,7 @@ static int run_prewarm(const struct cli_context *context, char **argv, int *ret_
 		return -1;
 	*ret_status = 0;
 	return daemonclient_ask_prewarm(context->ak, &o.request.policy,
-				  image.lock_fd >= 0 ? &image : NULL, (unsigned)count, e);
+					image.lock_fd >= 0 ? &image : NULL, (unsigned)count, e);
 }
 
 const struct cli_command cmd_daemon_start = {

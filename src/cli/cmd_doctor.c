@@ -63,7 +63,6 @@ static void format_json(const struct doctor_finding *findings, size_t count, str
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
 	struct doctor_options o = { 0 };
 	cleanup_buf struct buf out;
@@ -71,7 +70,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	int used = 0;
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (opts_parse(&options, argv, &o, &none, &used, e) < 0)
+	if (opts_parse(&options, argv, &o, NULL, &used, e) < 0)
 		return -1;
 	if (argv[used])
 		return err_set(e, ERR_INVALID, "doctor takes no argument, not '%s'", argv[used]);

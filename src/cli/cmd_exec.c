@@ -97,7 +97,6 @@ static int run_attached(struct ak *ak, const struct op_exec_args *args, bool is_
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	cleanup_free char **words = NULL;
 	struct op_exec_args o = { 0 };
 	struct words_rule rule = { .usage = "exec [options] NAME [COMMAND [ARG...]]",
@@ -113,7 +112,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	while (argv[rule.max])
 		rule.max++;
 	words = mem_alloc((rule.max + 1) * sizeof(*words));
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    read_flags(&flags, &o, e) < 0)
 		return -1;
 	o.name = words[0];

@@ -195,14 +195,13 @@ static void format_operations(struct buf *out)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	struct help_options o = { 0 };
 	cleanup_buf struct buf out;
 	int used = 0;
 
 	(void)context;
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (opts_parse(&options, argv, &o, &none, &used, e) < 0)
+	if (opts_parse(&options, argv, &o, NULL, &used, e) < 0)
 		return -1;
 	if (o.is_operations) {
 		format_operations(&out);

@@ -1,5 +1,4 @@
 /* cmd_image_import - agentkernel image import: makes an image from a root directory or its tar. */
-#include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"
 
@@ -11,19 +10,13 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static const struct opt rows[] = {
-	IMAGEWORDS_JSON,
-	IMAGEWORDS_QUIET,
-};
-static const struct opts_table options = { rows, COUNT_OF(rows) };
-
 static const struct imagewords_command command = {
 	.operation = "import",
-	.usage = "image import REF FILE|DIR|-",
-	.options = &options,
 	.shape = IMAGEWORDS_REFERENCE_FILE,
-	.min = 2,
-	.max = 2,
+	.rule = { .usage = "image import REF FILE|DIR|-",
+		  .options = &imagewords_options,
+		  .min = 2,
+		  .max = 2 },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -40,6 +33,6 @@ const struct cli_command cmd_image_import = {
 		"out: every sandbox has its own. The image has no entrypoint, user or variables.\n"
 		"FILE REF, as docker has it, works too.",
 	.examples = examples,
-	.options = &options,
+	.options = &imagewords_options,
 	.run = run,
 };

@@ -17,11 +17,11 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static const struct imagewords_command command = {
 	.operation = "inspect",
-	.usage = "image inspect REF...",
-	.options = &options,
 	.shape = IMAGEWORDS_REFERENCES,
-	.min = 1,
-	.max = TOOL_REFERENCES_MAX,
+	.rule = { .usage = "image inspect REF...",
+		  .options = &options,
+		  .min = 1,
+		  .max = TOOL_REFERENCES_MAX },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

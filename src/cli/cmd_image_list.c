@@ -6,11 +6,10 @@
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"
+#include "ops/sandboxview.h"
 #include "engine/images.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #define OUTPUT_MAX_BYTES (16u << 20)
 #define DIGEST_SHOWN_BYTES 19 /* "sha256:" and twelve digits */
@@ -30,26 +29,12 @@ static const struct opt rows[] = {
 };
 static const struct opts_table options = { rows, COUNT_OF(rows) };
 
-static const struct imagewords_command command = { .usage = "image list", .options = &options };
-
-static void format_age(uint64_t added_s, char *out, size_t size)
-{
-	time_t now = time(NULL);
-	uint64_t age_s = (uint64_t)now > added_s ? (uint64_t)now - added_s : 0;
-
-	if (age_s < 3600)
-		(void)snprintf(out, size, "%u min", (unsigned)(age_s / 60));
-	else if (age_s < 2 * 86400)
-		(void)snprintf(out, size, "%u h", (unsigned)(age_s / 3600));
-	else
-		(void)snprintf(out, size, "%u d", (unsigned)(age_s / 86400));
-}
-
 static void add_row(struct table *t, const struct images_entry *entry)
 {
-	char size[PARSE_FORMAT_MAX_BYTES], age[32], digest[DIGEST_SHOWN_BYTES + 1], layers[16];
+	char size[PARSE_FORMAT_MAX_BYTES], age[SANDBOXVIEW_AGE_MAX_BYTES],
+		digest[DIGEST_SHOWN_BYTES + 1], layers[16];
 
-	format_age(entry->record.added_s, age, sizeof(age));
+	sandboxview_format_age(entry->record.added_s, age);
 	(void)snprintf(digest, sizeof(digest), "%s", entry->record.digest);
 	(void)snprintf(layers, sizeof(layers), "%u", entry->record.layer_count);
 	table_add_row(t, (const char *const[]){ entry->name, digest, layers,
@@ -99,12 +84,14 @@ static void format(const struct images_list *list, const struct imagewords_flags
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(images_list_done) struct images_list list = { 0 };
-	const char *words[IMAGEWORDS_MAX];
-	struct imagewords_flags flags;
+	const struct words_rule rule = { .usage = "image list", .options = &options };
+	struct imagewords_flags flags = { 0 };
 	cleanup_buf struct buf out;
+	unsigned count = 0;
+	char *words[1];
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (imagewords_read(&command, argv, &flags, words, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    images_list(context->ak, &list, e) < 0)
 		return -1;
 	format(&list, &flags, &out);

@@ -20,11 +20,8 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static const struct imagewords_command command = {
 	.operation = "load",
-	.usage = "image load FILE|DIR|-",
-	.options = &options,
 	.shape = IMAGEWORDS_FILE,
-	.min = 0,
-	.max = 1,
+	.rule = { .usage = "image load FILE|DIR|-", .options = &options, .max = 1 },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

@@ -23,11 +23,8 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static const struct imagewords_command command = {
 	.operation = "prune",
-	.usage = "image prune",
-	.options = &options,
 	.shape = IMAGEWORDS_NOTHING,
-	.min = 0,
-	.max = 0,
+	.rule = { .usage = "image prune", .options = &options },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

@@ -1,5 +1,4 @@
 /* cmd_image_pull - agentkernel image pull: pulls from a registry into the store. */
-#include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"
 
@@ -11,19 +10,10 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static const struct opt rows[] = {
-	IMAGEWORDS_JSON,
-	IMAGEWORDS_QUIET,
-};
-static const struct opts_table options = { rows, COUNT_OF(rows) };
-
 static const struct imagewords_command command = {
 	.operation = "pull",
-	.usage = "image pull REF",
-	.options = &options,
 	.shape = IMAGEWORDS_REFERENCES,
-	.min = 1,
-	.max = 1,
+	.rule = { .usage = "image pull REF", .options = &imagewords_options, .min = 1, .max = 1 },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -49,6 +39,6 @@ const struct cli_command cmd_image_pull = {
 		"  private-redirects = true  # to addresses that are not public\n"
 		"  timeout = \"30m\"          # of a whole pull; without: 6 hours",
 	.examples = examples,
-	.options = &options,
+	.options = &imagewords_options,
 	.run = run,
 };

@@ -1,5 +1,4 @@
 /* cmd_image_remove - agentkernel image remove: removes names, and data that only they used. */
-#include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/imagewords.h"
 
@@ -9,19 +8,13 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static const struct opt rows[] = {
-	IMAGEWORDS_JSON,
-	IMAGEWORDS_QUIET,
-};
-static const struct opts_table options = { rows, COUNT_OF(rows) };
-
 static const struct imagewords_command command = {
 	.operation = "remove",
-	.usage = "image remove REF...",
-	.options = &options,
 	.shape = IMAGEWORDS_REFERENCES,
-	.min = 1,
-	.max = TOOL_REFERENCES_MAX,
+	.rule = { .usage = "image remove REF...",
+		  .options = &imagewords_options,
+		  .min = 1,
+		  .max = TOOL_REFERENCES_MAX },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
@@ -37,6 +30,6 @@ const struct cli_command cmd_image_remove = {
 		"sandbox is using stays\n"
 		"until the sandbox has ended; the next remove or prune takes it then.",
 	.examples = examples,
-	.options = &options,
+	.options = &imagewords_options,
 	.run = run,
 };

@@ -14,11 +14,11 @@ static const struct opts_table options = { NULL, 0 };
 
 static const struct imagewords_command command = {
 	.operation = "save",
-	.usage = "image save REF... FILE|DIR/|-",
-	.options = &options,
 	.shape = IMAGEWORDS_REFERENCES_FILE,
-	.min = 2,
-	.max = TOOL_REFERENCES_MAX + 1,
+	.rule = { .usage = "image save REF... FILE|DIR/|-",
+		  .options = &options,
+		  .min = 2,
+		  .max = TOOL_REFERENCES_MAX + 1 },
 };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct flags {
@@ -146,7 +145,6 @@ static int trust(const struct ak *ak, const char *cwd, const struct buf *text, s
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "init", .options = &options };
 	struct flags flags = { 0 };
 	enum mode_id mode;
@@ -156,7 +154,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char *words[1];
 
 	buf_init(&text, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	if (flags.mode && !mode_find(flags.mode, &mode))
 		return policy_refuse_choice("mode", flags.mode, mode_names, e);

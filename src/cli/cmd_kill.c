@@ -4,7 +4,6 @@
 #include "cli/words.h"
 #include "ops/op_exec.h"
 
-
 struct flags {
 	const char *signal;
 };
@@ -17,7 +16,6 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = {
 		.usage = "kill NAME ID [--signal S]", .options = &options, .min = 2, .max = 2
 	};
@@ -26,7 +24,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 	char *words[3];
 
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	args = (struct op_exec_kill_args){ words[0], words[1], flags.signal };
 	*ret_status = 0;

@@ -133,7 +133,6 @@ static int show_system(const struct ak *ak, const char *sandbox, struct err *e)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = {
 		.usage = "logs NAME [ID] [-f]", .options = &options, .min = 0, .max = 2
 	};
@@ -143,7 +142,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char *words[3];
 
 	logs_init(&l);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	*ret_status = 0;
 	if (flags.is_system)

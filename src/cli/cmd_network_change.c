@@ -15,12 +15,11 @@ static const char *const examples[] = {
 static int change(const struct cli_context *context, char **argv, enum reconfigure_rules what,
 		  const struct words_rule *rule, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	struct op_network_change_args args = { 0 };
 	char *words[WORDS_MAX + 1];
 	unsigned count = 0;
 
-	if (words_read(rule, argv, NULL, &none, words, &count, e) < 0)
+	if (words_read(rule, argv, NULL, NULL, words, &count, e) < 0)
 		return -1;
 	args.name = words[0];
 	args.allow = what == RECONFIGURE_ALLOW ? words + 1 : NULL;

@@ -1,7 +1,6 @@
 /* cmd_network_log - agentkernel network log: connections and denials of sandboxes. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/parse.h"
@@ -13,7 +12,6 @@
 #include "state/statedir.h"
 #include "net/netlog.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -230,14 +228,13 @@ static int show(const struct cli_context *context, const struct flags *flags, co
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	struct flags flags = { 0 };
 	cleanup_free char *path = NULL;
 	const char *sandbox = NULL;
 	int used = 0;
 
 	while (*argv) {
-		if (opts_parse(&options, argv, &flags, &none, &used, e) < 0)
+		if (opts_parse(&options, argv, &flags, NULL, &used, e) < 0)
 			return -1;
 		argv += used;
 		if (*argv && sandbox)

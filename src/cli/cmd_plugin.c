@@ -126,12 +126,11 @@ static int read_client(const char *word, unsigned *clients, struct err *e)
 static int read_request(const struct cli_context *context, const struct words_rule *rule,
 			char **argv, struct plugin_request *ret, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	char *words[PLUGINTABLE_CLIENT_COUNT + 2];
 	struct flags flags = { 0 };
 	unsigned count = 0;
 
-	if (words_read(rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	*ret = (struct plugin_request){
 		.ak = context->ak,
@@ -342,14 +341,13 @@ static void format_list(const struct ak *ak, const struct flags *flags, struct b
 static int run_list(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	static const struct words_rule rule = { .usage = "plugin list", .options = &list_options };
-	CLEANUP(settings_done) struct settings none = { 0 };
 	struct flags flags = { 0 };
 	cleanup_buf struct buf out;
 	unsigned count = 0;
 	char *words[1];
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	format_list(context->ak, &flags, &out);
 	*ret_status = 0;

@@ -91,7 +91,6 @@ static void format(const struct view *v, bool is_json, struct buf *out)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(view_done) struct view v = { .ak = context->ak };
 	const struct words_rule rule = { .usage = "ps [NAME]", .options = &options, .max = 1 };
 	struct op_exec_list_args args = { 0 };
@@ -101,7 +100,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0;
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	if (count == 0) /* as in docker: list what is running */
 		return cmd_sandbox_list.run(context, argv, ret_status, e);

@@ -1,7 +1,6 @@
 /* cmd_run - agentkernel run: runs one command in a new sandbox. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/errcode.h"
 #include "base/say.h"
 #include "cli/commands.h"
 #include "cli/habits.h"

@@ -12,7 +12,6 @@
 #include "named/lifecycle.h"
 #include "policy/clone.h"
 
-#include <string.h>
 
 #define OUTPUT_MAX_BYTES (256u << 20)
 
@@ -103,7 +102,6 @@ static int print_patch(const struct ak *ak, const char *name, int *ret_status, s
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(treediff_done) struct treediff diff = { 0 };
 	const struct words_rule rule = {
 		.usage = "diff NAME", .options = &options, .min = 1, .max = 1
@@ -114,7 +112,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char *words[2];
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	if (flags.is_git && flags.is_json)
 		return err_set(e, ERR_INVALID, "--git and --json exclude each other");

@@ -24,7 +24,6 @@ static const struct opts_table options = { rows, COUNT_OF(rows) };
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox fork NAME NEW [--count N]",
 					 .options = &options,
 					 .min = 2,
@@ -35,7 +34,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	uint64_t count = 0;
 	char *words[3];
 
-	if (words_read(&rule, argv, &flags, &none, words, &word_count, e) < 0)
+	if (words_read(&rule, argv, &flags, NULL, words, &word_count, e) < 0)
 		return -1;
 	if (flags.count && parse_count(flags.count, 1, CHECKPOINT_FORKS_MAX, &count, e) < 0)
 		return err_wrap(e, "--count");

@@ -44,7 +44,6 @@ static void format(const struct namedgc_counts *g, const struct flags *f, struct
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox gc", .options = &options };
 	struct namedgc_counts garbage = { 0 };
 	struct flags flags = { 0 };
@@ -53,7 +52,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	char *words[1];
 
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    namedgc_collect(context->ak, flags.is_dry ? NAMEDGC_DRY : 0, &garbage, e) < 0)
 		return -1;
 	format(&garbage, &flags, &out);

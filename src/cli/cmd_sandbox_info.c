@@ -12,7 +12,7 @@
 #include "policy/policyshow.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+
 
 struct flags {
 	bool is_json;
@@ -120,7 +120,6 @@ static void format_json(const struct inventory_entry *entry, const struct policy
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
 	CLEANUP(policy_done) struct policy policy = { 0 };
 	CLEANUP(named_done) struct named n;
@@ -135,7 +134,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	named_init(&n);
 	named_init(&entry.named);
 	buf_init(&out, BUF_TEXT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    inventory_info(context->ak, words[0], &entry, e) < 0 ||
 	    named_open(context->ak, words[0], &n, e) < 0 || named_load_policy(&n, &policy, e) < 0)
 		return -1;

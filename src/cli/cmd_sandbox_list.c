@@ -111,7 +111,6 @@ static unsigned format(const struct inventory_list *list, const struct flags *f,
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(inventory_list_done) struct inventory_list list = { 0 };
-	CLEANUP(settings_done) struct settings none = { 0 };
 	const struct words_rule rule = { .usage = "sandbox list", .options = &options };
 	const struct op_list_args all = { 0 };
 	struct flags flags = { 0 };
@@ -120,7 +119,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	unsigned count = 0, hidden;
 
 	buf_init(&out, OUTPUT_MAX_BYTES);
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    op_list(context->ak, &all, &cli_events, &list, e) < 0)
 		return -1;
 	hidden = format(&list, &flags, &out);

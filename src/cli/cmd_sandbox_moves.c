@@ -35,14 +35,13 @@ static const struct opts_table remove_options = { remove_rows, COUNT_OF(remove_r
 static int for_each(const struct words_rule *rule, op_move_fn *op,
 		    const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	cleanup_free char **names = mem_alloc((WORDS_MAX + 1) * sizeof(*names));
 	struct flags flags = { 0 };
 	struct op_move_args args = { .timeout_ms = LIFECYCLE_STOP_DEFAULT_MS };
 	struct op_move_result ignored = { 0 };
 	unsigned count = 0;
 
-	if (words_read(rule, argv, &flags, &none, names, &count, e) < 0)
+	if (words_read(rule, argv, &flags, NULL, names, &count, e) < 0)
 		return -1;
 	if (flags.timeout &&
 	    parse_duration_ms(flags.timeout, 0, SUPERVISOR_STOP_MAX_MS, &args.timeout_ms, e) < 0)

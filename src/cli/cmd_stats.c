@@ -1,7 +1,6 @@
 /* cmd_stats - agentkernel stats: shows resource usage of sandboxes, live. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
@@ -15,7 +14,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define INTERVAL_MS 1000
@@ -182,7 +180,6 @@ static int show(const struct view *v, const struct flags *f, struct err *e)
 
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
-	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(view_done) struct view v = { 0 };
 	const struct words_rule rule = { .usage = "stats [NAME...]",
 					 .options = &options,
@@ -191,7 +188,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	struct flags flags = { 0 };
 	unsigned count = 0;
 
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
+	if (words_read(&rule, argv, &flags, NULL, words, &count, e) < 0 ||
 	    choose(context, words, &v, e) < 0 || measure(context, &v, count > 0, e) < 0)
 		return -1;
 	*ret_status = 0;

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 void face_add(struct face *f, char *word)

@@ -9,35 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int imagewords_read(const struct imagewords_command *c, char **argv,
-		    struct imagewords_flags *ret_flags, const char *ret_words[IMAGEWORDS_MAX],
-		    struct err *e)
-{
-	CLEANUP(settings_done) struct settings none = { 0 };
-	char **rest = argv;
-	unsigned count = 0;
-
-	*ret_flags = (struct imagewords_flags){ 0 };
-	for (;;) {
-		int used = 0;
-
-		if (opts_parse(c->options, rest, ret_flags, &none, &used, e) < 0)
-			return -1;
-		rest += used;
-		if (!*rest)
-			break;
-		if (count == c->max)
-			return err_set(e, ERR_INVALID,
-				       "unexpected argument '%s' (usage: agentkernel %s)", *rest,
-				       c->usage);
-		ret_words[count++] = *rest++;
-	}
-	if (count < c->min)
-		return err_set(e, ERR_INVALID, "missing argument (usage: agentkernel %s)",
-			       c->usage);
-	ret_words[count] = NULL;
-	return 0;
-}
+static const struct opt rows[] = {
+	IMAGEWORDS_JSON,
+	IMAGEWORDS_QUIET,
+};
+const struct opts_table imagewords_options = { rows, COUNT_OF(rows) };
 
 static void free_words(char ***words)
 {
@@ -48,15 +24,15 @@ static void free_words(char ***words)
 
 /* The arguments of the operation. */
 struct request {
-	const char *const *references; /* NULL-terminated */
-	const char *file;              /* NULL: none */
+	char *const *references; /* NULL-terminated */
+	const char *file;        /* NULL: none */
 };
 
 static void add_words(char **words, const struct request *q, const struct imagewords_flags *flags)
 {
 	unsigned count = 0;
 
-	for (const char *const *r = q->references; *r; r++)
+	for (char *const *r = q->references; *r; r++)
 		words[count++] = mem_format("reference=%s", *r);
 	if (q->file)
 		words[count++] = mem_format("file=%s", q->file);
@@ -70,23 +46,14 @@ static void add_words(char **words, const struct request *q, const struct imagew
 		words[count++] = mem_dup("dry=yes");
 }
 
-static size_t count_words(const char *const *words)
-{
-	size_t count = 0;
-
-	while (words[count])
-		count++;
-	return count;
-}
-
 /*
  * Swaps the order of `docker import FILE REF`, if the first word is stdin or a file and the second
  * is no file: in our order it could only fail. Docker does not import directories, so a first word
  * that is one may well be the name of an image.
  */
-static int swap_dockers_order(const char **words, struct err *e)
+static int swap_dockers_order(char **words, struct err *e)
 {
-	const char *first = words[0];
+	char *first = words[0];
 	bool is_stdin = strcmp(first, "-") == 0;
 	struct stat st;
 
@@ -106,10 +73,8 @@ static int swap_dockers_order(const char **words, struct err *e)
 
 /* Only references stay in `words`. */
 static void sort_out(enum imagewords_shape shape, const struct imagewords_flags *flags,
-		     const char **words, struct request *q)
+		     char **words, unsigned count, struct request *q)
 {
-	size_t count = count_words(words);
-
 	switch (shape) {
 	case IMAGEWORDS_NOTHING:
 	case IMAGEWORDS_REFERENCES:
@@ -122,7 +87,7 @@ static void sort_out(enum imagewords_shape shape, const struct imagewords_flags 
 		break;
 	case IMAGEWORDS_FILE:
 		q->file = count ? words[0] : "-";
-		words[0] = flags->name;
+		words[0] = (char *)(uintptr_t)flags->name;
 		words[1] = NULL;
 		break;
 	}
@@ -138,15 +103,16 @@ int imagewords_run(const struct imagewords_command *c, const struct cli_context 
 		.words = (const char *const *)asked,
 		.ak = context->ak,
 	};
-	const char *words[IMAGEWORDS_MAX];
-	struct imagewords_flags flags;
+	char *words[IMAGEWORDS_MAX];
+	struct imagewords_flags flags = { 0 };
 	struct request q = { 0 };
+	unsigned count = 0;
 
-	if (imagewords_read(c, argv, &flags, words, e) < 0)
+	if (words_read(&c->rule, argv, &flags, NULL, words, &count, e) < 0)
 		return -1;
 	if (c->shape == IMAGEWORDS_REFERENCE_FILE && swap_dockers_order(words, e) < 0)
 		return -1;
-	sort_out(c->shape, &flags, words, &q);
+	sort_out(c->shape, &flags, words, count, &q);
 	add_words(asked, &q, &flags);
 	if (imagehelper_run(&request, e) < 0)
 		return -1;

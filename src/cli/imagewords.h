@@ -1,7 +1,7 @@
 #pragma once
 /* imagewords - common parts of the `image` commands: options, and requests to the image helper. */
 #include "cli/cli.h"
-#include "cli/opts.h"
+#include "cli/words.h"
 #include "image/tool.h"
 
 #define IMAGEWORDS_MAX (TOOL_REFERENCES_MAX + 2) /* plus a file and NULL */
@@ -22,21 +22,17 @@ enum imagewords_shape {
 
 struct imagewords_command {
 	const char *operation; /* the helper's */
-	const char *usage;
-	const struct opts_table *options;
 	enum imagewords_shape shape;
-	unsigned min, max; /* number of words */
+	struct words_rule rule;
 };
+
+/* --json and --quiet */
+extern const struct opts_table imagewords_options;
 
 /* Parses options and words, in any order, and runs the helper. */
 ERR_CHECKED int imagewords_run(const struct imagewords_command *c,
 			       const struct cli_context *context, char **argv, int *ret_status,
 			       struct err *e);
-
-/* For a command that needs no helper: options anywhere, and at most `max` other words. */
-ERR_CHECKED int imagewords_read(const struct imagewords_command *c, char **argv,
-				struct imagewords_flags *ret_flags,
-				const char *ret_words[IMAGEWORDS_MAX], struct err *e);
 
 /* Rows that several commands share. */
 #define IMAGEWORDS_JSON                                                                            \

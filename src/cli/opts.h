@@ -51,7 +51,8 @@ struct opts_table {
 
 /*
  * Reads options from argv (which starts after the command's own name) into the struct at `out`
- * and into `settings`. *ret_used is the index of the first word that is not an option.
+ * and into `settings` (NULL for a table without policy fields). *ret_used is the index of the first
+ * word that is not an option.
  */
 ERR_CHECKED int opts_parse(const struct opts_table *table, char **argv, void *out,
 			   struct settings *settings, int *ret_used, struct err *e);

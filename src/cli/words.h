@@ -11,7 +11,8 @@ struct words_rule {
 	bool ends_options; /* options end after the `min`th word: `exec NAME ls -l` */
 };
 
-/* Words are borrowed from argv; `ret` has room for max + 1 and ends in NULL. */
+/* `settings` as for opts_parse(). Words are borrowed from argv; `ret` has room for max + 1 and ends
+ * in NULL. */
 ERR_CHECKED int words_read(const struct words_rule *rule, char **argv, void *flags,
 			   struct settings *settings, char **ret, unsigned *ret_count,
 			   struct err *e);

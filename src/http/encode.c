@@ -141,7 +141,7 @@ void encode_sandboxes(struct webcall *x, json_t *result)
 	json_decref(result);
 }
 
-static void encode_words(struct webcall *x, json_t *result, const char *words)
+static void reply_words(struct webcall *x, json_t *result, const char *words)
 {
 	if (!webcall_take_success(x, result))
 		return;
@@ -149,36 +149,16 @@ static void encode_words(struct webcall *x, json_t *result, const char *words)
 	webcall_reply_data(x->connection, 200, json_string(words));
 }
 
-void encode_removed(struct webcall *x, json_t *result)
+void encode_words(struct webcall *x, json_t *result)
 {
-	encode_words(x, result, "Sandbox removed");
-}
-
-void encode_started(struct webcall *x, json_t *result)
-{
-	encode_words(x, result, "Sandbox started");
-}
-
-void encode_stopped(struct webcall *x, json_t *result)
-{
-	encode_words(x, result, "Sandbox stopped");
-}
-
-void encode_killed(struct webcall *x, json_t *result)
-{
-	encode_words(x, result, "Command killed");
-}
-
-void encode_snapshot_gone(struct webcall *x, json_t *result)
-{
-	encode_words(x, result, "Snapshot deleted");
+	reply_words(x, result, x->route->words);
 }
 
 void encode_file_gone(struct webcall *x, json_t *result)
 {
 	cleanup_free char *words = mem_format("Deleted /%s", x->parts[1]);
 
-	encode_words(x, result, words);
+	reply_words(x, result, words);
 }
 
 void encode_written(struct webcall *x, json_t *result)

@@ -9,7 +9,6 @@
 
 webcall_tell_fn encode_command, encode_created, encode_detached, encode_detached_list,
 	encode_detached_logs, encode_detached_started, encode_entries, encode_extended, encode_file,
-	encode_file_gone, encode_killed, encode_removed, encode_restore_target, encode_result,
-	encode_sandbox, encode_sandboxes, encode_snapshot, encode_snapshot_gone,
-	encode_snapshot_made, encode_snapshots, encode_started, encode_stopped, encode_stream,
+	encode_file_gone, encode_restore_target, encode_result, encode_sandbox, encode_sandboxes,
+	encode_snapshot, encode_snapshot_made, encode_snapshots, encode_stream, encode_words,
 	encode_written;

@@ -20,7 +20,6 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>

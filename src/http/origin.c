@@ -14,7 +14,6 @@
 #include "http/origin.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

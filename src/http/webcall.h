@@ -38,6 +38,7 @@ struct route {
 	webcall_tell_fn *tell;
 	webcall_direct_fn *direct;
 	const char *query; /* names allowed in the query: "a b"; NULL: none */
+	const char *words; /* what encode_words() answers */
 };
 
 struct webcall {

@@ -48,7 +48,7 @@ void credentials_done(struct credentials *c)
 	c->has_any = false;
 }
 
-static void wipe_buf(struct buf *b)
+void credentials_wipe_buf(struct buf *b)
 {
 	if (b->bytes)
 		explicit_bzero(b->bytes, b->capacity);
@@ -239,7 +239,7 @@ static int read_answer(const struct buf *answer, struct credentials *ret, struct
 static int registryrequest_helper(const struct credentials_options *o, const char *helper,
 				  const char *host, struct credentials *ret, struct err *e)
 {
-	CLEANUP(wipe_buf) struct buf answer = { 0 };
+	CLEANUP(credentials_wipe_buf) struct buf answer = { 0 };
 	struct keychain_request q = {
 		.name = helper,
 		.server = server_key(host),

@@ -9,6 +9,7 @@
  * error. A file that cannot be read or parsed, or a helper that fails, is an error with its
  * message. No error contains a secret.
  */
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -41,3 +42,4 @@ void credentials_done(struct credentials *c); /* wipes; may run twice */
 
 /* Overwrites and frees a secret; accepts NULL. */
 void credentials_wipe(char *secret);
+void credentials_wipe_buf(struct buf *b);

@@ -2,6 +2,7 @@
 #include "image/download.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -67,19 +68,11 @@ int download_catch_up(struct download *d, size_t max_bytes, bool *ret_is_through
 
 int download_flush(struct download *d, struct err *e)
 {
-	uint64_t at = d->done_bytes - d->piece_len;
-	size_t written = 0;
+	int r = file_pwrite_all(d->fd, d->piece, d->piece_len,
+				(off_t)(d->done_bytes - d->piece_len));
 
-	while (written < d->piece_len) {
-		ssize_t n = pwrite(d->fd, d->piece + written, d->piece_len - written,
-				   (off_t)(at + written));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, errno, "write blob %s", d->digest);
-		written += (size_t)n;
-	}
+	if (r < 0)
+		return err_sys(e, -r, "write blob %s", d->digest);
 	d->piece_len = 0;
 	return 0;
 }

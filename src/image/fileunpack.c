@@ -16,6 +16,7 @@
 #include "image/fileunpack.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "image/layername.h"
 #include "image/layerstream.h"
@@ -238,8 +239,8 @@ static int read_attributes(const struct unpack *u, struct archive_entry *entry,
 	}
 	/* the highest number means "unchanged" to the kernel */
 	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX)
-		return err_set(e, ERR_INVALID, "invalid owner %lld:%lld",
-			       (long long)uid, (long long)gid);
+		return err_set(e, ERR_INVALID, "invalid owner %lld:%lld", (long long)uid,
+			       (long long)gid);
 	ret->uid = (uid_t)uid;
 	ret->gid = (gid_t)gid;
 	ret->mode = archive_entry_mode(entry) & 07777;
@@ -327,34 +328,19 @@ static int make_room(const struct spot *at, struct err *e)
 	return err_sys(e, errno, "replace what is there");
 }
 
-static int write_at(int fd, const char *bytes, size_t len, int64_t offset, struct err *e)
-{
-	while (len > 0) {
-		ssize_t n = pwrite(fd, bytes, len, offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, errno, "write");
-		bytes += n;
-		len -= (size_t)n;
-		offset += n;
-	}
-	return 0;
-}
-
 static int copy_contents(const struct unpack *u, int fd, uint64_t size, struct err *e)
 {
 	const void *bytes;
 	size_t len;
 	int64_t offset;
-	int r;
+	int r, failed;
 
 	while ((r = archive_read_data_block(u->archive, &bytes, &len, &offset)) == ARCHIVE_OK) {
 		if (offset < 0 || (uint64_t)offset > size || len > size - (uint64_t)offset)
 			return err_set(e, ERR_INVALID, "it is larger than it says");
-		if (write_at(fd, bytes, len, offset, e) < 0)
-			return -1;
+		failed = file_pwrite_all(fd, bytes, len, offset);
+		if (failed < 0)
+			return err_sys(e, -failed, "write");
 	}
 	if (r != ARCHIVE_EOF)
 		return explain_archive(u, e);

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "image/layer.h"
 #include "policy/account.h"
 
 #include <errno.h>

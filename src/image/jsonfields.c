@@ -2,7 +2,6 @@
 #include "image/jsonfields.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 int jsonfields_parse(const char *text, size_t len, size_t max_bytes, json_t **ret, struct err *e)
 {

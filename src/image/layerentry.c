@@ -19,6 +19,7 @@
 #include "image/layerentry.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "image/layername.h"
 #include "image/room.h"
 
@@ -213,22 +214,6 @@ static int create(const struct spot *at, mode_t mode)
 		      mode);
 }
 
-static int write_at(int fd, const char *bytes, size_t len, off_t offset, struct err *e)
-{
-	while (len > 0) {
-		ssize_t n = pwrite(fd, bytes, len, offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, errno, "write");
-		bytes += n;
-		len -= (size_t)n;
-		offset += n;
-	}
-	return 0;
-}
-
 /* Keeps a reserve on the file system for others (image/room.h). */
 static int take_room(struct layerentry_target *t, int fd, uint64_t bytes, struct err *e)
 {
@@ -261,8 +246,11 @@ static int copy_contents(struct layerentry_target *t, int fd, uint64_t size, str
 			return err_set(e, ERR_INVALID, "the archive is cut off in its content");
 		if (offset < 0 || (uint64_t)offset > size || len > size - (uint64_t)offset)
 			return err_set(e, ERR_INVALID, "it holds more than its size");
-		if (take_room(t, fd, len, e) < 0 || write_at(fd, bytes, len, offset, e) < 0)
+		if (take_room(t, fd, len, e) < 0)
 			return -1;
+		r = file_pwrite_all(fd, bytes, len, offset);
+		if (r < 0)
+			return err_sys(e, -r, "write");
 		end = (uint64_t)offset + len;
 	}
 	if (end != size && ftruncate(fd, (off_t)size) < 0) /* a hole at the end */

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

@@ -20,13 +20,6 @@ void login_done(struct login *l)
 	l->kind = LOGIN_NONE;
 }
 
-static void wipe_buf(struct buf *b)
-{
-	if (b->bytes)
-		explicit_bzero(b->bytes, b->capacity);
-	buf_done(b);
-}
-
 static void url_freep(CURLU **url)
 {
 	curl_url_cleanup(*url);
@@ -207,8 +200,8 @@ static int fetch(const char *address, const char *form, const struct login_reque
 static int get_token(struct login *l, const struct challenge *c, const struct login_request *q,
 		     struct login_failure *ret_failure, struct err *e)
 {
-	CLEANUP(wipe_buf) struct buf answer = { 0 };
-	CLEANUP(wipe_buf) struct buf form = { 0 };
+	CLEANUP(credentials_wipe_buf) struct buf answer = { 0 };
+	CLEANUP(credentials_wipe_buf) struct buf form = { 0 };
 	cleanup_free char *address = NULL;
 	char *token = NULL;
 

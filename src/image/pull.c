@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "image/digest.h"
 #include "image/install.h"
 #include "image/registries.h"
 #include "image/registry.h"

@@ -17,7 +17,6 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

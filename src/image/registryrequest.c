@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #define CHALLENGE_MAX_BYTES 8192u
 #define WORDS_SHOWN_BYTES 160

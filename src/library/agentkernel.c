@@ -24,7 +24,6 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -141,6 +140,7 @@ static int find_program(const char *asked, char **ret, struct err *e)
 
 static void format_rows(const struct agentkernel_options *o, struct buf *rows)
 {
+	keyrows_put(rows, WIRE_FACE, "library"); /* first: it says whose ceiling follows */
 	for (const char *const *text = o->ceiling; text && *text; text++)
 		keyrows_put(rows, WIRE_CEILING, *text);
 	if (o->config && o->config[0])

@@ -1,7 +1,6 @@
 /* changes - lists the differences between a named sandbox and its image; see changes.h. */
 #include "named/changes.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/keyrows.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  *
  * Theory of operation. files_open() gets the root and the namespaces from the supervisor and forks
  * the agent: a child in the sandbox's user namespace, with the ids of the sandbox's user, that
- * serves one request at a time over a socket (base/frame): a struct with one or two paths, answered
+ * serves one request at a time over a socket (base/frame): a struct with a path, answered
  * with an error or a result and perhaps a descriptor. It is in the sandbox's mount namespace, where
  * the kernel refuses to remove or rename a mount point, and outside its pid namespace, so that no
  * process inside can see or signal it. It ends with us and executes nothing.
@@ -29,16 +29,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum operation { OP_OPEN = 1, OP_STAT, OP_LIST, OP_MKDIR, OP_RENAME, OP_REMOVE, OP_WATCH };
+enum operation { OP_OPEN = 1, OP_STAT, OP_LIST, OP_MKDIR, OP_REMOVE };
 enum { ANSWER_OK = 100, ANSWER_FAILED };
 
-/* Followed by the path and the second path, NUL-terminated. */
+/* Followed by the path, NUL-terminated. */
 struct request {
 	uint32_t flags;
 	uint32_t mode;
@@ -235,19 +234,6 @@ static int make_one(const struct agent *a, const struct request *q, const char *
 	return name_error(errno, path, e);
 }
 
-static int rename_one(const struct agent *a, const char *from, const char *to, struct err *e)
-{
-	cleanup_fd int from_fd = -1, to_fd = -1;
-	const char *from_name = NULL, *to_name = NULL;
-
-	if (open_parent(a, from, &from_name, &from_fd, e) < 0 ||
-	    open_parent(a, to, &to_name, &to_fd, e) < 0)
-		return -1;
-	if (renameat(from_fd, from_name, to_fd, to_name) < 0)
-		return name_error(errno, from, e);
-	return 0;
-}
-
 static int remove_tree(int parent_fd, const char *name, const char *path, struct err *e)
 {
 	if (sweep_tree(parent_fd, name, e) == 0)
@@ -273,36 +259,15 @@ static int remove_one(const struct agent *a, const struct request *q, const char
 	return 0;
 }
 
-static int watch_one(const struct agent *a, const char *path, int *ret_fd, struct err *e)
-{
-	cleanup_fd int place_fd = mount_open_in_root(a->root_fd, path, O_PATH);
-	cleanup_fd int fd = -1;
-	char link[16];
-
-	if (place_fd < 0)
-		return name_error(-place_fd, path, e);
-	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (fd < 0 || fchdir(a->own_fds_fd) < 0)
-		return err_sys(e, errno, "watch '%s'", path);
-	(void)snprintf(link, sizeof(link), "%d", place_fd);
-	if (inotify_add_watch(fd, link, IN_ALL_EVENTS & ~(uint32_t)(IN_ACCESS | IN_OPEN)) < 0)
-		return name_error(errno, path, e);
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
-
 static int serve_one(const struct agent *a, const struct frame *f, struct buf *out, int *ret_fd,
 		     struct err *e)
 {
-	const char *path = f->bytes + sizeof(struct request), *second;
+	const char *path = f->bytes + sizeof(struct request);
 	struct request q;
 
-	if (f->len < sizeof(q) + 2 || f->bytes[f->len - 1] != '\0')
+	if (f->len < sizeof(q) + 1 || f->bytes[f->len - 1] != '\0')
 		return err_set(e, ERR_INVALID, "half a request");
 	memcpy(&q, f->bytes, sizeof(q));
-	second = path + strlen(path) + 1;
-	if (second >= f->bytes + f->len)
-		return err_set(e, ERR_INVALID, "half a request");
 	if (q.flags & FILES_PARENTS && make_dirs(a, path, e) < 0)
 		return -1;
 	switch (f->kind) {
@@ -314,12 +279,8 @@ static int serve_one(const struct agent *a, const struct frame *f, struct buf *o
 		return list_all(a, path, out, e);
 	case OP_MKDIR:
 		return make_one(a, &q, path, e);
-	case OP_RENAME:
-		return rename_one(a, path, second, e);
 	case OP_REMOVE:
 		return remove_one(a, &q, path, e);
-	case OP_WATCH:
-		return watch_one(a, path, ret_fd, e);
 	}
 	return err_set(e, ERR_INVALID, "no such request");
 }
@@ -450,17 +411,16 @@ static int check_path(const char *path, struct err *e)
 }
 
 static int ask(struct files *f, enum operation op, const struct request *q, const char *path,
-	       const char *second, struct frame *ret, struct err *e)
+	       struct frame *ret, struct err *e)
 {
 	cleanup_buf struct buf body;
 	int r;
 
-	buf_init(&body, 4 * FILES_PATH_MAX_BYTES);
-	if (check_path(path, e) < 0 || (second && check_path(second, e) < 0))
+	buf_init(&body, 2 * FILES_PATH_MAX_BYTES);
+	if (check_path(path, e) < 0)
 		return -1;
 	buf_add(&body, q, sizeof(*q));
 	buf_add(&body, path, strlen(path) + 1);
-	buf_add(&body, second ? second : "", second ? strlen(second) + 1 : 1);
 	r = frame_send(f->agent_fd, op, body.bytes, body.len, NULL, 0);
 	if (r == 0)
 		r = frame_receive(f->agent_fd, FRAME_WAIT, ret);
@@ -490,7 +450,7 @@ int files_open_file(struct files *f, const char *path, unsigned flags, mode_t mo
 {
 	const struct request q = { flags, mode };
 	CLEANUP(frame_done) struct frame answer = { 0 };
-	int r = ask(f, OP_OPEN, &q, path, NULL, &answer, e);
+	int r = ask(f, OP_OPEN, &q, path, &answer, e);
 
 	if (r == 0 && answer.fd_count != 1)
 		r = err_set(e, ERR_SYSTEM, "no descriptor came");
@@ -583,7 +543,7 @@ int files_stat(struct files *f, const char *path, struct files_entry *ret, struc
 	CLEANUP(frame_done) struct frame answer = { 0 };
 	size_t at = 0;
 
-	if (ask(f, OP_STAT, &q, path, NULL, &answer, e) < 0)
+	if (ask(f, OP_STAT, &q, path, &answer, e) < 0)
 		return -1;
 	if (!take_entry(&answer, &at, ret))
 		return err_set(e, ERR_SYSTEM, "half an answer came");
@@ -603,7 +563,7 @@ int files_list(struct files *f, const char *path, struct files_list *ret, struct
 	size_t at = 0;
 
 	*ret = (struct files_list){ 0 };
-	if (ask(f, OP_LIST, &q, path, NULL, &answer, e) < 0)
+	if (ask(f, OP_LIST, &q, path, &answer, e) < 0)
 		return -1;
 	while (ret->count < FILES_LIST_MAX && take_entry(&answer, &at, &entry)) {
 		ret->entries = mem_grow(ret->entries, ret->count + 1, sizeof(*ret->entries));
@@ -622,15 +582,7 @@ int files_mkdir(struct files *f, const char *path, unsigned flags, mode_t mode, 
 	const struct request q = { flags, mode };
 	CLEANUP(frame_done) struct frame answer = { 0 };
 
-	return noted(f, ask(f, OP_MKDIR, &q, path, NULL, &answer, e), "mkdir", path, e);
-}
-
-int files_rename(struct files *f, const char *from, const char *to, struct err *e)
-{
-	const struct request q = { 0 };
-	CLEANUP(frame_done) struct frame answer = { 0 };
-
-	return noted(f, ask(f, OP_RENAME, &q, from, to, &answer, e), "rename", from, e);
+	return noted(f, ask(f, OP_MKDIR, &q, path, &answer, e), "mkdir", path, e);
 }
 
 int files_remove(struct files *f, const char *path, unsigned flags, struct err *e)
@@ -638,18 +590,5 @@ int files_remove(struct files *f, const char *path, unsigned flags, struct err *
 	const struct request q = { .flags = flags };
 	CLEANUP(frame_done) struct frame answer = { 0 };
 
-	return noted(f, ask(f, OP_REMOVE, &q, path, NULL, &answer, e), "remove", path, e);
-}
-
-int files_watch(struct files *f, const char *path, int *ret_fd, struct err *e)
-{
-	const struct request q = { 0 };
-	CLEANUP(frame_done) struct frame answer = { 0 };
-
-	if (ask(f, OP_WATCH, &q, path, NULL, &answer, e) < 0)
-		return -1;
-	if (answer.fd_count != 1)
-		return err_set(e, ERR_SYSTEM, "no descriptor came");
-	*ret_fd = take_fd(&answer.fds[0]);
-	return 0;
+	return noted(f, ask(f, OP_REMOVE, &q, path, &answer, e), "remove", path, e);
 }

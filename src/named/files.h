@@ -79,8 +79,4 @@ void files_list_done(struct files_list *l);
 
 ERR_CHECKED int files_mkdir(struct files *f, const char *path, unsigned flags, mode_t mode,
 			    struct err *e);
-ERR_CHECKED int files_rename(struct files *f, const char *from, const char *to, struct err *e);
 ERR_CHECKED int files_remove(struct files *f, const char *path, unsigned flags, struct err *e);
-
-/* Opens an inotify descriptor with one watch on `path`: events of it and its direct entries. */
-ERR_CHECKED int files_watch(struct files *f, const char *path, int *ret_fd, struct err *e);

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/keyrows.h"
-#include "base/mem.h"
 #include "named/checkpoint.h"
 #include "named/inventory.h"
 #include "named/named.h"

@@ -7,7 +7,6 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "named/control.h"
-#include "named/lifecycle.h"
 #include "protocol/order.h"
 
 #include <errno.h>

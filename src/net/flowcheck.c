@@ -9,7 +9,6 @@
 #include "net/hello.h"
 #include "policy/domain.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #define TEXT_MAX_BYTES 48u
 #define RULES "rules "       /* followed by a rate */

@@ -49,11 +49,6 @@ static const char *const words[] = {
 };
 static_assert(COUNT_OF(words) == JOURNAL_DECISION_COUNT, "a decision has no word");
 
-const char *journal_decision_word(enum journal_decision decision)
-{
-	return words[decision];
-}
-
 static enum kind kind_of(enum journal_decision decision, uint16_t port)
 {
 	switch (decision) {

@@ -52,5 +52,3 @@ bool journal_is_dirty(const struct journal *j);
 /* JOURNAL_LAST may use the reserve for the last counts. */
 enum journal_flush_kind { JOURNAL_PERIODIC, JOURNAL_LAST };
 void journal_flush(struct journal *j, enum journal_flush_kind kind);
-
-const char *journal_decision_word(enum journal_decision decision);

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -54,6 +54,22 @@ int access_resolve_path(const struct ak *ak, const char *sandbox, const char *te
 	return access_resolve_path_by(&policy, text, ret, e);
 }
 
+/* ---- words ---- */
+
+const char *access_ceiling_owner(const struct ak *ak)
+{
+	return ak->view.is_for_library ? "the ceiling" : "the server";
+}
+
+const char *access_ceiling_hint(const struct ak *ak)
+{
+	return ak->view.is_for_library
+		       ? "only agentkernel.toml and the ceiling given to agentkernel_open() can "
+			 "allow more"
+		       : "only the user can allow more, in agentkernel.toml or with options of the "
+			 "server";
+}
+
 /* ---- sandboxes ---- */
 
 bool access_is_creators(const struct ak *ak, const char *creator, enum access_use use)
@@ -74,7 +90,7 @@ int access_check_sandbox(struct ak *ak, const char *name, enum access_use use, s
 	if (!access_is_creators(ak, n.creator, use)) {
 		if (named_load_policy(&n, &policy, e) < 0)
 			return -1;
-		if (ceiling_check(&policy, ak->ceiling, ACCESS_CEILING_HINT, NULL, e) < 0)
+		if (ceiling_check(&policy, ak->ceiling, access_ceiling_hint(ak), NULL, e) < 0)
 			return err_wrap(e, "sandbox '%s' may do more than you", name);
 	}
 	named_pin(ak, &n); /* later lookups of the name find only the checked sandbox */
@@ -88,7 +104,8 @@ int access_check_user(const struct ak *ak, const char *user, struct err *e)
 	if (!user || !ak->ceiling || ceiling_allows_root(ak->ceiling) ||
 	    (most && strcmp(user, most) == 0))
 		return 0;
-	return err_set(e, ERR_DENIED, "user: the server does not let you choose one");
+	return err_set(e, ERR_DENIED, "user: %s does not let you choose one",
+		       access_ceiling_owner(ak));
 }
 
 int access_check_checkpoint(const struct ak *ak, const struct checkpoint *c, struct err *e)
@@ -102,7 +119,7 @@ int access_check_checkpoint(const struct ak *ak, const struct checkpoint *c, str
 			       ? err_set(e, ERR_DENIED, "checkpoint '%s' was imported by the user",
 					 c->id)
 			       : -1;
-	if (ceiling_check(&policy, ak->ceiling, ACCESS_CEILING_HINT, NULL, e) < 0)
+	if (ceiling_check(&policy, ak->ceiling, access_ceiling_hint(ak), NULL, e) < 0)
 		return err_wrap(e, "checkpoint '%s' is of a sandbox that may do more than you",
 				c->id);
 	return 0;

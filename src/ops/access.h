@@ -16,9 +16,9 @@
 struct ak;
 struct checkpoint;
 
-/* The end of a refusal's message. */
-#define ACCESS_CEILING_HINT                                                                        \
-	"only the user can allow more, in agentkernel.toml or with options of the server"
+/* Who set the ceiling ("the server"), and the end of a refusal's message: who can raise it. */
+const char *access_ceiling_owner(const struct ak *ak);
+const char *access_ceiling_hint(const struct ak *ak);
 
 enum access_use { ACCESS_USES_IT, ACCESS_ENDS_IT };
 

@@ -9,8 +9,6 @@
 #include "ops/events.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 /* `bytes` 0: a named sandbox, whose limit is not known here. */
 static const char *limit_of(uint64_t bytes, char out[PARSE_FORMAT_MAX_BYTES])

@@ -20,12 +20,6 @@
 #define FILE_MODE 0644
 #define DIR_MODE 0755
 
-void op_file_result_init(struct op_file_result *r)
-{
-	*r = (struct op_file_result){ 0 };
-	buf_init(&r->content, 0);
-}
-
 void op_file_result_done(struct op_file_result *r)
 {
 	free(r->path);
@@ -142,17 +136,13 @@ static int check_count(const char *path, uint64_t count, bool replaces_all, stru
 /* Allocates the space first, so that a full disk leaves the file unchanged. */
 static int write_in_place(int fd, const struct buf *text, struct err *e)
 {
-	size_t done = 0;
+	int r;
 
 	if (fallocate(fd, 0, 0, (off_t)(text->len ? text->len : 1)) < 0 && errno != EOPNOTSUPP)
 		return err_sys(e, errno, "make room for the new text");
-	while (done < text->len) {
-		ssize_t n = pwrite(fd, text->bytes + done, text->len - done, (off_t)done);
-
-		if (n < 0)
-			return err_sys(e, errno, "write the new text");
-		done += (size_t)n;
-	}
+	r = file_pwrite_all(fd, text->bytes, text->len, 0);
+	if (r < 0)
+		return err_sys(e, -r, "write the new text");
 	if (ftruncate(fd, (off_t)text->len) < 0)
 		return err_sys(e, errno, "set the new size");
 	return 0;

@@ -39,7 +39,6 @@ struct op_file_result {
 	struct buf content;
 	struct files_list list;
 };
-void op_file_result_init(struct op_file_result *r);
 void op_file_result_done(struct op_file_result *r);
 
 typedef int op_file_fn(struct ak *ak, const struct op_file_args *args, const struct op_events *ev,

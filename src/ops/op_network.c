@@ -59,7 +59,7 @@ static int check_allowed(const struct ak *ak, const char *name, char *const *pat
 		if (egress_add(&policy.egress, EGRESS_ALLOW, *patterns, EGRESS_PATTERNS, "allow",
 			       e) < 0)
 			return -1;
-	return ceiling_check(&policy, ak->ceiling, ACCESS_CEILING_HINT, NULL, e);
+	return ceiling_check(&policy, ak->ceiling, access_ceiling_hint(ak), NULL, e);
 }
 
 int op_network_change(struct ak *ak, const struct op_network_change_args *args,

@@ -100,7 +100,7 @@ static int check_allowed(const struct ak *ak, const char *name, char *const *por
 	for (; *ports; ports++)
 		if (!keyrows_list_add(&policy.publish, *ports))
 			return err_set(e, ERR_LIMIT, "too many ports");
-	return ceiling_check(&policy, ak->ceiling, ACCESS_CEILING_HINT, NULL, e);
+	return ceiling_check(&policy, ak->ceiling, access_ceiling_hint(ak), NULL, e);
 }
 
 /* "3000" removes every port that leads there; anything else names one port. */

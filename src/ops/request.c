@@ -266,7 +266,7 @@ static int resolve_for_caller(struct request *r, const struct op_events *ev, str
 		server->is_image_detected && !settings_have(&r->settings, POLICY_IMAGE);
 	r->forbids_root = server->forbids_root;
 	r->forbids_host = server->forbids_host;
-	return ceiling_check(&r->policy, &server->policy, ACCESS_CEILING_HINT, NULL, e);
+	return ceiling_check(&r->policy, &server->policy, access_ceiling_hint(r->ak), NULL, e);
 }
 
 int request_resolve(struct request *r, const char *command, const struct op_events *ev,

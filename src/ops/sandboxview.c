@@ -5,7 +5,6 @@
 #include "ops/request.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 void sandboxview_format_state(const struct inventory_entry *entry, struct buf *out)

@@ -3,19 +3,6 @@
 
 #include "base/buf.h"
 
-/* Appends one word, quoted for a shell. */
-static void add_quoted(struct buf *out, const char *word)
-{
-	buf_add_text(out, "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			buf_add_text(out, "'\\''");
-		else
-			buf_add(out, word, 1);
-	}
-	buf_add_text(out, "'");
-}
-
 /* safe.directory: to git the repository belongs to another user, its owner outside. */
 void clone_format_init(const struct policy *p, struct buf *out)
 {
@@ -25,16 +12,16 @@ void clone_format_init(const struct policy *p, struct buf *out)
 			  " rev-parse --quiet --verify HEAD >/dev/null || { echo 'agentkernel: "
 			  "--clone needs a commit to begin with' >&2; exit 1; }\n");
 	buf_add_text(out, "git -c safe.directory='*' clone --quiet --shared -- " CLONE_ORIGIN " ");
-	add_quoted(out, p->workspace);
+	buf_add_quoted(out, p->workspace);
 	buf_add_text(out, " && git -C ");
-	add_quoted(out, p->workspace);
+	buf_add_quoted(out, p->workspace);
 	buf_add_text(out, " update-ref " CLONE_BASE_REF " HEAD || exit 1\n");
 }
 
 void clone_format_diff(const struct policy *p, struct buf *out)
 {
 	buf_add_text(out, "cd ");
-	add_quoted(out, p->workspace);
+	buf_add_quoted(out, p->workspace);
 	buf_add_text(out, " && git add --all --intent-to-add . && git --no-pager diff --binary "
 			  "--no-ext-diff --no-textconv --no-color " CLONE_BASE_REF "\n");
 }

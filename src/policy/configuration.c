@@ -12,7 +12,6 @@
  */
 #include "policy/configuration.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/keyrows.h"
 #include "base/mem.h"

@@ -18,7 +18,6 @@
 #include "policy/domain.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,24 +112,6 @@ static struct egress_rule *append_rule(struct egress *g)
 		g->rules = mem_grow(g->rules, g->capacity, sizeof(*g->rules));
 	}
 	return &g->rules[g->count++];
-}
-
-void egress_copy(const struct egress *from, struct egress *ret)
-{
-	*ret = (struct egress){ .fallback = from->fallback };
-	if (from->fallback_origin)
-		ret->fallback_origin = mem_dup(from->fallback_origin);
-	for (unsigned i = 0; i < from->count; i++) {
-		const struct egress_rule *old = &from->rules[i];
-		struct egress_rule *r = append_rule(ret);
-		size_t text_len = strlen(old->text);
-		size_t name_len = old->name ? 1 + strlen(old->name) : 0;
-
-		*r = *old;
-		r->text = mem_dup_bytes(old->text, text_len + name_len);
-		r->name = old->name ? r->text + text_len + 1 : NULL;
-		r->origin = own_origin(ret, old->origin);
-	}
 }
 
 /* ---- parsing patterns ---- */

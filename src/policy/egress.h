@@ -68,7 +68,6 @@ struct egress_decision {
 void egress_done(struct egress *g);                   /* may run twice, and on a zeroed struct */
 void egress_remove(struct egress *g, unsigned index); /* removes one rule */
 void egress_set_fallback(struct egress *g, enum egress_action action, const char *origin);
-void egress_copy(const struct egress *from, struct egress *ret); /* deep copy */
 
 /*
  * Allows a domain and all names below it: "example.org" and "*.example.org". For the built-in lists

@@ -3,7 +3,6 @@
 
 #include "policy/mode.h"
 #include "policy/policy.h"
-#include "policy/profile.h"
 
 #include <assert.h>
 #include <string.h>
@@ -411,7 +410,8 @@ static const struct operation operations[] = {
 	[OPERATION_LIST] = { "sandbox_list", "List sandboxes", "List named sandboxes.",
 			     READS | OPERATION_IS_CARE, list_params, list_results },
 	[OPERATION_REMOVE] = { "sandbox_remove", "Remove a sandbox",
-			       "Stop a sandbox and remove it with its files.",
+			       "Stop a sandbox and remove it with its files. One that does not "
+			       "exist is no error.",
 			       OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT | OPERATION_IS_CARE,
 			       name_params, sandbox_state },
 	[OPERATION_FILE_WRITE] = { "sandbox_file_write", "Write a file",

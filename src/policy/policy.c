@@ -21,7 +21,6 @@
 #include "policy/publish.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 struct resolver {

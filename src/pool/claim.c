@@ -3,11 +3,9 @@
 
 #include "base/buildid.h"
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "engine/images.h"
 #include "state/statedir.h"
 #include "pool/surroundings.h"
-#include "policy/environment.h"
 #include "policy/policyfile.h"
 #include "protocol/places.h"
 
@@ -16,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/frame.h"
-#include "base/mem.h"
 #include "base/title.h"
 #include "pool/claim.h"
 #include "engine/images.h"

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/timestamp.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 

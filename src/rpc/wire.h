@@ -27,6 +27,7 @@ enum wire_fd {
 
 /* Keys of the request's rows. */
 #define WIRE_OPERATION "operation"
+#define WIRE_FACE "face" /* "library": a program that links libagentkernel; absent: a server */
 #define WIRE_CEILING "ceiling"     /* FIELD=TEXT: an option of the server */
 #define WIRE_MAXIMUM "maximum"     /* FIELD=TEXT: the maximum for its callers */
 #define WIRE_CONFIG "config"       /* a file that replaces the discovered agentkernel.toml */

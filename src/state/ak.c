@@ -1,7 +1,6 @@
 /* ak - who uses agentkernel in this process, and where its files are; see ak.h. */
 #include "state/ak.h"
 
-#include "base/mem.h"
 #include "policy/environment.h"
 #include "state/statedir.h"
 

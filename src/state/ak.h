@@ -17,6 +17,7 @@
 /* On whose behalf this process acts, and so which sandboxes exist for it (named/named). */
 struct ak_view {
 	bool is_for_face;                        /* false: the user, at the command line */
+	bool is_for_library;                     /* a face without a server, for messages */
 	char owner[AK_OWNER_MAX_BYTES + 1];      /* "": the administrator */
 	char creator[AK_CREATOR_BYTES + 1];      /* "": the user */
 	char pinned_name[AK_NAME_MAX_BYTES + 1]; /* "": none */

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/sweep.h"
 #include "state/ak.h"
-#include "state/statedir.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "base/title.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
+#include "ops/access.h"
 #include "state/ak.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ _Static_assert(COUNT_OF(functions) == OPERATION_COUNT, "an operation has no func
 static int add_ceiling(struct worker *w, char *text, enum policy_layer layer, struct err *e)
 {
 	char *value = strchr(text, '=');
-	struct policy_setting s = { .origin = "the server", .layer = layer };
+	struct policy_setting s = { .origin = access_ceiling_owner(w->ak), .layer = layer };
 
 	if (value)
 		*value++ = '\0';
@@ -115,6 +116,10 @@ static int read_row(struct worker *w, char *row, struct err *e)
 	}
 	if (strncmp(row, WIRE_PARAM, strlen(WIRE_PARAM)) == 0)
 		return add_param(w, row + strlen(WIRE_PARAM), value, e);
+	if (strcmp(row, WIRE_FACE) == 0) {
+		w->ak->view.is_for_library = strcmp(value, "library") == 0;
+		return 0;
+	}
 	add_to_creator(w, row, value);
 	if (strcmp(row, WIRE_CEILING) == 0)
 		return add_ceiling(w, value, POLICY_BY_COMMAND_LINE, e);

@@ -187,9 +187,11 @@ int worker_exec_output(struct worker *w, struct json *j, struct err *e)
 
 	op_exec_output_result_init(&result);
 	if (!args.name)
-		return err_set(e, ERR_INVALID,
-			       "name: which sandbox? (an output_id is only good on "
-			       "the server that gave it, and not for ever)");
+		return err_set(e, ERR_INVALID, "name: which sandbox?%s",
+			       w->ak->view.is_for_library
+				       ? ""
+				       : " (an output_id is only good on the server that gave it, "
+					 "and not for ever)");
 	if (op_exec_output(w->ak, &args, &w->events, &result, e) < 0)
 		return -1;
 	json_add_bytes(j, "output", buf_text(&result.bytes), result.bytes.len);

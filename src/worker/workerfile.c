@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/shown.h"
 #include "ops/op_file.h"
+#include "state/ak.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +32,9 @@ static struct op_file_args file_args(const struct worker *w)
 /* Writes our standard input to the file. */
 int worker_file_write(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	struct op_file_args args = file_args(w);
 
-	op_file_result_init(&result);
 	args.fd = STDIN_FILENO;
 	args.appends = worker_flag(w, "append");
 	if (op_file_write(w->ak, &args, &w->events, &result, e) < 0)
@@ -89,8 +89,10 @@ static int check_whole(const struct worker *w, const char *path, uint64_t size, 
 			       path, size, most);
 	return err_set(e, ERR_LIMIT,
 		       "'%s' has %" PRIu64 " bytes, more than the %" PRIu64
-		       " that are read at once: read it in parts with offset and length",
-		       path, size, most);
+		       " that are read at once: read it in parts with offset and length%s",
+		       path, size, most,
+		       w->ak->view.is_for_library ? ", or all of it with agentkernel_read_file()"
+						  : "");
 }
 
 static void add_content(struct json *j, struct buf *content, uint64_t offset, uint64_t size)
@@ -111,12 +113,11 @@ static void add_content(struct json *j, struct buf *content, uint64_t offset, ui
 
 int worker_file_read(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	struct op_file_args args = file_args(w);
 	uint64_t most =
 		worker_flag(w, "whole") ? OPERATION_CONTENT_MAX_BYTES : OPERATION_SHOWN_MAX_BYTES;
 
-	op_file_result_init(&result);
 	args.offset = worker_number(w, "offset", 0);
 	args.length = worker_number(w, "length", most);
 	args.sends_all = worker_flag(w, "raw");
@@ -135,10 +136,9 @@ int worker_file_read(struct worker *w, struct json *j, struct err *e)
 
 int worker_file_edit(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	struct op_file_args args = file_args(w);
 
-	op_file_result_init(&result);
 	args.old = worker_text(w, "old_text");
 	args.new = worker_text(w, "new_text");
 	args.replaces_all = worker_flag(w, "replace_all");
@@ -179,11 +179,10 @@ static void add_entry(struct json *j, const struct files_entry *entry)
 
 int worker_file_list(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	const struct op_file_args args = file_args(w);
 	const char *after = worker_text(w, "after"); /* entries are sorted by name */
 
-	op_file_result_init(&result);
 	if (op_file_list(w->ak, &args, &w->events, &result, e) < 0)
 		return -1;
 	json_add_text(j, "path", result.path);
@@ -198,10 +197,9 @@ int worker_file_list(struct worker *w, struct json *j, struct err *e)
 
 int worker_file_remove(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	struct op_file_args args = file_args(w);
 
-	op_file_result_init(&result);
 	args.removes_tree = worker_flag(w, "recursive");
 	if (op_file_remove(w->ak, &args, &w->events, &result, e) < 0)
 		return -1;
@@ -214,10 +212,9 @@ int worker_file_remove(struct worker *w, struct json *j, struct err *e)
 
 int worker_upload(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	struct op_file_args args = file_args(w);
 
-	op_file_result_init(&result);
 	args.fd = STDIN_FILENO;
 	if (op_upload(w->ak, &args, &w->events, &result, e) < 0)
 		return -1;
@@ -269,10 +266,9 @@ static int download_into_result(struct worker *w, struct op_file_args *args,
 
 int worker_download(struct worker *w, struct json *j, struct err *e)
 {
-	CLEANUP(op_file_result_done) struct op_file_result result;
+	CLEANUP(op_file_result_done) struct op_file_result result = { 0 };
 	struct op_file_args args = file_args(w);
 
-	op_file_result_init(&result);
 	if (!worker_flag(w, "raw"))
 		return download_into_result(w, &args, &result, j, e);
 	args.fd = STDOUT_FILENO;

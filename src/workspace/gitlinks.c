@@ -8,7 +8,6 @@
 #include "workspace/hostpath.h"
 #include "host/mount.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>

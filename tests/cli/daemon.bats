@@ -260,7 +260,7 @@ await_pool() {
 	await_warm 3
 	[ "$(status 's["given"], pools[0]["in_use"], pools[0]["warm"], pools[0]["min_warm"], pools[0]["hits"], pools[0]["misses"], pools[0]["why_not_full"]')" = "2 1 3 3 2 0 None" ]
 	own daemon status >table
-	head -n 1 table | grep -Eq '^pid [0-9]+, build [0-9a-f]+, up [0-9]+s, 1 in use, 2 given$' || { cat table; return 1; }
+	head -n 1 table | grep -Eq '^pid [0-9]+, build [0-9a-f]+(-[st]+)*, up [0-9]+s, 1 in use, 2 given$' || { cat table; return 1; }
 	sed -n 3p table | grep -Eq '^native +host +moderate +3 of 3 +1 +2 +0 +-$' || { cat table; return 1; }
 	kill $sleeper
 	wait $sleeper || true

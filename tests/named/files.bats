@@ -34,7 +34,7 @@ tool() {
 	[ "$(ak exec box stat -c %u:%a /tmp/mine)" = "$(ak exec box id -u):640" ]
 }
 
-@test "directories are made, listed, renamed and removed" {
+@test "directories are made, listed and removed" {
 	tool mkdir /tmp/d
 	run tool mkdir /tmp/d
 	[ "$status" -eq 1 ]
@@ -45,11 +45,9 @@ tool() {
 	[ "$(tool list /tmp/d | cut -d' ' -f1 | tr '\n' ' ')" = "a e l " ]
 	[[ $(tool list /tmp/d) == *"l 120777 "*" -> a"* ]]
 	[[ $(tool stat /tmp/d/a) == *" 100640 "*" 4" ]]
-	tool rename /tmp/d/a /tmp/d/b
-	ak exec box test -f /tmp/d/b
 	run tool remove /tmp/d
 	[ "$status" -eq 1 ]
-	tool remove /tmp/d/b
+	tool remove /tmp/d/a
 	tool tree /tmp/d
 	run ak exec box test -e /tmp/d
 	[ "$status" -eq 1 ]
@@ -88,19 +86,6 @@ tool() {
 	[ "$(ak exec tight stat -c %u /tmp/x)" = "$(ak exec tight id -u)" ]
 	run tool read /proc/1/environ
 	[ "$status" -eq 1 ]
-}
-
-@test "a watch tells what happens inside" {
-	local pid
-	mkfifo "$W/in"
-	tool watch /tmp <"$W/in" >"$W/events" &
-	pid=$!
-	exec 9>"$W/in"
-	until_true grep -q watching "$W/events"
-	ak exec box touch /tmp/seen
-	until_true grep -q '^100 seen$' "$W/events"
-	exec 9>&-
-	wait "$pid"
 }
 
 @test "a sandbox that does not run has no files to look at, and says so" {

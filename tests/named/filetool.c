@@ -3,18 +3,16 @@
  *
  * filetool SANDBOX ACTION...
  *   read PATH [OFFSET [MAX]] | write PATH TEXT | append PATH TEXT | new PATH TEXT |
- *   deep PATH TEXT | list PATH | stat PATH | mkdir PATH | parents PATH | rename FROM TO |
- *   remove PATH | tree PATH | watch PATH (prints names of events until stdin ends)
+ *   deep PATH TEXT | list PATH | stat PATH | mkdir PATH | parents PATH |
+ *   remove PATH | tree PATH
  */
 #include "base/cleanup.h"
 #include "named/files.h"
 #include "state/ak.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -59,29 +57,6 @@ static int do_stat(struct files *f, const char *path, struct err *e)
 	return 0;
 }
 
-static int do_watch(struct files *f, const char *path, struct err *e)
-{
-	char events[4096] __attribute__((aligned(8)));
-	struct pollfd polled[2] = { { .fd = -1, .events = POLLIN }, { .fd = 0, .events = POLLIN } };
-
-	if (files_watch(f, path, &polled[0].fd, e) < 0)
-		return -1;
-	printf("watching\n");
-	(void)fflush(stdout);
-	while (poll(polled, 2, -1) > 0 && !polled[1].revents) {
-		ssize_t n = read(polled[0].fd, events, sizeof(events));
-
-		for (ssize_t at = 0; at < n;) {
-			const struct inotify_event *event = (const void *)(events + at);
-
-			printf("%x %s\n", event->mask, event->len ? event->name : "");
-			at += (ssize_t)(sizeof(*event) + event->len);
-		}
-		(void)fflush(stdout);
-	}
-	return 0;
-}
-
 static int run(struct files *f, const char *op, char **argv, struct err *e)
 {
 	unsigned flags = strcmp(op, "append") == 0 ? FILES_APPEND
@@ -95,12 +70,8 @@ static int run(struct files *f, const char *op, char **argv, struct err *e)
 		return do_list(f, argv[0], e);
 	if (strcmp(op, "stat") == 0)
 		return do_stat(f, argv[0], e);
-	if (strcmp(op, "watch") == 0)
-		return do_watch(f, argv[0], e);
 	if (strcmp(op, "mkdir") == 0 || strcmp(op, "parents") == 0)
 		return files_mkdir(f, argv[0], op[0] == 'p' ? FILES_PARENTS : 0, 0755, e);
-	if (strcmp(op, "rename") == 0)
-		return files_rename(f, argv[0], argv[1], e);
 	if (strcmp(op, "remove") == 0 || strcmp(op, "tree") == 0)
 		return files_remove(f, argv[0], op[0] == 't' ? FILES_TREE : 0, e);
 	return files_write(f, argv[0], flags, 0640, argv[1], strlen(argv[1]), e);
@@ -110,7 +81,7 @@ int main(int argc, char **argv)
 {
 	CLEANUP(files_close) struct files f;
 	struct err e = { 0 };
-	struct ak ak;
+	CLEANUP(ak_close) struct ak ak = { 0 };
 
 	files_init(&f);
 	ak_open(&ak, environ);

@@ -57,8 +57,6 @@ change() {
 	case $1 in
 	write | append | new | deep) tool "$1" "$2" evil ;;
 	mkdir | parents | remove | tree) tool "$1" "$2" ;;
-	rename-away) tool rename "$2" "$P/away" ;;
-	rename-onto) ak exec box sh -c "echo evil >$P/new" && tool rename "$P/new" "$2" ;;
 	cp) ak cp "$SHARED/work/evil" "box:$2" ;;
 	tar) tar -C "$SHARED/work" -cf - --transform "s,.*,${2#/}," evil | as "$AK" cp - box:/ ;;
 	http-put) curl -sS --fail-with-body --unix-socket "$SOCKET" -X PUT -H 'Content-Type: application/json' \
@@ -78,7 +76,7 @@ held() {
 	local path before changes
 	before=$(snapshot)
 	serve
-	changes=(write append new deep mkdir parents remove tree rename-away rename-onto cp tar http-put http-delete)
+	changes=(write append new deep mkdir parents remove tree cp tar http-put http-delete)
 	for path in "${PROTECTED[@]}" "${MASKED[@]}" "${MOUNTED[@]}"; do
 		for way in "${changes[@]}"; do
 			run change "$way" "$P/$path"
@@ -87,7 +85,6 @@ held() {
 			parents:*/hooks | parents:*.vscode | parents:*.claude | parents:shown) ;;
 			*) [ "$status" -ne 0 ] || { echo "$way of $path succeeded: $output"; return 1; } ;;
 			esac
-			ak exec box rm -f "$P/new" "$P/away"
 			held "$P/$path" || { echo "after $way of $path"; return 1; }
 		done
 	done
@@ -97,12 +94,12 @@ held() {
 @test "the operations work where nothing is protected, so their refusals mean something" {
 	local way
 	serve
-	for way in write append deep remove tree rename-away rename-onto cp tar http-put http-delete; do
+	for way in write append deep remove tree cp tar http-put http-delete; do
 		ak exec box sh -c "echo good >$P/free"
 		run change "$way" "$P/free"
 		[ "$status" -eq 0 ] || { echo "$way: $output"; return 1; }
 		[ "$(cat "$P/free" 2>/dev/null)" != good ] || { echo "$way changed nothing"; return 1; }
-		ak exec box rm -f "$P/free" "$P/away"
+		ak exec box rm -f "$P/free"
 	done
 }
 

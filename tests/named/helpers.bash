@@ -71,6 +71,10 @@ teardown_file() {
 }
 
 setup() {
+	setup_work
+}
+
+setup_work() {
 	W=$(mktemp -d "$SHARED/work/XXXXXX")
 	chmod 755 "$W"
 	give "$W"

@@ -64,7 +64,7 @@ other() {
 
 @test "what the handle's options do not allow is refused" {
 	run other "$SHARED/libcall" sandbox_run '{"command":["true"],"memory":"2GiB"}' memory=1GiB
-	[[ $output == "refused: memory: memory = '2 GiB' goes beyond '1 GiB'"* ]]
+	[ "$output" = "refused: memory: memory = '2 GiB' goes beyond '1 GiB' (the ceiling); only agentkernel.toml and the ceiling given to agentkernel_open() can allow more" ]
 	run other "$SHARED/libcall" sandbox_run '{"command":["sh","-c","ls /sys/class/net /proc/net/route; wc -l </proc/net/route"],"network":true}' network=false
 	[[ $output == *'"notes":"agentkernel: not granted: network'* ]] || { echo "$output"; return 1; }
 	run other "$SHARED/libcall" sandbox_run '{"command":["true"]}' no-such-field=1
@@ -74,8 +74,21 @@ other() {
 @test "a switch is true or false, and a field without a value or without a grammar is refused" {
 	for wrong in home=no network=no clone=yes read-only=maybe memory capabilities=none trace=no environment=clean; do
 		run other "$SHARED/libcall" sandbox_run '{"command":["true"]}' "$wrong"
-		[[ $status -eq 1 && $output == "refused: the server: "* ]] || { echo "$wrong: $output"; return 1; }
+		[[ $status -eq 1 && $output == "refused: the ceiling: "* ]] || { echo "$wrong: $output"; return 1; }
 	done
+}
+
+@test "a refusal speaks of the program's own calls, and of no server" {
+	ak run --name lib --detach --no-network -- sleep 60 >/dev/null
+	ak exec lib sh -c 'head -c 200000 /dev/zero >/tmp/large'
+	run other "$SHARED/libcall" sandbox_file_read '{"name":"lib","path":"/tmp/large"}'
+	[[ $status -eq 1 && $output == *"in parts with offset and length, or all of it with agentkernel_read_file()" ]] || { echo "$output"; return 1; }
+	for call in 'sandbox_exec_output {"id":"00000001"}' 'sandbox_exec {"name":"lib","command":["id"],"user":"root"}' \
+		'sandbox_network_change {"name":"lib","allow":["example.org"]}'; do
+		run other "$SHARED/libcall" "${call%% *}" "${call#* }" profile=restrictive user=1000 network=false
+		[[ $status -eq 1 && $output == refused:* && $output != *server* ]] || { echo "$call: $output"; return 1; }
+	done
+	ak remove -f lib
 }
 
 @test "parameters of a command are of their kind, and what has a member of its own is that member" {

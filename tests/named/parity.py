@@ -337,6 +337,7 @@ def cases(face, box):
     yield "start", lambda: face.move("start", box)
     yield "names", lambda: [n for n in face.names() if n.startswith(box)]
     yield "remove", lambda: [face.move("remove", n) for n in (box, box + "-twin")]
+    yield "remove: one that does not exist is no error", lambda: face.move("remove", box)
     yield "checkpoint: remove", lambda: face.checkpoint_remove(made["checkpoint"])
     yield "removed", lambda: [n for n in face.names() if n.startswith(box)]
     yield "start: missing", lambda: face.move("start", "missing")

@@ -223,7 +223,7 @@ static void serve(struct keeper *k, pid_t pid)
 int main(int argc, char **argv)
 {
 	extern char **environ;
-	struct ak ak;
+	CLEANUP(ak_close) struct ak ak = { 0 };
 	struct keeper k = { .policy = calloc(1, sizeof(*k.policy)) };
 	const struct gatekeeper_options options = {
 		.policy = k.policy,

@@ -95,10 +95,8 @@ static void every_decision_has_its_word(void **state)
 	char *rest;
 
 	(void)state;
-	for (unsigned d = 0; d < JOURNAL_DECISION_COUNT; d++) {
-		assert_string_equal(journal_decision_word(d), words[d]);
+	for (unsigned d = 0; d < JOURNAL_DECISION_COUNT; d++)
 		(void)journal_add(j, d, "a.example", 0, "why", "");
-	}
 	rest = text = text_of(log_fd);
 	for (unsigned d = 0; d < JOURNAL_DECISION_COUNT; d++) {
 		assert_true(next_line(&rest, &line));
