@@ -90,8 +90,13 @@ check: build-packages test-packages
 testing-launcher:
 	@[ -n "$(SAN)$(TESTING)" ] || $(MAKE) --no-print-directory TESTING=1 build/testing/agentkernel
 
+# For the tests of `make install`, which is never that of a special build: they would build it within their time.
+.PHONY: plain-build
+plain-build:
+	@[ -z "$(SAN)$(TESTING)" ] || $(MAKE) --no-print-directory SAN= TESTING= all
+
 .PHONY: check-built
-check-built: testing-launcher all $(UNIT_TESTS) $(REPLAYS) $(TEST_PROGRAMS)
+check-built: testing-launcher plain-build all $(UNIT_TESTS) $(REPLAYS) $(TEST_PROGRAMS)
 	@BUILD=$(abspath $(BUILD)) REPORTS=$(REPORTS) tests/run-all
 
 # What takes long and is left out of check: files of it as further callers.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/wall.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -171,6 +172,7 @@ int idmap_become_inside_root(const struct idmap *m, struct err *e)
 }
 
 #define HOLDER_STACK_BYTES 4096
+#define HOLDER_KILLS_MAX 3u
 
 /*
  * Main function of a process that only holds a new user namespace until we have opened it. It
@@ -205,10 +207,15 @@ static int holder_start(struct holder *h, struct err *e)
 	return h->pid < 0 ? err_sys(e, errno, "create a user namespace for a mount") : 0;
 }
 
-/* Our own child and not reaped, so the pid cannot have been reused. */
+/*
+ * Our own child and not reaped, so the pid cannot have been reused. It runs on our stack, which we
+ * must not use again while it lives: rather than return then, we end.
+ */
 static void holder_stop(const struct holder *h)
 {
-	while (kill(h->pid, SIGKILL) == 0 && waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+	for (unsigned tries = 0; kill(h->pid, SIGKILL) < 0; tries++)
+		assert(tries < HOLDER_KILLS_MAX);
+	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }
 

@@ -288,9 +288,7 @@ static int check(const json_t *result, struct err *e)
 static int carry_out(agentkernel *ak, const char *name, const json_t *params, struct extra *x,
 		     const char *row, json_t **ret, struct err *e)
 {
-	const struct call_options options = {
-		.launcher = ak->program, .environ_list = environ, .rows = &ak->rows, .reaps = true
-	};
+	struct call_options options = { .environ_list = environ, .reaps = true };
 	const struct operation *o = name ? operation_find(name, NULL) : NULL;
 	CLEANUP(call_done) struct call c;
 	CLEANUP(arguments_done) struct arguments arguments;
@@ -303,6 +301,8 @@ static int carry_out(agentkernel *ak, const char *name, const json_t *params, st
 		return err_set(e, ERR_INVALID, "no operation '%.60s'", name);
 	if (arguments_read(o, params, &arguments, e) < 0)
 		return -1;
+	options.launcher = ak->program;
+	options.rows = &ak->rows;
 	if (row)
 		buf_add(&arguments.rows, row, strlen(row) + 1);
 	if (x->has_input)

@@ -164,16 +164,12 @@ static int run_inside(const struct files *f, struct end *x, struct err *e)
  * Runs the host's end beside the inside end. The inside's error comes first, except when packing on
  * the host failed: then the inside only met a truncated archive.
  */
-static int run_both(const struct files *f, struct end *inside, struct end *outside, struct err *e)
+static int run_ends(const struct files *f, struct end *inside, struct end *outside, struct err *e)
 {
 	struct imagehelper_job job = { .report_fd = -1 };
-	CLEANUP(helper_done) struct helper program = { .fd = -1 };
 	struct err other = { 0 };
 	int ends[2], r, r_other;
 
-	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
-		return -1;
-	inside->program = outside->program = &program;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "create a pipe");
 	if (strcmp(outside->operation, "files-pack") == 0) {
@@ -197,6 +193,20 @@ static int run_both(const struct files *f, struct end *inside, struct end *outsi
 		*e = other;
 		return -1;
 	}
+	return r;
+}
+
+static int run_both(const struct files *f, struct end *inside, struct end *outside, struct err *e)
+{
+	CLEANUP(helper_done) struct helper program = { .fd = -1 };
+	int r;
+
+	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
+		return -1;
+	/* cppcheck-suppress autoVariables ; until run_ends() returns */
+	inside->program = outside->program = &program;
+	r = run_ends(f, inside, outside, e);
+	inside->program = outside->program = NULL;
 	return r;
 }
 
@@ -275,11 +285,15 @@ int filecopy_out(struct files *f, const char *path, const char *host_path, unsig
 static int run_alone(struct files *f, struct end *x, struct err *e)
 {
 	CLEANUP(helper_done) struct helper program = { .fd = -1 };
+	int r;
 
 	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
 		return -1;
+	/* cppcheck-suppress autoVariables ; until run_inside() returns */
 	x->program = &program;
-	return run_inside(f, x, e);
+	r = run_inside(f, x, e);
+	x->program = NULL;
+	return r;
 }
 
 int filecopy_in_tar(struct files *f, int in_fd, const char *path, unsigned flags, struct err *e)

@@ -97,11 +97,15 @@ typedef int run_fn(owner_fn *fn, void *context, void *shared, size_t size, struc
 static int run_work(struct work *w, run_fn *run_as, struct layertransfer_result *ret, struct err *e)
 {
 	CLEANUP(helper_done) struct helper program = { .fd = -1 };
+	int r;
 
 	if (helper_open(TOOL_PROGRAM, &program, e) < 0)
 		return -1;
+	/* cppcheck-suppress autoVariables ; until run_as() returns */
 	w->program = &program;
-	if (run_as(do_work, w, &w->result, sizeof(w->result), e) < 0)
+	r = run_as(do_work, w, &w->result, sizeof(w->result), e);
+	w->program = NULL;
+	if (r < 0)
 		return -1;
 	*ret = w->result;
 	return 0;

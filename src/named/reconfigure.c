@@ -34,7 +34,7 @@ static bool is_unanswered(const struct err *e)
  */
 static int tell_supervisor(struct named *n, struct err *e)
 {
-	const struct timespec pause = { .tv_nsec = LIFECYCLE_LOCK_LOOK_MS * 1000000l };
+	const struct timespec pause = { .tv_nsec = LIFECYCLE_LOCK_LOOK_MS * 1000000L };
 	uint64_t end_ms = clock_now_ms() + LIFECYCLE_LOCK_WAIT_MS;
 
 	named_end_change(n);

@@ -313,12 +313,13 @@ static void stop(struct server *s)
 
 int main(int argc, char **argv)
 {
+	cleanup_free char **words = title_init(argv);
 	struct server s = { 0 };
 	struct options o;
 	struct err e = { 0 };
 
 	(void)argc;
-	argv = title_init(argv);
+	argv = words;
 	title_set(TITLE_GATE, argv[0] ? argv[1] : NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	confine_set_limits();

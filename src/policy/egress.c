@@ -92,13 +92,10 @@ static const char *own_origin(struct egress *g, const char *origin)
  */
 static void set_texts(struct egress_rule *r, const char *prefix, const char *name, const char *port)
 {
-	size_t prefix_len = strlen(prefix), name_len = strlen(name), port_len = strlen(port);
-	size_t text_len = prefix_len + name_len + port_len;
+	size_t name_len = strlen(name), text_len = strlen(prefix) + name_len + strlen(port);
 	char *text = mem_alloc(text_len + 1 + name_len + 1);
 
-	memcpy(text, prefix, prefix_len);
-	memcpy(text + prefix_len, name, name_len);
-	memcpy(text + prefix_len + name_len, port, port_len + 1);
+	(void)stpcpy(stpcpy(stpcpy(text, prefix), name), port);
 	memcpy(text + text_len + 1, name, name_len + 1);
 	r->text = text;
 	r->name = r->kind == EGRESS_HOST || r->kind == EGRESS_WILDCARD ? text + text_len + 1 : NULL;

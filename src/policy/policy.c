@@ -46,12 +46,12 @@ static read_fn read_accept_missing, read_backend, read_clone, read_env, read_hom
 	read_workdir, read_workspace;
 
 static const char *const names[] = {
-#define FIELD(id, name) [POLICY_##id] = name,
+#define FIELD(id, name) [POLICY_##id] = (name),
 #include "policy/fields.def"
 };
 
 static const struct field fields[POLICY_FIELD_COUNT] = {
-#define READER(id, function) [POLICY_##id] = { .read = function },
+#define READER(id, function) [POLICY_##id] = { .read = (function) },
 #define NUMBER(id, name, kind_, member, min_, max_, most)                                          \
 	[POLICY_##id] = { kind_, offsetof(struct policy, member), min_, max_, NULL },
 #include "policy/fields.def"

@@ -20,7 +20,7 @@
 
 #define END_MAX_MS 10000u
 #define END_SOON_MS 1000u
-#define END_LOOK_MS 20l
+#define END_LOOK_MS 20L
 
 /* Explains errors of a daemon with another protocol; a refused build explains itself. */
 static int explain(struct err *e)
@@ -50,7 +50,7 @@ int daemonclient_ask_status(const struct ak *ak, bool is_json, char **ret_text, 
 /* Waits until the daemon's lock is free. */
 static int await_end(const struct ak *ak, unsigned max_ms, struct err *e)
 {
-	const struct timespec pause = { .tv_nsec = END_LOOK_MS * 1000000l };
+	const struct timespec pause = { .tv_nsec = END_LOOK_MS * 1000000L };
 	uint64_t end_ms = clock_now_ms() + max_ms;
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;

@@ -202,6 +202,9 @@ void hints_translate(json_t *result)
 	{
 		if (json_is_object(value))
 			translate_members(value);
-		json_array_foreach(value, index, entry) translate_members(entry);
+		json_array_foreach(value, index, entry)
+		{
+			translate_members(entry);
+		}
 	}
 }

@@ -102,8 +102,8 @@ static json_t *read_part(const struct output *o, const struct tail_range *r)
 	skip = tail_skip(r, buf_text(&bytes), bytes.len);
 	output_add_utf8(&text, buf_text(&bytes) + skip, bytes.len - skip);
 	return json_pack("{s:s%, s:I, s:I, s:b}", "output", buf_text(&text), text.len, "offset",
-			 (json_int_t)(offset + skip), "next_offset",
-			 (json_int_t)(offset + bytes.len), "running", 0);
+			 (json_int_t)offset + (json_int_t)skip, "next_offset",
+			 (json_int_t)offset + (json_int_t)bytes.len, "running", 0);
 }
 
 static const struct savedoutput *find(const struct savedoutput_table *t, const char *owner,

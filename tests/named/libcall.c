@@ -2,7 +2,7 @@
  * libcall - calls libagentkernel for the tests: `libcall OPERATION JSON [CEILING...]` prints the
  * result's JSON, or "refused: WORDS" (exit status 1). `libcall -threads N` runs N commands at once,
  * `libcall -run PARAMETER WORD...` runs one command, `libcall -pipe` feeds a command that reads
- * nothing, `libcall -cancel` cancels one.
+ * nothing, `libcall -cancel` cancels one, `libcall -null` has no handle.
  */
 #include <agentkernel.h>
 #include <pthread.h>
@@ -155,6 +155,11 @@ int main(int argc, char **argv)
 		return feed_nobody();
 	if (strcmp(argv[1], "-cancel") == 0)
 		return cancel();
+	if (strcmp(argv[1], "-null") == 0) {
+		agentkernel_close(ak);
+		ak = NULL;
+		argv[1] = "sandbox_list";
+	}
 	if (agentkernel_call(ak, argv[1], argc > 2 ? argv[2] : NULL, NULL, &json, &error) < 0) {
 		printf("refused: %s\n", error.message);
 		return 1;

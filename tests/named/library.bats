@@ -103,6 +103,8 @@ other() {
 @test "wrong calls are refused in words" {
 	run other "$SHARED/libcall" no_such_operation
 	[ "$output" = "refused: no operation 'no_such_operation'" ]
+	run other "$SHARED/libcall" -null
+	[ "$output" = "refused: a handle or an operation is missing" ]
 	run other "$SHARED/libcall" sandbox_run 'not json'
 	[[ $output == "refused: the parameters are not a JSON object: "* ]]
 	run other "$SHARED/libcall" sandbox_run '[]'
