@@ -76,7 +76,7 @@ void janitor_dismiss(struct janitor *j)
 {
 	if (j->pid > 0) {
 		/* our child, not yet reaped: the pid cannot be reused */
-		if (kill(j->pid, SIGKILL) < 0)
+		if (kill(j->pid, SIGKILL) < 0 && kill(j->pid, SIGKILL) < 0)
 			return; /* it uses our memory, and ends with us */
 		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;

@@ -163,7 +163,7 @@ static bool format_file(enum limitfiles_file file, const struct limitfiles_figur
 		format_meminfo(out, f->memory_bytes);
 		return f->memory_bytes > 0;
 	case LIMITFILES_CPUINFO:
-		return cpuinfo && format_cpuinfo(out, cpuinfo, &f->usable);
+		return cpuinfo[0] && format_cpuinfo(out, cpuinfo, &f->usable);
 	case LIMITFILES_COUNT:
 		break;
 	}
@@ -190,12 +190,15 @@ void limitfiles_done(struct limitfiles *l)
 		cleanup_closep(&l->fd[i]);
 }
 
-/* Reads up to the empty line after the first block; the kernel generates no more than is read. */
-static bool read_cpuinfo(char out[CPUINFO_READ_BYTES])
+/*
+ * Reads up to the empty line after the first block; the kernel generates no more than is read.
+ * Empty if there is no such block: other machines have other forms.
+ */
+static int read_cpuinfo(char out[CPUINFO_READ_BYTES], struct err *e)
 {
 	cleanup_fd int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
 	size_t len = 0;
-	ssize_t n = fd < 0 ? 0 : 1;
+	ssize_t n = fd < 0 ? -1 : 1;
 
 	for (out[0] = '\0'; n > 0 && !strstr(out, "\n\n"); out[len] = '\0') {
 		size_t left = CPUINFO_READ_BYTES - 1 - len;
@@ -203,7 +206,11 @@ static bool read_cpuinfo(char out[CPUINFO_READ_BYTES])
 		n = left > 0 ? read(fd, out + len, left < 512 ? left : 512) : 0;
 		len += n > 0 ? (size_t)n : 0;
 	}
-	return strstr(out, "\n\n");
+	if (n < 0)
+		return err_sys(e, errno, "read /proc/cpuinfo");
+	if (!strstr(out, "\n\n"))
+		out[0] = '\0';
+	return 0;
 }
 
 static int make_text(int dir_fd, const char *path, const char *text, struct err *e)
@@ -289,7 +296,7 @@ int limitfiles_make(struct limitfiles *l, int dir_fd, const struct limitfiles_fi
 	static const char *const dirs[] = {
 		"sys", "sys/devices", "sys/devices/system", CPU_DIR, "sys/fs", CGROUP_DIR, "cgroup",
 	};
-	char cpuinfo[CPUINFO_READ_BYTES];
+	char cpuinfo[CPUINFO_READ_BYTES] = "";
 	cpu_set_t present;
 	bool has_fewer;
 
@@ -299,7 +306,8 @@ int limitfiles_make(struct limitfiles *l, int dir_fd, const struct limitfiles_fi
 	if (make_cpus(dir_fd, &present, e) < 0)
 		return -1;
 	has_fewer = CPU_COUNT(&f->usable) > 0 && CPU_COUNT(&f->usable) < CPU_COUNT(&present);
-	if (make_limits(l, dir_fd, f, has_fewer && read_cpuinfo(cpuinfo) ? cpuinfo : NULL, e) < 0)
+	if ((has_fewer && read_cpuinfo(cpuinfo, e) < 0) ||
+	    make_limits(l, dir_fd, f, cpuinfo, e) < 0)
 		return -1;
 	if (!f->has_v1)
 		return 0;

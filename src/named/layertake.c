@@ -117,8 +117,28 @@ struct work {
 	struct treesync_options options;
 	struct treeindex_header header;
 	int socket_fd; /* the child's end */
+	int parent_fd; /* the parent's, of which the child must not keep a copy: its end is a sign
+			*/
 	int index_fd;
 };
+
+/* Like file_write_all(), without SIGPIPE: the other process may have ended. */
+static bool send_all(int socket_fd, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len > 0) {
+		ssize_t n = send(socket_fd, at, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
 
 static int make_pass(const struct work *w, struct treesync *s, struct treesync_result *ret,
 		     bool *ret_is_last, struct err *e)
@@ -142,9 +162,10 @@ static int make_pass(const struct work *w, struct treesync *s, struct treesync_r
 				       .is_urgent = order.is_urgent };
 	r = treesync_run(s, &pass, &answer.result, e);
 	answer.is_done = r == 0;
-	(void)!file_write_all(w->socket_fd, &answer, sizeof(answer));
 	*ret_is_last = order.is_last;
 	*ret = answer.result;
+	if (!send_all(w->socket_fd, &answer, sizeof(answer)) && r == 0)
+		return err_set(e, ERR_SYSTEM, "the process that checkpoints is gone");
 	return r;
 }
 
@@ -157,6 +178,7 @@ static int work(void *context, struct err *e)
 	bool is_last = false;
 	struct err ignored;
 
+	(void)close(w->parent_fd);
 	while (!is_last)
 		if (make_pass(w, s, &result, &is_last, e) < 0)
 			return -1;
@@ -298,8 +320,8 @@ static int order_pass(const struct taking *k, bool is_last, struct treesync_resu
 	if (mapped.is_cut)
 		return err_set(e, ERR_LIMIT, "the sandbox's processes have too many files mapped");
 	order.mapped_len = mapped.len;
-	if (file_write_all(k->socket_fd, &order, sizeof(order)) < 0 ||
-	    (order.mapped_len && file_write_all(k->socket_fd, mapped.bytes, mapped.len) < 0))
+	if (!send_all(k->socket_fd, &order, sizeof(order)) ||
+	    !send_all(k->socket_fd, mapped.bytes, mapped.len))
 		return 1;
 	r = await(k, &answer, e);
 	if (r == 0)
@@ -420,6 +442,7 @@ static int copy(struct taking *k, int upper_fd, const struct stat *upper, struct
 		return err_sys(e, errno, "create a socket");
 	k->socket_fd = ends[0];
 	w.socket_fd = ends[1];
+	w.parent_fd = ends[0];
 	r = owner_start(work, &w, &k->job, e);
 	(void)close(ends[1]);
 	if (r < 0) {
@@ -533,6 +556,7 @@ void layertake_keep_index(const struct named *n, struct layertake *t)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", t->index_fd);
 	(void)unlinkat(n->dir_fd, INDEX_NEW_FILE, 0);
 	/* without an index, the next copy is complete */
-	if (linkat(AT_FDCWD, path, n->dir_fd, INDEX_NEW_FILE, AT_SYMLINK_FOLLOW) == 0)
-		(void)renameat(n->dir_fd, INDEX_NEW_FILE, n->dir_fd, INDEX_FILE);
+	if (linkat(AT_FDCWD, path, n->dir_fd, INDEX_NEW_FILE, AT_SYMLINK_FOLLOW) == 0 &&
+	    renameat(n->dir_fd, INDEX_NEW_FILE, n->dir_fd, INDEX_FILE) < 0)
+		(void)unlinkat(n->dir_fd, INDEX_NEW_FILE, 0);
 }

@@ -38,6 +38,7 @@ struct port {
 	uint32_t number;
 	uint16_t inner;
 	int listen_fd;
+	unsigned count;
 	bool is_listening; /* its event is registered */
 	struct event readable;
 	TAILQ_ENTRY(port) link;
@@ -66,13 +67,19 @@ struct inbounds {
 	TAILQ_HEAD(, connection) connections;
 };
 
+static bool has_room(const struct port *p)
+{
+	return p->all->count < INBOUND_MAX && p->count < INBOUND_PORT_MAX;
+}
+
 static void update_listening(struct inbounds *b)
 {
-	bool is_wanted = !b->is_over && !b->is_resting && b->count < INBOUND_MAX;
 	struct port *p;
 
 	TAILQ_FOREACH(p, &b->ports, link)
 	{
+		bool is_wanted = !b->is_over && !b->is_resting && has_room(p);
+
 		if (p->is_listening == is_wanted)
 			continue;
 		p->is_listening = is_wanted;
@@ -100,6 +107,7 @@ static void close_connection(struct connection *c)
 	cleanup_closep(&c->client_fd);
 	cleanup_closep(&c->server_fd);
 	TAILQ_REMOVE(&b->connections, c, link);
+	c->port->count--;
 	b->count--;
 	free(c);
 	update_listening(b);
@@ -287,6 +295,7 @@ static void take(struct port *p, int fd)
 				  .server_fd = -1,
 				  .end_ms = clock_now_ms() + INBOUND_DIAL_MS };
 	TAILQ_INSERT_TAIL(&p->all->connections, c, link);
+	p->count++;
 	p->all->count++;
 	ask(c);
 }
@@ -316,7 +325,7 @@ static void on_connection(evutil_socket_t fd, short what, void *context)
 	struct inbounds *b = p->all;
 
 	(void)what;
-	for (int i = 0; i < ACCEPTS_A_TURN && b->count < INBOUND_MAX; i++) {
+	for (int i = 0; i < ACCEPTS_A_TURN && has_room(p); i++) {
 		int client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (client_fd >= 0) {

@@ -13,7 +13,9 @@
 struct gate;
 struct inbounds;
 
-#define INBOUND_MAX 2048u /* connections; more wait in the kernel's queue */
+#define INBOUND_MAX 2048u      /* connections; more wait in the kernel's queue */
+#define INBOUND_PORT_MAX 1024u /* of one port, so that a stuck server leaves room for the others   \
+				*/
 #define INBOUND_DIAL_MS 30000u
 
 /* Borrows dial_fd; -1: init takes no requests. */

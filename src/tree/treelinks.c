@@ -51,12 +51,6 @@ void treelinks_free(struct treelinks *l)
 	free(l);
 }
 
-void treelinks_freep(struct treelinks **l)
-{
-	treelinks_free(*l);
-	*l = NULL;
-}
-
 /*
  * The file's slot, or a free one. The file system chooses inode numbers, so a simple hash will do.
  */

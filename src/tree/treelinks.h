@@ -17,7 +17,6 @@ struct treelinks;
 /* Borrows from_fd and to_fd, the tops of the trees. */
 struct treelinks *treelinks_new(int from_fd, int to_fd, uint64_t max_files);
 void treelinks_free(struct treelinks *l);
-void treelinks_freep(struct treelinks **l);
 
 /*
  * Links to_fd/name to the copy of `st`. *ret_is_linked is false if there is no copy yet, or if it

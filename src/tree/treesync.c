@@ -101,6 +101,7 @@ struct treesync *treesync_new(const struct treesync_options *o)
 	struct treesync *s = mem_alloc(sizeof(*s));
 	struct treeindex_node *root = treeindex_root(o->index);
 
+	assert(root); /* every index has one */
 	s->o = *o;
 	s->source.fd = -1;
 	s->copier.pace.bytes_per_s = o->bytes_per_s;
@@ -153,7 +154,7 @@ static bool may_pass(const struct treesync *s, int sys)
 
 static int64_t to_ns(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * 1000000000ll + t->tv_nsec;
+	return (int64_t)t->tv_sec * 1000000000LL + t->tv_nsec;
 }
 
 static bool is_recent(const struct treesync *s, const struct stat *st)

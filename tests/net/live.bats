@@ -365,7 +365,7 @@ logged() {
 	rules rules 0 0
 	open rules 0
 	END
-	has "the supervisor sent an invalid order"
+	has "the supervisor sent an invalid message"
 	do_ open b other.test 7
 	says nxdomain
 }
