@@ -192,6 +192,9 @@ static int read_profile(struct resolver *r, const struct policy_setting *s, stru
 	const struct policy_origin origin = { s->origin, s->layer, POLICY_ORIGIN_PRESET };
 	enum profile_id id;
 
+	if (s->text[0] >= '0' && s->text[0] <= '9') /* docker's habit */
+		return err_set(e, ERR_INVALID, "no profile '%s' (a port is published with -P %s)",
+			       s->text, s->text);
 	if (!profile_find(s->text, &id))
 		return policy_refuse_choice("profile", s->text, profile_names, e);
 	return apply_profile(r, id, &origin, e);

@@ -112,3 +112,9 @@ bats_require_minimum_version 1.5.0
 	[ "$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["error"])' "$output")" = "sandbox 'jj' is not running (agentkernel start jj)" ] || { echo "$output"; false; }
 	ak remove jj
 }
+
+@test "docker's -p 8080:80 is told what publishes a port here" {
+	run ak run -p 8080:80 true
+	[ "$status" -eq 125 ]
+	[[ "$output" == *"a port is published with -P 8080:80"* ]]
+}

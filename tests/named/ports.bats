@@ -27,9 +27,9 @@ while True:
 ask() {
 	python3 -I - "$@" <<-'END'
 		import socket, sys
-		s = socket.create_connection((sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1", int(sys.argv[1])), 5)
-		s.settimeout(5)
 		try:
+		    s = socket.create_connection((sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1", int(sys.argv[1])), 5)
+		    s.settimeout(5)
 		    s.sendall(b"hello")
 		    s.shutdown(socket.SHUT_WR)
 		    print((s.recv(100) or b"(end)").decode())
