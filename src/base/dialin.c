@@ -2,7 +2,7 @@
  * dialin - a connection into a sandbox; see dialin.h.
  *
  * Hostile input: requests may come from a gate that a packet took over, so init checks sizes and
- * counts, and makes nothing but a connection to the sandbox's own loopback or files. An answer
+ * counts, and makes nothing but a connection to the sandbox's own loopback. An answer
  * comes from init; its descriptor is used as a socket and as nothing else.
  */
 #include "base/dialin.h"
@@ -14,21 +14,13 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define ANSWERS_A_TURN 64u /* init has other work too */
 
 enum { FRAME_TARGET = 1, FRAME_ANSWER };
 
-_Static_assert(DIALIN_PATH_MAX_BYTES <= sizeof(((struct sockaddr_un *)NULL)->sun_path), "too long");
-
 /* ---- outside ---- */
-
-int dialin_pass_on(int dial_fd, const struct dialin_target *target, int answer_end_fd)
-{
-	return frame_send_now(dial_fd, FRAME_TARGET, target, sizeof(*target), answer_end_fd);
-}
 
 int dialin_ask(int dial_fd, const struct dialin_target *target, int *ret_answer_fd)
 {
@@ -36,7 +28,7 @@ int dialin_ask(int dial_fd, const struct dialin_target *target, int *ret_answer_
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
 		return -errno;
-	r = dialin_pass_on(dial_fd, target, ends[1]);
+	r = frame_send_now(dial_fd, FRAME_TARGET, target, sizeof(*target), ends[1]);
 	(void)close(ends[1]);
 	if (r < 0)
 		(void)close(ends[0]);
@@ -75,7 +67,6 @@ static socklen_t find_address(const struct dialin_target *t, struct sockaddr_sto
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
-	struct sockaddr_un *local = (struct sockaddr_un *)ret;
 
 	*ret = (struct sockaddr_storage){ 0 };
 	switch (t->family) {
@@ -89,12 +80,6 @@ static socklen_t find_address(const struct dialin_target *t, struct sockaddr_sto
 		v6->sin6_port = htons(t->port);
 		v6->sin6_addr = in6addr_loopback;
 		return sizeof(*v6);
-	case DIALIN_UNIX:
-		if (!t->path[0] || !memchr(t->path, '\0', sizeof(t->path)))
-			return 0;
-		local->sun_family = AF_UNIX;
-		memcpy(local->sun_path, t->path, sizeof(t->path));
-		return sizeof(*local);
 	}
 	return 0;
 }

@@ -2,11 +2,12 @@
 /*
  * dialin - a connection into a sandbox: requested outside, made by its init, handed out.
  *
- * This is the only way in. A process outside that holds the sandbox's dial socket sends a target
- * and one end of a socket pair; init makes a socket inside, starts to connect it and sends it back
- * over that pair. init never waits: the descriptor arrives while the connection may still be in
- * progress, and the receiver waits for it (POLLOUT, then SO_ERROR). Several processes may send
- * requests on one dial socket, because each request has its own place for the answer.
+ * Connections from outside get in no other way. A process outside that holds the sandbox's dial
+ * socket sends a target and one end of a socket pair; init makes a socket inside, starts to connect
+ * it and sends it back over that pair. init never waits: the descriptor arrives while the
+ * connection may still be in progress, and the receiver waits for it (POLLOUT, then SO_ERROR).
+ * Several processes may send requests on one dial socket, because each request has its own place
+ * for the answer.
  *
  * The server inside sees a connection from a loopback address and nothing of the client.
  */
@@ -16,32 +17,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DIALIN_PATH_MAX_BYTES 108u
-
 enum dialin_family {
 	DIALIN_IPV4 = 1, /* 127.0.0.1 */
 	DIALIN_IPV6,     /* ::1 */
-	DIALIN_UNIX,     /* a path in the sandbox */
 };
 
 struct dialin_target {
 	uint16_t family; /* enum dialin_family */
 	uint16_t port;
-	char path[DIALIN_PATH_MAX_BYTES]; /* of DIALIN_UNIX, NUL-terminated */
 };
 
 struct dialin_answer {
 	int32_t error; /* an errno; 0: one descriptor comes with it */
 };
 
-FRAME_STRUCT(struct dialin_target, 112);
+FRAME_STRUCT(struct dialin_target, 4);
 FRAME_STRUCT(struct dialin_answer, 4);
 
 /* Never blocks. Returns -errno; the answer arrives on *ret_answer_fd, which the caller closes. */
 int dialin_ask(int dial_fd, const struct dialin_target *target, int *ret_answer_fd);
-
-/* The same with the answer's other end already made, for a process between both. */
-int dialin_pass_on(int dial_fd, const struct dialin_target *target, int answer_end_fd);
 
 /*
  * Never blocks. Returns 0 and a non-blocking socket, or -errno: -EAGAIN if there is no answer yet,

@@ -44,7 +44,6 @@ enum control_kind {
 	CONTROL_PORTS,   /* answered with a struct control_port for each published port */
 	CONTROL_FORWARD, /* a text for publish_parse(): published until this connection closes;
 			  * answered with its struct control_port */
-	CONTROL_DIAL,    /* struct dialin_target, one descriptor for init's answer */
 
 	/* answers */
 	CONTROL_OK = 200,

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/dialin.h"
 #include "base/frame.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
@@ -431,19 +430,6 @@ static int forward(struct supervisorstate *k, struct supervisorstate_client *cli
 	return 0;
 }
 
-/* init answers the client itself. */
-static int dial(struct supervisorstate *k, const struct frame *f, struct err *e)
-{
-	struct dialin_target target;
-	int r;
-
-	if (f->len != sizeof(target) || f->fd_count != 1)
-		return err_set(e, ERR_INVALID, "half a request");
-	memcpy(&target, f->bytes, sizeof(target));
-	r = dialin_pass_on(k->session.sandbox.dial_fd, &target, f->fds[0]);
-	return r < 0 ? err_sys(e, -r, "ask init for a connection") : 0;
-}
-
 /* Opens the ports that are new in the policy; on failure none. */
 static int open_new_ports(struct supervisorstate *k, const struct policy *p, struct err *e)
 {
@@ -636,8 +622,6 @@ int supervisorrequests_answer(struct supervisorstate *k, struct supervisorstate_
 		return 0;
 	case CONTROL_FORWARD:
 		return forward(k, client, f, e);
-	case CONTROL_DIAL:
-		return say_ok_after(client, dial(k, f, e));
 	case CONTROL_NOTICES:
 		answer_notices(k, client);
 		return 0;

@@ -26,7 +26,7 @@ struct op_port_change_args {
 	char *const *ports; /* "[ADDR:]PORT[:INNER]", NULL-terminated */
 	bool is_adding;
 };
-/* Within the ceiling; kept until it is changed again or the sandbox is removed. */
+/* For the user alone; kept until it is changed again or the sandbox is removed. */
 ERR_CHECKED int op_port_change(struct ak *ak, const struct op_port_change_args *args,
 			       const struct op_events *ev, struct err *e);
 
@@ -37,7 +37,7 @@ struct op_forward_args {
 	const char *name;
 	const char *port; /* "[ADDR:]PORT[:INNER]" */
 };
-/* Publishes a port of a running sandbox until *ret_fd is closed. */
+/* For the user alone: publishes a port of a running sandbox until *ret_fd is closed. */
 ERR_CHECKED int op_forward(struct ak *ak, const struct op_forward_args *args,
 			   const struct op_events *ev, struct control_port *ret, int *ret_fd,
 			   struct err *e);

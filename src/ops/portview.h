@@ -1,8 +1,5 @@
 #pragma once
 /* portview - what users are told about published ports. */
-#include <stdbool.h>
-
-struct buf;
 struct op_events;
 struct published;
 struct publish;
