@@ -34,6 +34,18 @@ struct dialin_answer {
 FRAME_STRUCT(struct dialin_target, 4);
 FRAME_STRUCT(struct dialin_answer, 4);
 
+/*
+ * What a process that holds a dial socket also tells the supervisor, on the connection over which
+ * it got that socket (named/control.h): the sandbox is kept awake from HOLD to RELEASE or to the
+ * end of the connection. HOLD wakes a sleeping one, and is answered; RELEASE is not.
+ */
+enum dialin_hold {
+	DIALIN_HOLD = 118,
+	DIALIN_RELEASE = 119,
+	DIALIN_HELD = 200,
+	DIALIN_FAILED = 201, /* struct err */
+};
+
 /* Never blocks. Returns -errno; the answer arrives on *ret_answer_fd, which the caller closes. */
 int dialin_ask(int dial_fd, const struct dialin_target *target, int *ret_answer_fd);
 

@@ -39,6 +39,7 @@ static const struct {
 	[TITLE_FILES] = { "ak-files", "files", " of ", "" },
 	[TITLE_CHECKPOINT] = { "ak-checkpoint", "checkpoint", " of ", "" },
 	[TITLE_WORKER] = { "ak", "worker", " (", ")" },
+	[TITLE_PORT_HOLDER] = { "ak-ports", "ports of sleeping sandboxes", "", "", true },
 	[TITLE_DAEMON] = { "ak-daemon", "daemon", "", "", true },
 	[TITLE_WARM] = { "ak-warm", "warm sandbox", "", "", true },
 	[TITLE_MCP_SERVER] = { "ak-mcp", "MCP server", "", "", true },

@@ -12,9 +12,10 @@ enum title_role {
 	TITLE_SUPERVISOR, /* the subject is a sandbox's name */
 	TITLE_INIT,       /* pid 1 inside */
 	TITLE_GATE,
-	TITLE_FILES,      /* works on a sandbox's files */
-	TITLE_CHECKPOINT, /* copies them, at an interval */
-	TITLE_WORKER,     /* for one call of a server: the subject is the operation */
+	TITLE_FILES,       /* works on a sandbox's files */
+	TITLE_CHECKPOINT,  /* copies them, at an interval */
+	TITLE_WORKER,      /* for one call of a server: the subject is the operation */
+	TITLE_PORT_HOLDER, /* holds published ports of sleeping sandboxes */
 	TITLE_DAEMON,
 	TITLE_WARM,
 	TITLE_MCP_SERVER,

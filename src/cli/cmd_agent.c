@@ -426,7 +426,7 @@ static int prepare(struct plan *p, struct err *e)
 		return -1;
 	if (inventory_info(&p->ak, p->name, &entry, e) < 0)
 		return -1;
-	if (entry.state == NAMED_RUNNING)
+	if (entry.state == NAMED_RUNNING || entry.state == NAMED_DOZING)
 		return 0;
 	if (lifecycle_start(&p->ak, p->name, e) < 0)
 		return -1;

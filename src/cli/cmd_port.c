@@ -2,10 +2,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/words.h"
 #include "ops/op_port.h"
+#include "ops/op_reach.h"
 
 #include <stdio.h>
 
@@ -128,6 +130,37 @@ static int run_remove(const struct cli_context *context, char **argv, int *ret_s
 	return change(context, argv, false, &rule, ret_status, e);
 }
 
+static int change_access(const struct cli_context *context, char **argv, bool is_public,
+			 const char *usage, int *ret_status, struct err *e)
+{
+	const struct words_rule rule = { .usage = usage, .min = 2, .max = 2 };
+	CLEANUP(settings_done) struct settings none = { 0 };
+	struct op_port_access_args args = { .is_public = is_public };
+	char *words[3];
+	unsigned count = 0;
+	uint64_t port = 0;
+
+	if (words_read(&rule, argv, NULL, &none, words, &count, e) < 0 ||
+	    parse_count(words[1], 1, UINT16_MAX, &port, e) < 0)
+		return -1;
+	args.name = words[0];
+	args.port = (uint32_t)port;
+	*ret_status = 0;
+	return op_port_access(context->ak, &args, &cli_events, e);
+}
+
+static int run_public(const struct cli_context *context, char **argv, int *ret_status,
+		      struct err *e)
+{
+	return change_access(context, argv, true, "port public NAME PORT", ret_status, e);
+}
+
+static int run_private(const struct cli_context *context, char **argv, int *ret_status,
+		       struct err *e)
+{
+	return change_access(context, argv, false, "port private NAME PORT", ret_status, e);
+}
+
 const struct cli_command cmd_port_list = {
 	.name = "port list",
 	.summary = "where ports of a sandbox are reachable",
@@ -149,4 +182,18 @@ const struct cli_command cmd_port_remove = {
 	.summary = "end that; open connections close",
 	.usage = "NAME PORT...",
 	.run = run_remove,
+};
+
+const struct cli_command cmd_port_public = {
+	.name = "port public",
+	.summary = "show a port's URL at 'agentkernel serve' to everybody, without a key",
+	.usage = "NAME PORT",
+	.run = run_public,
+};
+
+const struct cli_command cmd_port_private = {
+	.name = "port private",
+	.summary = "show it to those with a key or a link alone, as at first",
+	.usage = "NAME PORT",
+	.run = run_private,
 };

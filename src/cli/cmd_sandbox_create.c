@@ -6,6 +6,8 @@
 #include "cli/runoptions.h"
 #include "ops/op_sandbox.h"
 
+#include <string.h>
+
 static const char *const examples[] = {
 	"agentkernel sandbox create otter --image debian:12",
 	"a sandbox of its own from an image; 'agentkernel start otter' starts it",
@@ -31,6 +33,18 @@ static int print_json(const char *name, const char *id, struct err *e)
 	return cli_print(&out, e);
 }
 
+/* The words after "--", which is removed; NULL: there are none. `create -- NAME` has none. */
+static char **cut_command(char **argv)
+{
+	for (argv += *argv != NULL; *argv; argv++) {
+		if (strcmp(*argv, "--") != 0)
+			continue;
+		*argv = NULL;
+		return argv[1] ? argv + 1 : NULL;
+	}
+	return NULL;
+}
+
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(runoptions_done) struct runoptions o = { 0 };
@@ -38,6 +52,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	struct op_create_result result;
 	unsigned count = 0;
 
+	args.words = cut_command(argv);
 	if (runoptions_collect(&runoptions_create, argv, context->ak, &o, &args.name, 1, &count,
 			       e) < 0 ||
 	    runoptions_read_ttl(&o.flags, &args.ttl_ms, e) < 0)
@@ -53,12 +68,15 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 const struct cli_command cmd_sandbox_create = {
 	.name = "sandbox create",
 	.summary = "create a sandbox that stays until it is removed",
-	.usage = "NAME [options]",
+	.usage = "NAME [options] [-- COMMAND...]",
 	.text = "All that it writes, its /tmp and home included, is its disk: it is there again at "
 		"the\n"
 		"next start, and goes into checkpoints and forks. The policy that these options "
 		"make is\n"
-		"stored with it and holds at every start. It is not started.",
+		"stored with it and holds at every start. It is not started. COMMAND is its "
+		"service "
+		"'main',\n"
+		"which runs whenever the sandbox does.",
 	.examples = examples,
 	.options = &runoptions_create,
 	.run = run,

@@ -12,7 +12,6 @@
 #include "named/lifecycle.h"
 #include "policy/clone.h"
 
-
 #define OUTPUT_MAX_BYTES (256u << 20)
 
 struct flags {
@@ -90,7 +89,7 @@ static int print_patch(const struct ak *ak, const char *name, int *ret_status, s
 		return -1;
 	clone_format_diff(&policy, &text);
 	argv[2] = (char *)(uintptr_t)buf_text(&text);
-	was_running = entry.state == NAMED_RUNNING;
+	was_running = entry.state == NAMED_RUNNING || entry.state == NAMED_DOZING;
 	if (!was_running && lifecycle_start(ak, name, e) < 0)
 		return -1;
 	r = execute_command(&o, &result, e);

@@ -55,7 +55,7 @@ static bool is_shown(const struct inventory_entry *entry, const struct flags *f)
 	for (unsigned i = 0; i < f->labels.count; i++)
 		if (!has_label(&entry->named, f->labels.texts[i]))
 			return false;
-	return f->is_all || entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED ||
+	return f->is_all || namedrun_is_live(entry->state) || entry->state == NAMED_ASLEEP ||
 	       entry->trouble[0];
 }
 

@@ -76,7 +76,7 @@ static int choose(const struct cli_context *context, char **names, struct view *
 	if (inventory_list(context->ak, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
-		if (list.entries[i].state == NAMED_RUNNING || list.entries[i].state == NAMED_PAUSED)
+		if (namedrun_is_live(list.entries[i].state))
 			add_name(v, list.entries[i].named.name);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "state/ak.h"
 #include "state/audit.h"
 #include "named/named.h"
+#include "named/portholder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -38,5 +39,7 @@ int main(int argc, char **argv)
 	/* "errand": the name that running servers of earlier builds use */
 	if (argc == 2 && (strcmp(words[1], "worker") == 0 || strcmp(words[1], "errand") == 0))
 		return worker_main(&ak);
+	if (argc == 2 && strcmp(words[1], PORTHOLDER_COMMAND) == 0)
+		return portholder_main(&ak);
 	return cli_main(words, &ak);
 }

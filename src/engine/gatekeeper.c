@@ -94,7 +94,7 @@ static int open_log(const struct gatekeeper *k)
 /* If it cannot be sent, the gate is ending; the next one gets all ports. */
 static void tell_of_port(const struct gatekeeper *k, const struct published_port *p)
 {
-	if (k->channel_fd >= 0)
+	if (k->channel_fd >= 0 && !p->is_held)
 		(void)gatemessage_send_listen(k->channel_fd, p->number, p->spec.inner,
 					      p->listen_fd);
 }
@@ -241,6 +241,8 @@ static void on_gate_message(struct gatekeeper *k, char *text)
 		k->is_leaving = true;
 	else if (strcmp(text, GATE_RULES_APPLIED) == 0)
 		k->has_obeyed = true;
+	else if (has_prefix(text, GATE_INBOUND))
+		k->has_inbound = strcmp(text + strlen(GATE_INBOUND), "yes") == 0;
 	else if (has_prefix(text, GATE_TROUBLE))
 		note_trouble(k, text + strlen(GATE_TROUBLE));
 	else if (has_prefix(text, GATE_TRAFFIC))
@@ -277,6 +279,7 @@ static void reap(struct gatekeeper *k)
 	int status = 0;
 
 	cleanup_closep(&k->channel_fd);
+	k->has_inbound = false;
 	if (k->pid <= 0)
 		return;
 	(void)kill(k->pid, SIGKILL); /* our child, not yet reaped; usually it has ended */
@@ -363,6 +366,26 @@ void gatekeeper_unpublish(struct gatekeeper *k, uint32_t number)
 	published_remove(&k->published, number);
 }
 
+/* A gate that has the port keeps it. */
+void gatekeeper_hold(struct gatekeeper *k, uint16_t inner)
+{
+	for (unsigned i = 0; k->channel_fd < 0 && i < k->published.count; i++)
+		if (k->published.ports[i].spec.inner == inner)
+			k->published.ports[i].is_held = true;
+}
+
+void gatekeeper_release(struct gatekeeper *k, uint16_t inner)
+{
+	for (unsigned i = 0; i < k->published.count; i++) {
+		struct published_port *p = &k->published.ports[i];
+
+		if (p->spec.inner != inner || !p->is_held)
+			continue;
+		p->is_held = false;
+		tell_of_port(k, p);
+	}
+}
+
 /* ---- for poll loops ---- */
 
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out)
@@ -381,8 +404,9 @@ unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out)
 	for (unsigned i = 0; i < k->socket_count; i++)
 		out[count++] = (struct pollfd){ .fd = k->sockets[i], .events = POLLIN };
 	for (unsigned i = 0; i < k->published.count; i++)
-		out[count++] =
-			(struct pollfd){ .fd = k->published.ports[i].listen_fd, .events = POLLIN };
+		if (!k->published.ports[i].is_held)
+			out[count++] = (struct pollfd){ .fd = k->published.ports[i].listen_fd,
+							.events = POLLIN };
 	return count;
 }
 

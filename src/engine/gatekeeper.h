@@ -56,6 +56,7 @@ struct gatekeeper {
 	int rules_fd, names_fd, share_fd; /* created with the first gate */
 	int channel_fd;                   /* to the running gate; -1: none */
 	pid_t pid;
+	bool has_inbound;                              /* a published port has a connection */
 	bool is_leaving;                               /* the gate has announced its exit */
 	bool has_obeyed;                               /* it has confirmed the last new rules */
 	uint64_t gate_sent_bytes, gate_received_bytes; /* of this gate, as it reports */
@@ -81,6 +82,9 @@ void gatekeeper_take_sockets(struct gatekeeper *k, int *sockets, unsigned count,
 ERR_CHECKED int gatekeeper_publish(struct gatekeeper *k, const struct publish *spec, bool is_kept,
 				   const struct published_port **ret, struct err *e);
 void gatekeeper_unpublish(struct gatekeeper *k, uint32_t number);
+/* Makes connections to a port inside wait, or no more: a service is about to listen there. */
+void gatekeeper_hold(struct gatekeeper *k, uint16_t inner);
+void gatekeeper_release(struct gatekeeper *k, uint16_t inner);
 
 /* For a poll loop: descriptors (at most GATEKEEPER_POLL_MAX), and the timeout (-1: none). */
 unsigned gatekeeper_poll(struct gatekeeper *k, struct pollfd *out);

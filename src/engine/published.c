@@ -2,6 +2,7 @@
 #include "engine/published.h"
 
 #include "base/cleanup.h"
+#include "base/keyrows.h"
 #include "base/mem.h"
 #include "host/portowner.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define BACKLOG 4096
 
@@ -68,6 +70,27 @@ static int listen_on(const struct publish *spec, uint16_t *ret_port, int *ret_fd
 	return 0;
 }
 
+void published_adopt(struct published *p, const struct published_port *port)
+{
+	if (p->count == PUBLISHED_MAX) {
+		(void)close(port->listen_fd);
+		return;
+	}
+	p->ports = mem_grow(p->ports, p->count + 1, sizeof(*p->ports));
+	p->ports[p->count] = *port;
+	p->ports[p->count++].number = ++p->last_number;
+}
+
+void published_keep_only(struct published *p, char *const *texts)
+{
+	char own[PUBLISH_TEXT_MAX_BYTES];
+
+	for (unsigned i = p->count; i-- > 0;)
+		if (p->ports[i].is_kept &&
+		    !keyrows_list_has(texts, publish_format(&p->ports[i].spec, own)))
+			published_remove(p, p->ports[i].number);
+}
+
 int published_add(struct published *p, const struct publish *spec, bool is_kept,
 		  const struct published_port **ret, struct err *e)
 {
@@ -77,10 +100,8 @@ int published_add(struct published *p, const struct publish *spec, bool is_kept,
 		return err_set(e, ERR_LIMIT, "more than %u published ports", PUBLISHED_MAX);
 	if (listen_on(spec, &port.port, &port.listen_fd, e) < 0)
 		return -1;
-	port.number = ++p->last_number;
-	p->ports = mem_grow(p->ports, p->count + 1, sizeof(*p->ports));
-	p->ports[p->count] = port;
-	*ret = &p->ports[p->count++];
+	published_adopt(p, &port);
+	*ret = &p->ports[p->count - 1];
 	return 0;
 }
 
@@ -102,8 +123,9 @@ int published_open(struct published *p, char *const *texts, struct err *e)
 	struct publish spec;
 
 	for (; texts && *texts; texts++)
-		if (publish_parse(*texts, &spec, e) < 0 ||
-		    published_add(p, &spec, true, &ignored, e) < 0) {
+		if (!published_find(p, *texts) &&
+		    (publish_parse(*texts, &spec, e) < 0 ||
+		     published_add(p, &spec, true, &ignored, e) < 0)) {
 			published_done(p);
 			return -1;
 		}

@@ -19,6 +19,7 @@ struct published_port {
 	uint16_t port;       /* on the host */
 	uint32_t number;     /* for gates */
 	int listen_fd;
+	bool is_held; /* no gate gets it yet: its connections wait until a service is ready */
 	bool is_kept; /* in the sandbox's policy; otherwise of a `forward` */
 };
 
@@ -36,7 +37,12 @@ ERR_CHECKED int published_add(struct published *p, const struct publish *spec, b
 			      const struct published_port **ret, struct err *e);
 void published_remove(struct published *p, uint32_t number);
 
-/* Opens the ports of a policy's list; on failure none. */
+/* Adds a port that is open already; takes its socket. */
+void published_adopt(struct published *p, const struct published_port *port);
+/* Closes the kept ports whose texts are not in the list. */
+void published_keep_only(struct published *p, char *const *texts);
+
+/* Opens the ports of a policy's list that are not open yet; on failure closes all. */
 ERR_CHECKED int published_open(struct published *p, char *const *texts, struct err *e);
 
 /* The port that was opened for this text of a policy; NULL: none. */

@@ -34,7 +34,7 @@ struct api_session {
 
 #define API_LATENCY_STEPS 12u
 #define API_LIMIT_KINDS 4u
-#define API_STATE_KINDS 5u
+#define API_STATE_KINDS 6u
 
 /* Counts of calls that ran a command, since the server started. */
 struct api_counts {

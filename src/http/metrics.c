@@ -29,7 +29,8 @@ _Static_assert(COUNT_OF(steps) == API_LATENCY_STEPS, "the histogram has other st
 static const char *const limit_words[] = { "deadline", "memory", "processes", "cpu_time" };
 _Static_assert(COUNT_OF(limit_words) == API_LIMIT_KINDS, "there are other limits");
 
-static const char *const state_words[] = { "created", "running", "paused", "stopped", "damaged" };
+static const char *const state_words[] = { "created", "running",  "paused",
+					   "stopped", "sleeping", "damaged" };
 _Static_assert(COUNT_OF(state_words) == API_STATE_KINDS, "there are other states");
 
 /* ---- counting ---- */

@@ -7,6 +7,7 @@
  * describes the protocol. Some requests last as long as their connection: closing it ends an
  * attached command, detaches from a terminal and ends a freeze.
  */
+#include "base/dialin.h"
 #include "base/err.h"
 #include "base/frame.h"
 #include "protocol/order.h"
@@ -44,10 +45,49 @@ enum control_kind {
 	CONTROL_PORTS,   /* answered with a struct control_port for each published port */
 	CONTROL_FORWARD, /* a text for publish_parse(): published until this connection closes;
 			  * answered with its struct control_port */
+	CONTROL_REACH,   /* struct control_reach; wakes it; answered with struct control_reached and
+			  * a dial socket (base/dialin.h) */
+	CONTROL_HOLD = DIALIN_HOLD,
+	CONTROL_RELEASE = DIALIN_RELEASE,
+	CONTROL_WAKE,            /* wakes it, as anything does that uses it */
+	CONTROL_SERVICES,        /* answered with a struct control_service for each */
+	CONTROL_SERVICE_RESTART, /* the name of a service */
 
 	/* answers */
-	CONTROL_OK = 200,
-	CONTROL_FAILED, /* struct err */
+	CONTROL_OK = DIALIN_HELD,
+	CONTROL_FAILED = DIALIN_FAILED, /* struct err */
+};
+
+#define CONTROL_SERVICE_NAME_BYTES 40
+
+enum control_service_state {
+	CONTROL_SERVICE_WAITING,  /* for what it needs, or to be started again */
+	CONTROL_SERVICE_STARTING, /* it runs, and its port does not answer yet */
+	CONTROL_SERVICE_READY,
+	CONTROL_SERVICE_OVER, /* its command has ended, and runs once only */
+};
+
+struct control_service {
+	char name[CONTROL_SERVICE_NAME_BYTES];
+	uint32_t state;   /* enum control_service_state */
+	uint32_t task_id; /* of its last start, for its log; 0: none */
+	uint32_t port;    /* 0: none */
+	uint32_t restarts;
+};
+
+struct control_reach {
+	uint32_t port; /* 0: the main port */
+};
+
+enum control_readiness {
+	CONTROL_PORT_UNKNOWN, /* no service can be about to open it */
+	CONTROL_PORT_STARTING,
+	CONTROL_PORT_READY,
+};
+
+struct control_reached {
+	uint32_t port;      /* 0: it has no main port */
+	uint32_t readiness; /* enum control_readiness */
 };
 
 struct control_stop {
@@ -100,6 +140,9 @@ FRAME_STRUCT(struct control_command, 8);
 FRAME_STRUCT(struct control_stats, 120);
 FRAME_STRUCT(struct control_info, 16);
 FRAME_STRUCT(struct control_port, 168);
+FRAME_STRUCT(struct control_service, 56);
+FRAME_STRUCT(struct control_reach, 4);
+FRAME_STRUCT(struct control_reached, 8);
 FRAME_STRUCT(struct err, 520); /* CONTROL_FAILED */
 
 /* Connects to the supervisor of the sandbox in dir_fd; ERR_NOT_FOUND if it is not running. */

@@ -19,6 +19,7 @@
 #include "named/lifecycle.h"
 #include "named/named.h"
 #include "named/namedrun.h"
+#include "named/wake.h"
 #include "policy/account.h"
 #include "policy/environment.h"
 #include "host/mount.h"
@@ -54,7 +55,7 @@ static int open_sandbox(struct named_execution *x, struct err *e)
 
 	if (named_open(o->ak, o->name, &x->named, e) < 0)
 		return -1;
-	if (control_connect(x->named.dir_fd, o->name, &x->base.control_fd, e) < 0) {
+	if (wake_connect(o->ak, &x->named, &x->base.control_fd, e) < 0) {
 		struct err why = *e;
 
 		if (e->code == ERR_NOT_FOUND && lifecycle_check_expiry(o->ak, &x->named, e) == 0)

@@ -104,20 +104,23 @@ static int on_control(void *context, struct err *e)
 	return 0;
 }
 
+void execution_fill_order(const struct policy *p, unsigned flags, struct order_command *ret)
+{
+	*ret = (struct order_command){
+		.flags = flags | (p->uid == 0 ? ORDER_CAPABILITIES : 0),
+		.uid = p->uid,
+		.gid = p->gid,
+		.group_count = p->group_count,
+	};
+	memcpy(ret->groups, p->groups, sizeof(ret->groups));
+}
+
 void execution_describe(const struct execution *x, unsigned flags, struct order_command *ret)
 {
 	const struct policy *p = &x->policy;
 
-	*ret = (struct order_command){
-		.flags = flags,
-		.uid = p->uid,
-		.gid = p->gid,
-		.group_count = p->group_count,
-		.timeout_ms = x->options->timeout_ms ? x->options->timeout_ms : p->timeout_ms,
-	};
-	memcpy(ret->groups, p->groups, sizeof(ret->groups));
-	if (p->uid == 0)
-		ret->flags |= ORDER_CAPABILITIES;
+	execution_fill_order(p, flags, ret);
+	ret->timeout_ms = x->options->timeout_ms ? x->options->timeout_ms : p->timeout_ms;
 	if (flags & ORDER_TTY)
 		add_terminal(ret);
 }

@@ -56,6 +56,8 @@ void execution_done(struct execution *x); /* may run twice */
 /* Creates the socket on which init reports. */
 ERR_CHECKED int execution_open_reports(struct execution *x, struct err *e);
 
+/* The order for a command with the policy's user and groups. */
+void execution_fill_order(const struct policy *p, unsigned flags, struct order_command *ret);
 /* Fills in the command's flags (enum order_flags), user, groups and deadline. */
 void execution_describe(const struct execution *x, unsigned flags, struct order_command *ret);
 /* Sends the command with its arguments, environment and streams. */

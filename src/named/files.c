@@ -19,6 +19,7 @@
 #include "named/control.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
+#include "named/wake.h"
 #include "tree/owner.h"
 #include "host/mount.h"
 
@@ -324,12 +325,15 @@ static _Noreturn void agent_main(struct agent *a, const struct owner_identity *w
 
 void files_init(struct files *f)
 {
-	*f = (struct files){ .root_fd = -1, .userns_fd = -1, .mntns_fd = -1, .agent_fd = -1 };
+	*f = (struct files){
+		.control_fd = -1, .root_fd = -1, .userns_fd = -1, .mntns_fd = -1, .agent_fd = -1
+	};
 }
 
 void files_close(struct files *f)
 {
 	cleanup_closep(&f->agent_fd);
+	cleanup_closep(&f->control_fd);
 	if (f->agent_pid > 0) {
 		(void)kill(f->agent_pid, SIGKILL); /* our child, not yet reaped */
 		while (waitpid(f->agent_pid, NULL, 0) < 0 && errno == EINTR)
@@ -376,8 +380,7 @@ int files_open(const struct ak *ak, const char *sandbox, struct files *ret, stru
 
 	files_init(&f);
 	named_init(&n);
-	if (named_open(ak, sandbox, &n, e) < 0 ||
-	    control_connect(n.dir_fd, sandbox, &control_fd, e) < 0 ||
+	if (named_open(ak, sandbox, &n, e) < 0 || wake_connect(ak, &n, &control_fd, e) < 0 ||
 	    named_load_policy(&n, &policy, e) < 0 ||
 	    control_ask(control_fd, CONTROL_FILES, NULL, 0, &answer, e) < 0)
 		return -1;
@@ -386,6 +389,7 @@ int files_open(const struct ak *ak, const char *sandbox, struct files *ret, stru
 			       "the supervisor of sandbox '%s' is of another version (restart the "
 			       "sandbox)",
 			       sandbox);
+	f.control_fd = take_fd(&control_fd);
 	f.root_fd = take_fd(&answer.fds[0]);
 	f.userns_fd = take_fd(&answer.fds[1]);
 	f.mntns_fd = take_fd(&answer.fds[2]);

@@ -26,7 +26,8 @@ struct ak;
 struct files {
 	int root_fd, userns_fd, mntns_fd;
 	uint32_t uid, gid;
-	int agent_fd; /* our end of the agent's socket */
+	int control_fd; /* keeps the sandbox awake */
+	int agent_fd;   /* our end of the agent's socket */
 	pid_t agent_pid;
 	const struct ak *ak;
 	char *sandbox;

@@ -39,7 +39,7 @@ bool halt_clean_up(const struct ak *ak, const struct named *n)
 	(void)unlinkat(n->dir_fd, CONTROL_SOCKET, 0);
 	if (namedrun_load(n, &run, &ignored) < 0)
 		return true;
-	if (run.state == NAMED_RUNNING || run.state == NAMED_PAUSED) {
+	if (namedrun_is_live((enum named_state)run.state)) {
 		struct err died = { 0 };
 
 		(void)err_set(&died, ERR_SYSTEM, "supervisor died");
@@ -145,7 +145,7 @@ static void note_killed(const struct ak *ak, const struct named *n)
 	struct err ignored;
 
 	if (!halt_clean_up(ak, n) || namedrun_load(n, &run, &ignored) < 0 ||
-	    run.state == NAMED_STOPPED)
+	    !namedrun_is_live((enum named_state)run.state))
 		return;
 	run.state = NAMED_STOPPED;
 	run.ended_s = (uint64_t)time(NULL);

@@ -31,7 +31,7 @@ static bool look(const struct ak *ak, const char *name, struct inventory_entry *
 		return true;
 	}
 	entry->state = namedrun_judge(&entry->named, &entry->run, &entry->reason);
-	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
+	if (namedrun_is_live(entry->state))
 		named_read_build(&entry->named, entry->build);
 	entry->is_expired = named_is_expired(&entry->named);
 	cleanup_closep(&entry->named.dir_fd);
@@ -82,6 +82,17 @@ int inventory_info(const struct ak *ak, const char *name, struct inventory_entry
 	return 0;
 }
 
+int inventory_may_be_stopped(const struct ak *ak, const char *name, bool *ret, struct err *e)
+{
+	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
+
+	named_init(&entry.named);
+	if (inventory_info(ak, name, &entry, e) < 0)
+		return -1;
+	*ret = namedrun_is_live(entry.state) || entry.state == NAMED_ASLEEP;
+	return 0;
+}
+
 int inventory_is_running(const struct ak *ak, const char *name, bool *ret, struct err *e)
 {
 	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
@@ -89,12 +100,11 @@ int inventory_is_running(const struct ak *ak, const char *name, bool *ret, struc
 	named_init(&entry.named);
 	if (inventory_info(ak, name, &entry, e) < 0)
 		return -1;
-	*ret = entry.state == NAMED_RUNNING || entry.state == NAMED_PAUSED;
+	*ret = namedrun_is_live(entry.state);
 	return 0;
 }
 
 bool inventory_is_outdated(const struct inventory_entry *entry)
 {
-	return (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED) &&
-	       strcmp(entry->build, buildid_get()) != 0;
+	return namedrun_is_live(entry->state) && strcmp(entry->build, buildid_get()) != 0;
 }

@@ -27,6 +27,9 @@ ERR_CHECKED int inventory_info(const struct ak *ak, const char *name, struct inv
 /* True also for a paused sandbox. */
 ERR_CHECKED int inventory_is_running(const struct ak *ak, const char *name, bool *ret,
 				     struct err *e);
+/* The same, and of one that sleeps. */
+ERR_CHECKED int inventory_may_be_stopped(const struct ak *ak, const char *name, bool *ret,
+					 struct err *e);
 /* True if it is running under a supervisor of another build. */
 bool inventory_is_outdated(const struct inventory_entry *entry);
 void inventory_list_done(struct inventory_list *l);

@@ -24,6 +24,7 @@
 #include "named/supervisor.h"
 #include "named/nameddir.h"
 #include "named/nameddisk.h"
+#include "named/portholder.h"
 #include "named/namedfile.h"
 #include "policy/clone.h"
 #include "state/audit.h"
@@ -145,6 +146,7 @@ static char *compose_init(const struct lifecycle_request *q)
 static int make(const struct lifecycle_request *q, struct named *n, struct err *e)
 {
 	const char *owner = q->owner ? q->owner : named_owner(q->ak);
+	struct err ignored;
 
 	if (check_request(q, e) < 0)
 		return -1;
@@ -170,8 +172,12 @@ static int make(const struct lifecycle_request *q, struct named *n, struct err *
 		if (images_pin(q->ak, q->image, n->image_pin, e) < 0)
 			return -1;
 	}
-	if (create_noted(q, n, e) == 0)
-		return 0;
+	if (create_noted(q, n, e) == 0) {
+		if (!q->services || q->services->count == 0 ||
+		    services_save(n, q->services, e) == 0)
+			return 0;
+		(void)!nameddir_trash(q->ak, n, &ignored);
+	}
 	if (q->image)
 		images_unpin(q->ak, n->image_pin);
 	return -1;
@@ -314,13 +320,6 @@ static int start(const struct ak *ak, const char *name, struct err *e)
 	return start_and_init(ak, &n, e);
 }
 
-int lifecycle_start(const struct ak *ak, const char *name, struct err *e)
-{
-	return lifecycle_audit_result(start(ak, name, e), ak, AUDITLINE_START, name, e);
-}
-
-/* ---- pausing, stopping, restarting ---- */
-
 static int ask(const struct ak *ak, const char *name, enum moves_act act, uint32_t kind,
 	       struct err *e)
 {
@@ -334,6 +333,27 @@ static int ask(const struct ak *ak, const char *name, enum moves_act act, uint32
 	return control_do(fd, kind, NULL, 0, e);
 }
 
+/* A dozing sandbox has a supervisor, which wakes it. */
+static int start_or_wake(const struct ak *ak, const char *name, struct err *e)
+{
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
+	CLEANUP(named_done) struct named n;
+	enum named_state state;
+
+	named_init(&n);
+	if (named_open(ak, name, &n, e) < 0 || moves_load_state(&n, &run, &state, e) < 0)
+		return -1;
+	return state == NAMED_DOZING ? ask(ak, name, MOVES_RESUME, CONTROL_WAKE, e)
+				     : start(ak, name, e);
+}
+
+int lifecycle_start(const struct ak *ak, const char *name, struct err *e)
+{
+	return lifecycle_audit_result(start_or_wake(ak, name, e), ak, AUDITLINE_START, name, e);
+}
+
+/* ---- pausing, stopping, restarting ---- */
+
 int lifecycle_pause(const struct ak *ak, const char *name, struct err *e)
 {
 	return lifecycle_audit_result(ask(ak, name, MOVES_PAUSE, CONTROL_PAUSE, e), ak,
@@ -346,10 +366,27 @@ int lifecycle_resume(const struct ak *ak, const char *name, struct err *e)
 				      AUDITLINE_RESUME, name, e);
 }
 
+/* One that is asleep is stopped already: it only must not wake any more. */
+static int stop_asleep(const struct ak *ak, struct named *n, struct namedrun *run, struct err *e)
+{
+	if (named_lock_within(n, LIFECYCLE_LOCK_WAIT_MS, e) < 0)
+		return -1;
+	portholder_drop(ak, n);
+	run->state = NAMED_STOPPED;
+	return namedrun_save(n, run, e);
+}
+
 static int stop(const struct ak *ak, const char *name, uint64_t timeout_ms, unsigned flags,
 		struct named *n, struct err *e)
 {
-	if (named_open(ak, name, n, e) < 0 || moves_check(n, MOVES_STOP, e) < 0)
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
+	enum named_state state;
+
+	if (named_open(ak, name, n, e) < 0 || moves_load_state(n, &run, &state, e) < 0)
+		return -1;
+	if (state == NAMED_ASLEEP)
+		return stop_asleep(ak, n, &run, e);
+	if (moves_check(n, MOVES_STOP, e) < 0)
 		return -1;
 	return flags & LIFECYCLE_FORCE ? halt_kill(ak, n, e) : halt_ask(n, timeout_ms, e);
 }
@@ -451,6 +488,7 @@ static int remove_locked(const struct ak *ak, struct named *n, struct err *e)
 	int r;
 
 	(void)halt_clean_up(ak, n);
+	portholder_drop(ak, n);
 	if (n->change_fd < 0) /* go on even if the record cannot be read */
 		(void)!named_begin_change(n, e);
 	r = nameddir_trash(ak, n, e);

@@ -6,6 +6,7 @@
  * the sandbox's lock or asks its supervisor, and writes its result to the audit log.
  */
 #include "base/err.h"
+#include "named/services.h"
 #include "state/auditline.h"
 #include "named/named.h"
 
@@ -24,13 +25,14 @@ struct lifecycle_request {
 	const struct ak *ak;
 	const char *name;
 	const struct policy *policy;
-	struct images *image; /* open; NULL: the host's files */
-	char *const *labels;  /* NULL-terminated; or NULL */
-	uint64_t ttl_ms;      /* 0: no expiry */
-	char *const *layers;  /* of a checkpoint, highest first; NULL: none */
-	const char *origin;   /* where the layers come from; NULL: none */
-	const char *owner;    /* NULL: named_owner() */
-	const char *init;     /* shell script for the first start; NULL: none */
+	struct images *image;            /* open; NULL: the host's files */
+	char *const *labels;             /* NULL-terminated; or NULL */
+	uint64_t ttl_ms;                 /* 0: no expiry */
+	char *const *layers;             /* of a checkpoint, highest first; NULL: none */
+	const char *origin;              /* where the layers come from; NULL: none */
+	const char *owner;               /* NULL: named_owner() */
+	const struct services *services; /* NULL: none */
+	const char *init;                /* shell script for the first start; NULL: none */
 };
 
 /* Creates without starting. *ret is open and locked; named_done() unlocks it. */

@@ -10,18 +10,18 @@ static const struct {
 	const char *word;
 	unsigned from; /* bit mask of states */
 } moves[] = {
-	[MOVES_START] = { "start", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
-	[MOVES_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED },
-	[MOVES_PAUSE] = { "pause", 1u << NAMED_RUNNING },
-	[MOVES_RESUME] = { "resume", 1u << NAMED_PAUSED },
-	[MOVES_REMOVE] = { "be removed", 1u << NAMED_CREATED | 1u << NAMED_STOPPED },
+	[MOVES_START] = { "start", 1u << NAMED_CREATED | 1u << NAMED_STOPPED | 1u << NAMED_ASLEEP },
+	[MOVES_STOP] = { "stop", 1u << NAMED_RUNNING | 1u << NAMED_PAUSED | 1u << NAMED_DOZING },
+	[MOVES_PAUSE] = { "pause", 1u << NAMED_RUNNING | 1u << NAMED_DOZING },
+	[MOVES_RESUME] = { "resume", 1u << NAMED_PAUSED | 1u << NAMED_DOZING },
+	[MOVES_REMOVE] = { "be removed",
+			   1u << NAMED_CREATED | 1u << NAMED_STOPPED | 1u << NAMED_ASLEEP },
 };
 
 static const char *const hint[] = {
-	[NAMED_CREATED] = "start it first",
-	[NAMED_RUNNING] = "stop it first",
-	[NAMED_PAUSED] = "resume it first",
-	[NAMED_STOPPED] = "start it first",
+	[NAMED_CREATED] = "start it first", [NAMED_RUNNING] = "stop it first",
+	[NAMED_PAUSED] = "resume it first", [NAMED_STOPPED] = "start it first",
+	[NAMED_DOZING] = "stop it first",   [NAMED_ASLEEP] = "start it first",
 };
 
 int moves_load_state(const struct named *n, struct namedrun *run, enum named_state *ret,

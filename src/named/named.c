@@ -53,6 +53,7 @@ static const struct keyrows_row record_rows[] = {
 	ROW("disk-limit", KEYROWS_FLAG, has_disk_limit),
 	ROW("init", KEYROWS_TEXT, init),
 	ROW("owner", KEYROWS_TEXT, owner),
+	ROW("public-port", KEYROWS_LIST, public_ports),
 	ROW("creator", KEYROWS_TEXT, creator),
 	ROW("checkpoint-every-ms", KEYROWS_NUMBER, checkpoint_every_ms),
 	ROW("checkpoint-keep", KEYROWS_NUMBER, checkpoint_keep),

@@ -58,6 +58,7 @@ struct named {
 	char *owner;          /* key of its creator (http/keys), or a single call; NULL: the user */
 	uint64_t checkpoint_every_ms; /* see named/checkpointinterval; 0: none */
 	uint64_t checkpoint_keep;     /* how many of these */
+	char **public_ports;          /* whose URLs need no key; or NULL */
 	char *creator; /* the server that created it (named_work_for()); NULL: a command */
 
 	int dir_fd, lock_fd; /* -1: not open */

@@ -27,7 +27,7 @@
 static bool is_dead(const struct inventory_entry *entry)
 {
 	return entry->state == NAMED_STOPPED &&
-	       (entry->run.state == NAMED_RUNNING || entry->run.state == NAMED_PAUSED);
+	       namedrun_is_live((enum named_state)entry->run.state);
 }
 
 /* Cleans up and saves the state in place of a killed supervisor. */
@@ -40,7 +40,7 @@ static int bury(const struct ak *ak, const char *name, struct err *e)
 	if (named_open(ak, name, &n, e) < 0 || named_lock(&n, e) < 0 ||
 	    namedrun_load(&n, &run, e) < 0)
 		return e->code == ERR_BUSY || e->code == ERR_NOT_FOUND ? 0 : -1;
-	if (run.state != NAMED_RUNNING && run.state != NAMED_PAUSED)
+	if (!namedrun_is_live((enum named_state)run.state))
 		return 0; /* another process has started and stopped it meanwhile */
 	if (halt_clean_up(ak, &n))
 		keyrows_list_free(&run.cgroups);

@@ -46,15 +46,18 @@ static const struct keyrows run_format = {
 #undef ROW
 
 static const char *const state_word[] = {
-	[NAMED_CREATED] = "created",
-	[NAMED_RUNNING] = "running",
-	[NAMED_PAUSED] = "paused",
-	[NAMED_STOPPED] = "stopped",
+	[NAMED_CREATED] = "created", [NAMED_RUNNING] = "running", [NAMED_PAUSED] = "paused",
+	[NAMED_STOPPED] = "stopped", [NAMED_DOZING] = "sleeping", [NAMED_ASLEEP] = "sleeping",
 };
 
 const char *namedrun_state_word(enum named_state state)
 {
 	return state_word[state];
+}
+
+bool namedrun_is_live(enum named_state state)
+{
+	return state == NAMED_RUNNING || state == NAMED_PAUSED || state == NAMED_DOZING;
 }
 
 void namedrun_done(struct namedrun *r)
@@ -139,7 +142,8 @@ int namedrun_save(const struct named *n, const struct namedrun *r, struct err *e
 	full = *e;
 	if (!namedfile_is_full(e->sys))
 		return -1;
-	if ((r->state == NAMED_STOPPED ? add_end(n, r, e) : add_start(n, r, e)) == 0)
+	if ((!namedrun_is_live((enum named_state)r->state) ? add_end(n, r, e)
+							   : add_start(n, r, e)) == 0)
 		return 0;
 	*e = full; /* a sandbox that was never started has no file to append to */
 	return -1;
@@ -192,7 +196,7 @@ int namedrun_load(const struct named *n, struct namedrun *ret, struct err *e)
 enum named_state namedrun_judge(const struct named *n, const struct namedrun *r,
 				const char **ret_reason)
 {
-	bool is_live = r->state == NAMED_RUNNING || r->state == NAMED_PAUSED;
+	bool is_live = namedrun_is_live((enum named_state)r->state);
 
 	*ret_reason = r->reason;
 	/* if we hold the lock, no supervisor runs */

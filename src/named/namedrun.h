@@ -12,10 +12,13 @@ enum named_state {
 	NAMED_RUNNING,
 	NAMED_PAUSED,
 	NAMED_STOPPED,
+	NAMED_DOZING, /* frozen when idle: its supervisor wakes it */
+	NAMED_ASLEEP, /* stopped when idle: a start wakes it (named/wake) */
 
 	NAMED_STATE_COUNT
 };
 const char *namedrun_state_word(enum named_state state);
+bool namedrun_is_live(enum named_state state); /* does it have a supervisor? */
 
 struct namedrun {
 	uint64_t state; /* enum named_state */

@@ -12,13 +12,20 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/keyrows.h"
+#include "base/mem.h"
 #include "engine/published.h"
 #include "named/control.h"
 #include "named/lifecycle.h"
+#include "named/moves.h"
+#include "named/portholder.h"
 #include "named/rootplan.h"
+#include "named/services.h"
 #include "named/namedfile.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 /* Did the supervisor end before it answered? */
@@ -190,6 +197,15 @@ static int add_ports(struct policy *p, char *const *texts, struct err *e)
 	return 0;
 }
 
+static bool is_asleep(const struct named *n)
+{
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
+	enum named_state state;
+	struct err ignored;
+
+	return moves_load_state(n, &run, &state, &ignored) == 0 && state == NAMED_ASLEEP;
+}
+
 static int change_ports(const struct ak *ak, const char *name, bool is_adding, char *const *texts,
 			struct err *e)
 {
@@ -209,7 +225,7 @@ static int change_ports(const struct ak *ak, const char *name, bool is_adding, c
 	if (named_save_policy(&n, &policy, e) < 0)
 		return -1;
 	if (tell_supervisor(&n, e) == 0)
-		return 0;
+		return is_asleep(&n) ? portholder_change(ak, &n, policy.publish, e) : 0;
 	if (named_begin_change(&n, &ignored) == 0) /* it could not open a port */
 		(void)!named_save_policy(&n, &before, &ignored);
 	return -1;
@@ -226,6 +242,73 @@ int reconfigure_ports(const struct ak *ak, const char *name, bool is_adding, cha
 	for (; *texts; texts++)
 		buf_addf(&text, " %s", *texts);
 	lifecycle_audit(ak, AUDITLINE_NETWORK, name, buf_text(&text), r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- services ---- */
+
+static int change_services(const struct ak *ak, const char *name, struct service *added,
+			   const char *removed, struct err *e)
+{
+	CLEANUP(services_done) struct services all = { 0 };
+	CLEANUP(named_done) struct named n;
+
+	named_init(&n);
+	if (named_open(ak, name, &n, e) < 0 || named_begin_change(&n, e) < 0 ||
+	    services_load(&n, &all, e) < 0)
+		return -1;
+	if ((added && services_put(&all, added, e) < 0) ||
+	    (removed && services_remove(&all, removed, e) < 0) || services_save(&n, &all, e) < 0)
+		return -1;
+	return tell_supervisor(&n, e);
+}
+
+int reconfigure_services(const struct ak *ak, const char *name, struct service *added,
+			 const char *removed, struct err *e)
+{
+	cleanup_free char *what = mem_format("%s %s", added ? "service" : "no service",
+					     added ? added->name : removed);
+	int r = change_services(ak, name, added, removed, e);
+
+	lifecycle_audit(ak, AUDITLINE_UPDATE, name, what, r < 0 ? e : NULL);
+	return r;
+}
+
+/* ---- who may reach ports over a server ---- */
+
+static int change_access(const struct ak *ak, const char *name, uint32_t port, bool is_public,
+			 struct err *e)
+{
+	CLEANUP(named_done) struct named n;
+	char text[16];
+	char **left = NULL;
+
+	named_init(&n);
+	(void)snprintf(text, sizeof(text), "%" PRIu32, port);
+	if (named_open(ak, name, &n, e) < 0 || named_begin_change(&n, e) < 0)
+		return -1;
+	for (char *const *own = n.public_ports; own && *own; own++)
+		if (strcmp(*own, text) != 0)
+			(void)keyrows_list_add(&left, *own);
+	if (is_public && left && keyrows_list_count(left) >= PUBLISH_MAX) {
+		keyrows_list_free(&left);
+		return err_set(e, ERR_LIMIT, "more than %u public ports", PUBLISH_MAX);
+	}
+	if (is_public)
+		(void)keyrows_list_add(&left, text);
+	keyrows_list_free(&n.public_ports);
+	n.public_ports = left;
+	return named_save(&n, e) < 0 ? -1 : tell_supervisor(&n, e);
+}
+
+int reconfigure_access(const struct ak *ak, const char *name, uint32_t port, bool is_public,
+		       struct err *e)
+{
+	cleanup_free char *what =
+		mem_format("port %" PRIu32 " %s", port, is_public ? "public" : "private");
+	int r = change_access(ak, name, port, is_public, e);
+
+	lifecycle_audit(ak, AUDITLINE_NETWORK, name, what, r < 0 ? e : NULL);
 	return r;
 }
 

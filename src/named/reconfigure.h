@@ -6,6 +6,7 @@
 #include "named/named.h"
 
 struct policy_setting;
+struct service;
 
 /*
  * Changes some fields of the policy. *ret_is_later: it is running, and the new disk size takes
@@ -24,6 +25,14 @@ ERR_CHECKED int reconfigure_network(const struct ak *ak, const char *name,
 /* Publishes ports or ends them, as texts of policy/publish; a taken one is refused at once. */
 ERR_CHECKED int reconfigure_ports(const struct ak *ak, const char *name, bool is_adding,
 				  char *const *texts, struct err *e);
+
+/* Adds or replaces a service, taking it, or removes one; the other is NULL. */
+ERR_CHECKED int reconfigure_services(const struct ak *ak, const char *name, struct service *added,
+				     const char *removed, struct err *e);
+
+/* Whether a server shows this port's URL to everybody, or to those with a key or a link. */
+ERR_CHECKED int reconfigure_access(const struct ak *ak, const char *name, uint32_t port,
+				   bool is_public, struct err *e);
 
 /* Sets the interval of named/checkpointinterval, and how many are kept; 0: no interval. */
 ERR_CHECKED int reconfigure_checkpoints(const struct ak *ak, const char *name, uint64_t every_ms,

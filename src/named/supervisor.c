@@ -28,6 +28,8 @@
 #include "engine/images.h"
 #include "named/supervisorstate.h"
 #include "named/supervisorrequests.h"
+#include "named/supervisorsleep.h"
+#include "named/portholder.h"
 #include "named/lifecycle.h"
 #include "named/named.h"
 #include "named/namedfile.h"
@@ -233,6 +235,8 @@ static void on_task_event(struct supervisorstate *k, const struct frame *f)
 	if (t->shown.flags & ORDER_DETACHED)
 		audit_detached(k, t, k->oom_kill_count > oom_kill_count);
 	t->kill_at_ms = 0;
+	if (t->is_service)
+		supervisorservices_on_end(k, event.id);
 	tasktable_forget_ended(&k->tasks);
 }
 
@@ -329,6 +333,7 @@ static void set_deadlines(const struct supervisorstate *k, struct turn *t)
 	if (k->checkpoints.pid == 0)
 		turn_wake_at(t, k->checkpoints.at_ms, now_ms);
 	turn_wake_at(t, k->look_at_ms, now_ms);
+	supervisorsleep_set_deadline(k, t);
 }
 
 static void check_cpu(struct supervisorstate *k)
@@ -426,6 +431,7 @@ static void check_time(struct supervisorstate *k)
 	check_directory(k, now_ms);
 	check_held(k, now_ms);
 	check_checkpoints(k);
+	supervisorsleep_check(k);
 }
 
 /* ---- the loop ---- */
@@ -460,6 +466,7 @@ static struct slots watch(struct supervisorstate *k, struct turn *t)
 	s.first_client = t->count;
 	for (unsigned i = 0; i < k->client_count; i++)
 		(void)turn_watch(t, k->clients[i].fd, POLLIN);
+	supervisorservices_watch(k, t);
 	set_deadlines(k, t);
 	return s;
 }
@@ -490,6 +497,7 @@ static void go_round(struct supervisorstate *k, struct turn *t)
 			drop_client(k, i);
 	if (turn_is_ready(t, s.listen))
 		on_connection(k);
+	supervisorservices_on_turn(k, t);
 	check_time(k);
 	lifecycle_audit_denials(k->options.ak, k->options.named->name, &k->session.gatekeeper,
 				&k->audited_denials);
@@ -561,6 +569,8 @@ static int build(struct supervisorstate *k, struct err *e)
 	if (hold_signals(k, e) < 0 ||
 	    rootplan_open(&k->root, k->options.ak, n, k->options.policy, k->options.image, e) < 0)
 		return -1;
+	if (k->options.policy->publish) /* it may have slept */
+		portholder_take(k->options.ak, n, &k->session.gatekeeper.published);
 	options.disk_path = k->root.disk_path;
 	if (session_prepare(&k->session, &options, e) < 0)
 		return -1;
@@ -613,7 +623,10 @@ static void take_back(struct supervisorstate *k)
 {
 	bool is_stuck;
 
+	supervisorservices_done(&k->services);
 	supervisorstate_hang_up_freezers(k);
+	if (k->falls_asleep)
+		supervisorsleep_hand_over(k);
 	session_stop(&k->session);
 	is_stuck = k->session.sandbox.is_stuck;
 	session_inspect(&k->session);
@@ -622,7 +635,7 @@ static void take_back(struct supervisorstate *k)
 		k->root_fd = take_fd(&k->session.sandbox.root_fd);
 	session_done(&k->session);
 	rootplan_done(&k->root);
-	k->run.state = NAMED_STOPPED;
+	k->run.state = k->falls_asleep && !is_stuck ? NAMED_ASLEEP : NAMED_STOPPED;
 	k->run.ended_s = (uint64_t)time(NULL);
 	k->run.supervisor_pid = k->run.init_pid = 0;
 	if (is_stuck && !k->reason)
@@ -703,6 +716,8 @@ static _Noreturn void child_main(const struct supervisor_options *o, int ready_f
 	report_started(ready_fd);
 	(void)close(ready_fd);
 	checkpointinterval_resume(&k.checkpoints, o->named);
+	if (supervisorservices_begin(&k, &e) < 0)
+		logfile_say(&k.log, "no services: %s", e.msg);
 	serve(&k);
 	take_back(&k);
 	if (k.is_expired)

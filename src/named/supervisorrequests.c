@@ -8,6 +8,8 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "named/control.h"
+#include "named/supervisorservices.h"
+#include "named/supervisorsleep.h"
 #include "named/supervisorstate.h"
 #include "host/cpuset.h"
 #include "protocol/order.h"
@@ -219,13 +221,15 @@ static int answer_command(struct supervisorstate *k, const struct supervisorstat
 
 /* ---- freezing ---- */
 
+/* A dozing sandbox is frozen already: the pause takes that freeze over. */
 static int pause_all(struct supervisorstate *k, struct err *e)
 {
 	if (k->is_paused)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is paused already",
 			       k->options.named->name);
-	if (supervisorstate_freeze(k, e) < 0)
+	if (!k->is_dozing && supervisorstate_freeze(k, e) < 0)
 		return -1;
+	k->is_dozing = false;
 	k->is_paused = true;
 	supervisorstate_set_state(k, NAMED_PAUSED);
 	return 0;
@@ -233,6 +237,8 @@ static int pause_all(struct supervisorstate *k, struct err *e)
 
 static int resume_all(struct supervisorstate *k, struct err *e)
 {
+	if (k->is_dozing)
+		return supervisorsleep_wake(k, e);
 	if (!k->is_paused)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is not paused", k->options.named->name);
 	if (supervisorstate_thaw(k, e) < 0)
@@ -295,6 +301,8 @@ void supervisorrequests_answer_frozen(struct supervisorstate *k, const struct or
 	if (k->freeze_count == 0 || frozen->number != k->freeze_number)
 		return; /* thawed meanwhile */
 	k->is_still = frozen->is_still;
+	if (k->is_dozing && !frozen->is_still)
+		(void)!supervisorsleep_wake(k, &e); /* it tries again after the idle time */
 	(void)err_set(&e, ERR_TIMEOUT,
 		      "the sandbox did not freeze: a process inside does not stop");
 	for (unsigned i = 0; i < k->client_count; i++) {
@@ -412,6 +420,45 @@ static void answer_ports(const struct supervisorstate *k,
 	control_answer(client->fd, shown, ports->count * sizeof(shown[0]));
 }
 
+static int reach(struct supervisorstate *k, const struct supervisorstate_client *client,
+		 const struct frame *f, struct err *e)
+{
+	const struct published *ports = &k->session.gatekeeper.published;
+	struct control_reach body;
+	struct control_reached answer = { 0 };
+	int r;
+
+	if (f->len != sizeof(body))
+		return err_set(e, ERR_INVALID, "half a request");
+	if (k->session.sandbox.dial_fd < 0)
+		return err_set(e, ERR_UNSUPPORTED, "this sandbox takes no connections");
+	memcpy(&body, f->bytes, sizeof(body));
+	answer.port = body.port ? body.port : supervisorservices_main_port(k);
+	if (!answer.port && ports->count > 0)
+		answer.port = ports->ports[0].spec.inner;
+	answer.readiness = supervisorservices_readiness(k, answer.port);
+	r = frame_send(client->fd, CONTROL_OK, &answer, sizeof(answer), &k->session.sandbox.dial_fd,
+		       1);
+	return r < 0 ? err_sys(e, -r, "hand the way in out") : 0;
+}
+
+static int hold(struct supervisorstate *k, struct supervisorstate_client *client, struct err *e)
+{
+	if (k->is_paused)
+		return err_set(e, ERR_BUSY, "sandbox '%s' is paused", k->options.named->name);
+	client->is_holding = true;
+	say_ok(client);
+	return 0;
+}
+
+static void answer_services(const struct supervisorstate *k,
+			    const struct supervisorstate_client *client)
+{
+	struct control_service shown[SERVICES_MAX];
+
+	control_answer(client->fd, shown, supervisorservices_show(k, shown) * sizeof(shown[0]));
+}
+
 static int forward(struct supervisorstate *k, struct supervisorstate_client *client,
 		   const struct frame *f, struct err *e)
 {
@@ -508,6 +555,10 @@ static int reload(struct supervisorstate *k, struct err *e)
 	bool has_cgroup = k->session.cgroup.kind != CGROUP_NONE;
 
 	reload_record(k);
+	if (supervisorservices_load(k, e) < 0) {
+		free(p);
+		return -1;
+	}
 	if (named_load_policy(k->options.named, p, e) < 0) {
 		free(p);
 		return -1;
@@ -538,13 +589,14 @@ static int reload(struct supervisorstate *k, struct err *e)
 
 /* ---- the table of requests ---- */
 
-static int hand_files(struct supervisorstate *k, const struct supervisorstate_client *client,
+static int hand_files(struct supervisorstate *k, struct supervisorstate_client *client,
 		      struct err *e)
 {
 	const struct handle *s = &k->session.sandbox;
 	const int fds[] = { s->root_fd, s->userns_fd, s->mntns_fd };
 	int r = frame_send(client->fd, CONTROL_OK, NULL, 0, fds, COUNT_OF(fds));
 
+	client->is_holding = true; /* as long as it works on files */
 	return r < 0 ? err_sys(e, -r, "hand the root out") : 0;
 }
 
@@ -578,13 +630,23 @@ static int say_ok_after(const struct supervisorstate_client *client, int r)
 
 bool supervisorrequests_must_wait(const struct supervisorstate *k, uint32_t kind)
 {
-	return (kind == CONTROL_EXEC || kind == CONTROL_ATTACH) && k->freeze_count > 0 &&
+	return (kind == CONTROL_EXEC || kind == CONTROL_ATTACH) && k->freeze_count > k->is_dozing &&
 	       !k->is_paused && !k->is_stopping && !k->is_over;
+}
+
+/* Requests that use the sandbox wake it; those that look at it, or end it, do not. */
+static bool is_use(uint32_t kind)
+{
+	return kind == CONTROL_EXEC || kind == CONTROL_SIGNAL || kind == CONTROL_ATTACH ||
+	       kind == CONTROL_FILES || kind == CONTROL_FORWARD || kind == CONTROL_REACH ||
+	       kind == CONTROL_HOLD || kind == CONTROL_WAKE || kind == CONTROL_SERVICE_RESTART;
 }
 
 int supervisorrequests_answer(struct supervisorstate *k, struct supervisorstate_client *client,
 			      struct frame *f, struct err *e)
 {
+	if (is_use(f->kind) && supervisorsleep_wake(k, e) < 0)
+		return -1;
 	switch (f->kind) {
 	case CONTROL_EXEC:
 		return start_command(k, client, f, e);
@@ -625,6 +687,21 @@ int supervisorrequests_answer(struct supervisorstate *k, struct supervisorstate_
 	case CONTROL_NOTICES:
 		answer_notices(k, client);
 		return 0;
+	case CONTROL_REACH:
+		return reach(k, client, f, e);
+	case CONTROL_HOLD:
+		return hold(k, client, e);
+	case CONTROL_RELEASE:
+		client->is_holding = false;
+		return 0;
+	case CONTROL_WAKE:
+		say_ok(client);
+		return 0;
+	case CONTROL_SERVICES:
+		answer_services(k, client);
+		return 0;
+	case CONTROL_SERVICE_RESTART:
+		return say_ok_after(client, supervisorservices_restart(k, f->bytes, e));
 	}
 	return err_set(e, ERR_UNSUPPORTED, "the supervisor knows no request %u", f->kind);
 }

@@ -181,7 +181,7 @@ static void end_freezes(struct supervisorstate *k)
 	supervisorstate_hang_up_freezers(k);
 	for (unsigned i = k->freeze_count; i > 0; i--)
 		(void)!supervisorstate_thaw(k, &ignored);
-	k->is_paused = false;
+	k->is_paused = k->is_dozing = false;
 }
 
 void supervisorstate_begin_stop(struct supervisorstate *k, uint64_t timeout_ms)

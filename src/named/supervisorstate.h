@@ -14,6 +14,7 @@
 #include "named/named.h"
 #include "named/namedrun.h"
 #include "named/rootplan.h"
+#include "named/supervisorservices.h"
 #include "engine/session.h"
 #include "named/tasktable.h"
 
@@ -33,6 +34,7 @@ struct supervisorstate_client {
 				*/
 	struct frame held;     /* a request that waits for a copy to end; its kind 0: none */
 	uint64_t held_until_ms;
+	bool is_holding;         /* keeps the sandbox awake */
 	uint32_t forward_number; /* of the port that is published as long as it stays; 0: none */
 };
 
@@ -51,16 +53,19 @@ struct supervisorstate {
 	unsigned audited_denials;
 	unsigned told_notices;   /* notices that some client has received */
 	uint64_t oom_kill_count; /* last known count */
-	unsigned freeze_count;   /* freezing clients, plus one for a pause */
+	unsigned freeze_count;   /* freezing clients, plus one for a pause or a doze */
 	uint32_t freeze_number;  /* of the last ORDER_FREEZE */
 	bool is_still;           /* frozen, and every process has stopped */
 	bool is_paused, is_stopping, is_over, is_expired;
+	bool is_dozing, falls_asleep; /* see supervisorsleep */
+	uint64_t idle_since_ms;       /* 0: it is in use */
 	uint64_t stop_at_ms;
 	uint64_t look_at_ms; /* next check whether its directory still exists */
 	char *reason;        /* why it ended; NULL: on request */
 	struct logfile log;  /* shown by 'agentkernel logs --system' */
 	unsigned told_gate_deaths;
 	struct checkpointinterval checkpoints;
+	struct supervisorservices services;
 };
 
 /* Saves what `list` and `info` show; a failure is ignored. */

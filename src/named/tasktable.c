@@ -38,6 +38,15 @@ unsigned tasktable_count_alive(const struct tasktable *t)
 	return count;
 }
 
+unsigned tasktable_count_commands(const struct tasktable *t)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < t->count; i++)
+		count += tasktable_is_alive(&t->rows[i]) && !t->rows[i].is_service;
+	return count;
+}
+
 struct task *tasktable_find_shell(const struct tasktable *t)
 {
 	const uint32_t wanted = ORDER_TTY | ORDER_DETACHED;

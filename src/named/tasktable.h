@@ -18,7 +18,8 @@ struct order_command;
 struct task {
 	struct control_task shown;
 	struct control_command command;
-	struct buf words;              /* NUL-terminated arguments */
+	struct buf words; /* NUL-terminated arguments */
+	bool is_service;
 	uint64_t kill_at_ms;           /* 0: no pending SIGKILL */
 	uint32_t asker_uid, asker_pid; /* starter of a detached command; pid 0: unknown */
 	char asker_program[AUDIT_PROGRAM_MAX_BYTES];
@@ -37,6 +38,7 @@ tasktable_find_shell(const struct tasktable *t); /* the latest detached one with
 
 bool tasktable_is_alive(const struct task *task);
 unsigned tasktable_count_alive(const struct tasktable *t);
+unsigned tasktable_count_commands(const struct tasktable *t); /* alive, without services */
 
 uint32_t tasktable_choose_id(const struct tasktable *t); /* an unused id */
 void tasktable_add(struct tasktable *t, const struct order_command *c, char *const *argv);

@@ -34,6 +34,7 @@ enum gate_descriptor {
 #define GATE_IS_IDLE "idle"
 #define GATE_TROUBLE "trouble: "   /* with a message, if it cannot start or continue */
 #define GATE_RULES_APPLIED "obeys" /* new rules are applied: what they forbid is closed */
+#define GATE_INBOUND "inbound "    /* with "yes" or "no": has a published port a connection? */
 #define GATE_TRAFFIC "traffic "    /* with total bytes sent and received, once a second */
 #define GATE_IDLE_S 10u /* without a connection or query; then it exits until needed again */
 

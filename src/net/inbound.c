@@ -92,6 +92,13 @@ static void update_listening(struct inbounds *b)
 
 /* ---- ends ---- */
 
+/* The supervisor wakes a sleeping sandbox for the first connection, and lets none sleep with one.
+ */
+static void tell_supervisor(const char *words)
+{
+	(void)send(GATE_SUPERVISOR_FD, words, strlen(words), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void close_connection(struct connection *c)
 {
 	struct inbounds *b = c->port->all;
@@ -110,6 +117,8 @@ static void close_connection(struct connection *c)
 	c->port->count--;
 	b->count--;
 	free(c);
+	if (b->count == 0)
+		tell_supervisor(GATE_INBOUND "no");
 	update_listening(b);
 }
 
@@ -296,7 +305,8 @@ static void take(struct port *p, int fd)
 				  .end_ms = clock_now_ms() + INBOUND_DIAL_MS };
 	TAILQ_INSERT_TAIL(&p->all->connections, c, link);
 	p->count++;
-	p->all->count++;
+	if (p->all->count++ == 0)
+		tell_supervisor(GATE_INBOUND "yes");
 	ask(c);
 }
 

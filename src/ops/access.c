@@ -125,6 +125,12 @@ int access_check_checkpoint(const struct ak *ak, const struct checkpoint *c, str
 	return 0;
 }
 
+/* A dozing one is woken by its supervisor, when it is asked for something. */
+static bool is_usable(enum named_state state)
+{
+	return state == NAMED_RUNNING || state == NAMED_DOZING;
+}
+
 int access_need_running(struct ak *ak, const char *name, struct err *e)
 {
 	CLEANUP(inventory_entry_done) struct inventory_entry entry = { 0 };
@@ -132,7 +138,7 @@ int access_need_running(struct ak *ak, const char *name, struct err *e)
 	if (access_check_sandbox(ak, name, ACCESS_USES_IT, e) < 0 ||
 	    inventory_info(ak, name, &entry, e) < 0)
 		return -1;
-	if (entry.state == NAMED_RUNNING)
+	if (is_usable(entry.state))
 		return 0;
 	if (lifecycle_start(ak, name, e) == 0)
 		return 0;
@@ -140,7 +146,7 @@ int access_need_running(struct ak *ak, const char *name, struct err *e)
 	inventory_entry_done(&entry);
 	entry = (struct inventory_entry){ 0 };
 	if (e->code == ERR_BUSY && inventory_info(ak, name, &entry, e) == 0 &&
-	    entry.state == NAMED_RUNNING)
+	    is_usable(entry.state))
 		return 0;
 	return -1;
 }

@@ -7,6 +7,7 @@
 #include "engine/published.h"
 #include "named/named.h"
 #include "named/reconfigure.h"
+#include "named/wake.h"
 #include "ops/access.h"
 #include "ops/portview.h"
 #include "state/ak.h"
@@ -183,8 +184,7 @@ int op_forward(struct ak *ak, const struct op_forward_args *args, const struct o
 		return -1;
 	if (ports[1])
 		return err_set(e, ERR_INVALID, "forward one port at a time");
-	if (named_open(ak, args->name, &n, e) < 0 ||
-	    control_connect(n.dir_fd, args->name, &fd, e) < 0 ||
+	if (named_open(ak, args->name, &n, e) < 0 || wake_connect(ak, &n, &fd, e) < 0 ||
 	    control_ask(fd, CONTROL_FORWARD, ports[0], strlen(ports[0]) + 1, &f, e) < 0)
 		return -1;
 	if (f.len != sizeof(*ret))

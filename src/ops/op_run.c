@@ -21,6 +21,8 @@
 #include "named/namedfile.h"
 #include "ops/access.h"
 #include "ops/events.h"
+#include "named/reconfigure.h"
+#include "ops/op_service.h"
 #include "ops/pickimage.h"
 #include "ops/portview.h"
 #include "ops/refusal.h"
@@ -219,6 +221,19 @@ static void work_for_this_call(struct ak *ak)
 	named_work_for(ak, owner, creator);
 }
 
+/* The command of `run -d` comes back at each later start. */
+static int keep_as_main(struct ak *ak, const struct op_run_args *args, char **argv, uint32_t id,
+			const struct named *n, struct err *e)
+{
+	CLEANUP(services_done) struct services all = { 0 };
+
+	if (op_service_compose(args->request, argv, &all, e) < 0)
+		return -1;
+	all.list[0].is_once = true;
+	all.list[0].task_id = id;
+	return reconfigure_services(ak, n->name, &all.list[0], NULL, e);
+}
+
 static int execute_in(struct ak *ak, const struct op_run_args *args, char **argv, struct named *n,
 		      const struct op_events *ev, struct op_run_result *ret, struct err *e)
 {
@@ -237,7 +252,9 @@ static int execute_in(struct ak *ak, const struct op_run_args *args, char **argv
 	if (lifecycle_start_locked(ak, n, e) < 0 || place_files(ak, args, n->name, e) < 0)
 		return -1;
 	if (args->is_detached)
-		return execute_detached(&command, &id, e);
+		return execute_detached(&command, &id, e) < 0
+			       ? -1
+			       : keep_as_main(ak, args, argv, id, n, e);
 	if (is_abandoned(ak))
 		return err_set(e, ERR_SYSTEM, "the caller is gone");
 	op_command_begins(ev);
@@ -250,8 +267,10 @@ static int create(struct ak *ak, const struct op_run_args *args, struct images *
 		  const char *name, struct named *n, struct err *e)
 {
 	char *calls_labels[] = { (char *)(uintptr_t) "agentkernel=run", NULL };
+	CLEANUP(services_done) struct services services = { 0 };
 	const struct policy *policy = &args->request->policy;
 	const struct lifecycle_request q = {
+		.services = &services,
 		.ak = ak,
 		.name = name,
 		.policy = policy,
@@ -261,6 +280,9 @@ static int create(struct ak *ak, const struct op_run_args *args, struct images *
 		.init = request_init(args->request),
 	};
 
+	/* one that is kept for its files alone, or made for one call, has none */
+	if (args->is_detached && op_service_compose(args->request, NULL, &services, e) < 0)
+		return -1;
 	return lifecycle_create(&q, n, e);
 }
 

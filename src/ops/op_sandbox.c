@@ -18,6 +18,7 @@
 #include "ops/access.h"
 #include "ops/events.h"
 #include "ops/op_port.h"
+#include "ops/op_service.h"
 #include "ops/pickimage.h"
 #include "policy/policyimage.h"
 #include "state/ak.h"
@@ -32,6 +33,7 @@ static int create_from_image(struct ak *ak, const struct op_create_args *args,
 			     struct err *e)
 {
 	struct request *r = args->request;
+	CLEANUP(services_done) struct services services = { 0 };
 	CLEANUP(images_done) struct images image;
 	struct lifecycle_request q = {
 		.ak = ak,
@@ -43,9 +45,11 @@ static int create_from_image(struct ak *ak, const struct op_create_args *args,
 	};
 
 	images_init(&image);
-	if (pickimage_open(r, NULL, ev, &image, e) < 0)
+	if (op_service_compose(r, args->words, &services, e) < 0 ||
+	    pickimage_open(r, NULL, ev, &image, e) < 0)
 		return -1;
 	q.image = image.lock_fd >= 0 ? &image : NULL;
+	q.services = &services;
 	return lifecycle_create(&q, ret, e);
 }
 
@@ -128,6 +132,10 @@ int op_create(struct ak *ak, const struct op_create_args *args, const struct op_
 	named_init(&n);
 	if (name && named_check_name(name, e) < 0)
 		return -1;
+	if (args->from && args->words)
+		return err_set(
+			e, ERR_INVALID,
+			"a sandbox made from a checkpoint gets its services by 'service add'");
 	if (find_from(ak, args, &from, e) < 0 ||
 	    (!from.id[0] && request_resolve(args->request, NULL, ev, e) < 0))
 		return -1;
@@ -267,7 +275,8 @@ int op_stop(struct ak *ak, const struct op_move_args *args, const struct op_even
 
 	if (access_check_sandbox(ak, args->name, ACCESS_ENDS_IT, e) < 0)
 		return -1;
-	if (args->may_be_done && (inventory_is_running(ak, args->name, &is_up, e) < 0 || !is_up)) {
+	if (args->may_be_done &&
+	    (inventory_may_be_stopped(ak, args->name, &is_up, e) < 0 || !is_up)) {
 		ret->was_done = true;
 		return 0;
 	}

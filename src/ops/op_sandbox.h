@@ -14,8 +14,9 @@ struct op_create_args {
 	const char *name;        /* NULL: the name in the project's file, if any */
 	const char *from;        /* a checkpoint, else an image; NULL: the request's image */
 	char *const *labels;
-	uint64_t ttl_ms; /* 0: no expiry */
-	bool starts_it;  /* and remove it if the start fails */
+	uint64_t ttl_ms;    /* 0: no expiry */
+	char *const *words; /* its main service's command; NULL: none */
+	bool starts_it;     /* and remove it if the start fails */
 };
 struct op_create_result {
 	char name[NAMED_NAME_MAX_BYTES + 1], id[NAMED_ID_BYTES + 1];

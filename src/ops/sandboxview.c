@@ -56,7 +56,7 @@ void sandboxview_add_members(struct json *j, const struct inventory_entry *entry
 		      entry->trouble[0]   ? entry->trouble
 		      : entry->is_expired ? "expired"
 					  : entry->reason);
-	if (entry->state == NAMED_RUNNING || entry->state == NAMED_PAUSED)
+	if (namedrun_is_live(entry->state))
 		json_add_number(j, "pid", (int64_t)entry->run.init_pid);
 	else
 		json_add_null(j, "pid");

@@ -4,8 +4,8 @@
  * Theory of operation. `keys` has a row for every "table.key" (those of policies are in
  * policy/fields.def): the type of its value and its destination. Most become the text of a policy
  * setting, so that a value means the same in a file and on the command line and is checked in one
- * place, policy/policy.c. Tables with user-defined names ([env], [daemon.agents.*]) and the list
- * [[mounts]] have a reader each.
+ * place, policy/policy.c. Tables with user-defined names ([env], [daemon.agents.*]) and the lists
+ * [[mounts]] and [[services]] have a reader each.
  *
  * Hostile input: the document, if it comes with a project. base/toml limits its size; the code that
  * resolves the settings limits what it may ask for.
@@ -87,7 +87,7 @@ static const struct key keys[] = {
 #define AGENTS_TABLE "daemon.agents"
 
 /* Tables with entries that are not in `keys`. */
-static const char *const other_tables[] = { "env", "mounts", "registries" };
+static const char *const other_tables[] = { "env", "mounts", "registries", "services" };
 
 /* Compares the length too, because a TOML key may contain a NUL. */
 static bool is_named(const struct toml_entry *entry, const char *name)
@@ -133,7 +133,8 @@ static int read_text(struct reader *r, const struct key *k, const struct toml_va
 static int read_amount(struct reader *r, const struct key *k, const struct toml_value *v,
 		       struct err *e)
 {
-	bool is_time = k->field == POLICY_TIMEOUT || k->field == POLICY_CPU_TIME;
+	bool is_time = k->field == POLICY_TIMEOUT || k->field == POLICY_CPU_TIME ||
+		       k->field == POLICY_IDLE_TIMEOUT;
 
 	if (toml_type(v) == TOML_INTEGER)
 		return add_setting(r, v, k->field,
@@ -362,6 +363,61 @@ static int read_mounts(struct reader *r, const struct toml_value *list, struct e
 	return 0;
 }
 
+static int read_service_key(struct configuration_service *s, const struct toml_entry *entry,
+			    struct err *e)
+{
+	static const char *const known[] = { "name", "command", "port", "needs" };
+	const struct toml_value *v = entry->value;
+	const char *text = NULL;
+
+	if (is_named(entry, "port"))
+		return read_count(v, UINT16_MAX, &s->port, e);
+	if (is_named(entry, "needs")) {
+		if (toml_expect(v, TOML_ARRAY, e) < 0)
+			return -1;
+		for (size_t i = 0; i < toml_count(v); i++) {
+			if (toml_expect_text(toml_item(v, i), &text, e) < 0)
+				return -1;
+			(void)keyrows_list_add(&s->needs, text);
+		}
+		return 0;
+	}
+	if (!is_named(entry, "name") && !is_named(entry, "command"))
+		return unknown_key(entry, known, COUNT_OF(known), "services", e);
+	if (toml_expect_text(v, &text, e) < 0)
+		return -1;
+	*(is_named(entry, "name") ? &s->name : &s->command) = mem_dup(text);
+	return 0;
+}
+
+static int read_services(struct reader *r, const struct toml_value *list, struct err *e)
+{
+	struct configuration *c = r->config;
+
+	if (toml_expect(list, TOML_ARRAY, e) < 0)
+		return -1;
+	for (size_t i = 0; i < toml_count(list); i++) {
+		const struct toml_value *item = toml_item(list, i);
+		struct configuration_service *s;
+		const struct toml_entry *entries;
+		size_t count = 0;
+
+		if (toml_expect(item, TOML_TABLE, e) < 0)
+			return -1;
+		if (c->service_count == CONFIGURATION_SERVICES_MAX)
+			return toml_err(item, e, "more than %u services",
+					CONFIGURATION_SERVICES_MAX);
+		s = &c->services[c->service_count++];
+		entries = toml_entries(item, &count);
+		for (size_t n = 0; n < count; n++)
+			if (read_service_key(s, &entries[n], e) < 0)
+				return -1;
+		if (!s->name || !s->command)
+			return toml_err(item, e, "a service has a name and a command");
+	}
+	return 0;
+}
+
 static int read_pool(struct reader *r, const struct toml_entry *agent, struct err *e)
 {
 	static const char *const known[] = { "min_warm", "max_warm", "image" };
@@ -516,6 +572,8 @@ static int read_entry(struct reader *r, const struct toml_entry *entry, struct e
 {
 	if (is_named(entry, "mounts"))
 		return read_mounts(r, entry->value, e);
+	if (is_named(entry, "services"))
+		return read_services(r, entry->value, e);
 	if (is_named(entry, "registries")) {
 		if (r->owner == CONFIGURATION_USERS)
 			return 0;
@@ -588,6 +646,11 @@ void configuration_done(struct configuration *c)
 	for (unsigned i = 0; i < c->pool_count; i++) {
 		free(c->pools[i].agent);
 		free(c->pools[i].image);
+	}
+	for (unsigned i = 0; i < c->service_count; i++) {
+		free(c->services[i].name);
+		free(c->services[i].command);
+		keyrows_list_free(&c->services[i].needs);
 	}
 	*c = (struct configuration){ 0 };
 }

@@ -14,6 +14,7 @@
 #define CONFIGURATION_SETTINGS_MAX 2048u
 #define CONFIGURATION_AGENTS_MAX 16u
 #define CONFIGURATION_WARM_MAX 256u
+#define CONFIGURATION_SERVICES_MAX 32u
 
 enum configuration_owner {
 	CONFIGURATION_USERS,    /* the user's own; may have [registries], which other code reads */
@@ -24,6 +25,12 @@ struct configuration_pool {
 	char *agent; /* NULL: for every mode without its own pool */
 	char *image; /* NULL: chosen as by `run` */
 	uint64_t min_warm, max_warm;
+};
+
+struct configuration_service {
+	char *name, *command; /* for a shell */
+	uint64_t port;        /* 0: none */
+	char **needs;         /* or NULL */
 };
 
 struct configuration {
@@ -39,6 +46,8 @@ struct configuration {
 	struct toolpolicy tools;
 	struct configuration_pool pools[CONFIGURATION_AGENTS_MAX];
 	unsigned pool_count;
+	struct configuration_service services[CONFIGURATION_SERVICES_MAX];
+	unsigned service_count;
 };
 
 /*

@@ -86,7 +86,8 @@ static const struct operation_field ended[] = {
 
 static const struct operation_field sandbox_state[] = {
 	{ "name", OPERATION_TEXT, "The sandbox.", .is_required = true },
-	{ "state", OPERATION_TEXT, "created, running, paused or stopped.", .is_required = true },
+	{ "state", OPERATION_TEXT, "created, running, paused, stopped or sleeping.",
+	  .is_required = true },
 	{ "note", OPERATION_TEXT, "What was done, or that there was nothing to do." },
 	END,
 };
@@ -111,6 +112,7 @@ static const struct operation_field create_params[] = {
 	{ "ttl_ms", OPERATION_INTEGER, "Removes it then.", .min = 1000,
 	  .max = OPERATION_TIMEOUT_MAX_MS },
 	{ "labels", OPERATION_MAP, "For finding it again." },
+	{ "command", OPERATION_COMMAND, "A service that runs whenever it does.", OTHER },
 	END,
 };
 
@@ -385,6 +387,45 @@ static const struct operation_field events_results[] = {
 	{ "next_offset", OPERATION_INTEGER, "Where to go on.", .is_required = true },
 	END,
 };
+static const struct operation_field reach_params[] = {
+	NAME,
+	{ "port", OPERATION_INTEGER, "0: its main port.", .max = UINT16_MAX },
+	{ "look", OPERATION_FLAG, "Only tell whose it is; do not wake it." },
+	END,
+};
+static const struct operation_field reach_results[] = {
+	{ "id", OPERATION_TEXT, "The sandbox's.", .is_required = true },
+	{ "owner", OPERATION_TEXT, "The key's name." },
+	{ "main_port", OPERATION_INTEGER, "0: there is none.", .is_required = true },
+	{ "public_ports", OPERATION_OBJECTS, "Whose URLs need no key.", .is_required = true },
+	END,
+};
+static const struct operation_field port_access_params[] = {
+	NAME,
+	{ "port", OPERATION_INTEGER, "Inside.", .min = 1, .max = UINT16_MAX, .is_required = true },
+	{ "public", OPERATION_FLAG, "true: its URL needs no key." },
+	END,
+};
+static const struct operation_field service_add_params[] = {
+	NAME,
+	{ "service", OPERATION_TEXT, "Its name.", .is_required = true },
+	COMMAND,
+	{ "port", OPERATION_INTEGER, "Ready when it answers.", .min = 1, .max = UINT16_MAX },
+	{ "needs", OPERATION_TEXTS, "Services that have to be ready first." },
+	CWD,
+	ENV,
+	END,
+};
+static const struct operation_field service_params[] = {
+	NAME,
+	{ "service", OPERATION_TEXT, "Its name.", .is_required = true },
+	END,
+};
+static const struct operation_field services_results[] = {
+	{ "services", OPERATION_OBJECTS, "service, state, port, restarts, id, command of each.",
+	  .is_required = true },
+	END,
+};
 static const struct operation_field id_params[] = {
 	{ "id", OPERATION_TEXT, "Id, or a comment that no other has.", .is_required = true },
 	END,
@@ -511,6 +552,31 @@ static const struct operation operations[] = {
 			       "Lists what was done to the caller's sandboxes, from an offset of "
 			       "the audit log on.",
 			       READS | OPERATION_IS_NO_TOOL, events_params, events_results },
+	[OPERATION_REACH] = { "sandbox_reach", "Reach a port",
+			      "Wakes a sandbox for connections to its ports.",
+			      OPERATION_IS_NO_TOOL | OPERATION_HANDS_OVER, reach_params,
+			      reach_results },
+	[OPERATION_PORT_ACCESS] = { "sandbox_port_access", "Open or close a port's URL",
+				    "Tells whether a port's URL needs a key.",
+				    OPERATION_IS_IDEMPOTENT | OPERATION_IS_NO_TOOL,
+				    port_access_params, done_results },
+	[OPERATION_SERVICE_ADD] = { "sandbox_service_add", "Add a service",
+				    "Runs a command whenever the sandbox runs, and again when it "
+				    "ends.",
+				    OPERATION_DESTROYS | OPERATION_IS_IDEMPOTENT |
+					    OPERATION_IS_OPEN | OPERATION_IS_NO_TOOL,
+				    service_add_params, done_results },
+	[OPERATION_SERVICE_LIST] = { "sandbox_service_list", "List services",
+				     "Lists services and their states.",
+				     READS | OPERATION_IS_NO_TOOL, name_params, services_results },
+	[OPERATION_SERVICE_REMOVE] = { "sandbox_service_remove", "Remove a service",
+				       "Ends a service for good.",
+				       OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, service_params,
+				       done_results },
+	[OPERATION_SERVICE_RESTART] = { "sandbox_service_restart", "Restart a service",
+					"Ends a service's command and starts it again.",
+					OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, service_params,
+					done_results },
 };
 static_assert(sizeof(operations) / sizeof(operations[0]) == OPERATION_COUNT,
 	      "an operation has no row");

@@ -63,6 +63,12 @@ enum operation_id {
 	OPERATION_EXTEND,
 	OPERATION_AUDIT,
 	OPERATION_EVENTS,
+	OPERATION_REACH,
+	OPERATION_PORT_ACCESS,
+	OPERATION_SERVICE_ADD,
+	OPERATION_SERVICE_LIST,
+	OPERATION_SERVICE_REMOVE,
+	OPERATION_SERVICE_RESTART,
 
 	OPERATION_COUNT
 };
@@ -99,6 +105,7 @@ enum operation_hints {
 	OPERATION_IS_OPEN = 1 << 3,       /* accesses the network outside */
 	OPERATION_NEEDS_PROCESS = 1 << 4, /* runs a command and returns its output */
 	OPERATION_IS_NO_TOOL = 1 << 5,    /* for programs over HTTP only; agents do not need it */
+	OPERATION_HANDS_OVER = 1 << 7,    /* its result has descriptors: for our servers alone */
 	OPERATION_IS_CARE = 1 << 6, /* inspects or ends something: also if the server is busy */
 };
 

@@ -40,10 +40,10 @@ struct field {
 	read_fn *read; /* VALUE_OWN_READER; NULL: only presets set it */
 };
 
-static read_fn read_accept_missing, read_backend, read_clone, read_env, read_home, read_image,
-	read_mode, read_mount, read_name, read_network, read_network_policy, read_profile,
-	read_protect_new, read_publish, read_read_only, read_rule, read_tmpfs, read_user,
-	read_workdir, read_workspace;
+static read_fn read_accept_missing, read_backend, read_clone, read_env, read_home, read_idle,
+	read_image, read_mode, read_mount, read_name, read_network, read_network_policy,
+	read_profile, read_protect_new, read_publish, read_read_only, read_rule, read_tmpfs,
+	read_user, read_workdir, read_workspace;
 
 static const char *const names[] = {
 #define FIELD(id, name) [POLICY_##id] = (name),
@@ -386,6 +386,17 @@ static int read_protect_new(struct resolver *r, const struct policy_setting *s, 
 	if (strcmp(s->text, "strict") != 0 && strcmp(s->text, "watch") != 0)
 		return err_set(e, ERR_INVALID, "'%s' is neither watch nor strict", s->text);
 	r->policy->protects_strictly = strcmp(s->text, "strict") == 0;
+	return 0;
+}
+
+const char *const policy_idle_words[] = { "pause", "stop", NULL };
+
+static int read_idle(struct resolver *r, const struct policy_setting *s, struct err *e)
+{
+	if (strcmp(s->text, policy_idle_words[0]) != 0 &&
+	    strcmp(s->text, policy_idle_words[1]) != 0)
+		return err_set(e, ERR_INVALID, "'%s' is neither pause nor stop", s->text);
+	r->policy->stops_when_idle = strcmp(s->text, policy_idle_words[1]) == 0;
 	return 0;
 }
 

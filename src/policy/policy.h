@@ -49,6 +49,7 @@ enum policy_field {
 #define POLICY_BANDWIDTH_MAX_BYTES_PER_S (1ull << 40)
 #define POLICY_TIMEOUT_MIN_MS 1ull
 #define POLICY_TIMEOUT_MAX_MS (366ull * 24 * 3600 * 1000)
+#define POLICY_IDLE_TIMEOUT_MIN_MS 100ull
 #define POLICY_CPU_TIME_MIN_MS 100ull
 #define POLICY_CPU_TIME_MAX_MS (366ull * 24 * 3600 * 1000)
 #define POLICY_ID_MAX 65534u /* highest user and group id inside */
@@ -108,7 +109,8 @@ enum policy_backend {
 
 	POLICY_BACKEND_COUNT
 };
-extern const char *const policy_backends[]; /* their names, ended by NULL */
+extern const char *const policy_backends[];   /* their names, ended by NULL */
+extern const char *const policy_idle_words[]; /* by .stops_when_idle, ended by NULL */
 bool policy_find_backend(const char *name, enum policy_backend *ret);
 
 /* "no profile 'x' (use a, b or c)"; the choices are ended by NULL. Returns -1. */
@@ -166,6 +168,8 @@ struct policy {
 	char **env;    /* "NAME=value", later entries win */
 	unsigned env_count;
 
+	bool stops_when_idle; /* instead of freezing: --idle */
+
 	/* 0 means no limit */
 	uint64_t memory_bytes;
 	uint64_t cpus_milli;
@@ -177,6 +181,7 @@ struct policy {
 	uint64_t io_write_bytes_per_s;
 	uint64_t bandwidth_bytes_per_s; /* in each direction */
 	uint64_t timeout_ms;
+	uint64_t idle_timeout_ms; /* of a named sandbox: 0: it never sleeps */
 	uint64_t cpu_time_ms;
 #ifdef AGENTKERNEL_TESTING
 	uint64_t test_limit_count; /* policy/fields.def */

@@ -51,6 +51,7 @@ static const struct keyrows_row rows[] = {
 	ROW("protect", KEYROWS_LIST, policy.protect),
 	ROW("unprotect", KEYROWS_LIST, policy.unprotect),
 	ROW("protect-new-strict", KEYROWS_FLAG, policy.protects_strictly),
+	ROW("stops-when-idle", KEYROWS_FLAG, policy.stops_when_idle),
 	ROW("mask", KEYROWS_LIST, policy.mask),
 	ROW("home", KEYROWS_TEXT, policy.home),
 	ROW("unmask", KEYROWS_LIST, policy.unmask),

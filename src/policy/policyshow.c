@@ -116,6 +116,9 @@ void policyshow_field(const struct policy *p, enum policy_field field, struct bu
 	case POLICY_PROTECT_NEW:
 		buf_add_text(out, p->protects_strictly ? "strict" : "watch");
 		break;
+	case POLICY_IDLE:
+		buf_add_text(out, policy_idle_words[p->stops_when_idle]);
+		break;
 	case POLICY_MASK:
 		format_names(p->mask, out);
 		break;

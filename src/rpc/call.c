@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@
 
 void call_init(struct call *c)
 {
-	*c = (struct call){ .pid_fd = -1, .lifeline_fd = -1 };
+	*c = (struct call){ .pid_fd = -1, .lifeline_fd = -1, .handover_fd = -1 };
 	for (size_t i = 0; i < COUNT_OF(c->fds); i++)
 		c->fds[i] = -1;
 	arguments_init(&c->arguments);
@@ -63,6 +64,7 @@ void call_done(struct call *c)
 	let_go(c);
 	for (size_t i = 0; i < COUNT_OF(c->fds); i++)
 		cleanup_closep(&c->fds[i]);
+	cleanup_closep(&c->handover_fd);
 	arguments_done(&c->arguments);
 	output_done(&c->output[0]);
 	output_done(&c->output[1]);
@@ -121,6 +123,17 @@ static int open_memory(const struct buf *first, const struct buf *second, int *r
 	return *ret_fd < 0 ? -EMFILE : 0;
 }
 
+static int open_handover(struct call *c, struct ends *ends)
+{
+	int both[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, both) < 0)
+		return -errno;
+	c->handover_fd = both[0];
+	ends->fds[WIRE_HANDOVER_FD] = move_up(both[1]);
+	return ends->fds[WIRE_HANDOVER_FD] < 0 ? -EMFILE : 0;
+}
+
 static int open_ends(struct call *c, const struct call_options *o, struct ends *ends)
 {
 	static const struct {
@@ -147,6 +160,8 @@ static int open_ends(struct call *c, const struct call_options *o, struct ends *
 		r = open_memory(o->rows, &c->arguments.rows, &ends->fds[WIRE_REQUEST_FD]);
 	if (r == 0)
 		r = open_memory(&c->arguments.contents, NULL, &ends->fds[WIRE_FILES_FD]);
+	if (r == 0 && c->operation->hints & OPERATION_HANDS_OVER)
+		r = open_handover(c, ends);
 	return r;
 }
 
@@ -166,7 +181,8 @@ static int spawn(const struct call_options *o, const char *operation, const stru
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	for (int fd = 0; fd < WIRE_FD_COUNT; fd++)
-		posix_spawn_file_actions_adddup2(&actions, ends->fds[fd], fd);
+		if (ends->fds[fd] >= 0)
+			posix_spawn_file_actions_adddup2(&actions, ends->fds[fd], fd);
 	/* a new process group: only the server gets a terminal's signals, and cancels workers */
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
 						      POSIX_SPAWN_SETSIGDEF);

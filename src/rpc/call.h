@@ -40,7 +40,8 @@ struct call {
 	const struct operation *operation;
 	struct arguments arguments;
 	int pid_fd, lifeline_fd;
-	int fds[5]; /* by enum call_stream */
+	int fds[5];      /* by enum call_stream */
+	int handover_fd; /* descriptors of the result, for its owner to receive at the end; -1 */
 	size_t input_done;
 	struct output output[2]; /* stdout, stderr */
 	struct buf result, notes;

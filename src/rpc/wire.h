@@ -9,6 +9,7 @@
  *   5        a pipe that closes when the call is cancelled or the server dies: the lifeline
  *   6        contents of files to write first, one after the other
  *   7        agentkernel's own messages for people
+ *   8        descriptors of the result (base/fdpass), of an operation that hands some out
  *
  * docs/design/worker.md describes requests and results.
  */
@@ -19,6 +20,7 @@ enum wire_fd {
 	WIRE_LIFELINE_FD,
 	WIRE_FILES_FD,
 	WIRE_NOTES_FD,
+	WIRE_HANDOVER_FD,
 
 	WIRE_FD_COUNT
 };

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <sys/sysinfo.h>
 
-#define FORMAT_NUMBER 1 /* of host/limitfiles' format: another number gives another directory   \
-			 */
+#define FORMAT_NUMBER                                                                              \
+	1 /* of host/limitfiles' format: another number gives another directory                    \
+	   */
 
 /* Contains everything that a file depends on, including the machine's memory and CPUs. */
 static bool format_name(const struct limitfiles_figures *f, struct buf *out)

@@ -58,6 +58,12 @@ static worker_fn *const functions[] = {
 	[OPERATION_EXTEND] = worker_extend,
 	[OPERATION_AUDIT] = worker_audit,
 	[OPERATION_EVENTS] = worker_events,
+	[OPERATION_REACH] = worker_reach,
+	[OPERATION_PORT_ACCESS] = worker_port_access,
+	[OPERATION_SERVICE_ADD] = worker_service_add,
+	[OPERATION_SERVICE_LIST] = worker_service_list,
+	[OPERATION_SERVICE_REMOVE] = worker_service_remove,
+	[OPERATION_SERVICE_RESTART] = worker_service_restart,
 };
 _Static_assert(COUNT_OF(functions) == OPERATION_COUNT, "an operation has no function");
 
@@ -296,7 +302,7 @@ static void take_stderr(void *context)
 static int prepare_fds(struct worker *w, struct err *e)
 {
 	for (int fd = WIRE_REQUEST_FD; fd < WIRE_FD_COUNT; fd++)
-		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 && fd != WIRE_HANDOVER_FD)
 			return err_sys(e, errno, "this command is for agentkernel's own programs");
 	w->command_stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, WIRE_FD_COUNT);
 	if (w->command_stderr_fd < 0)

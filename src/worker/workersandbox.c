@@ -30,7 +30,9 @@ static int add_state(const struct worker *w, const char *name, const char *note,
 int worker_create(struct worker *w, struct json *j, struct err *e)
 {
 	cleanup_free char **labels = worker_list(w, "labels");
+	cleanup_free char **words = worker_command(w);
 	const struct op_create_args args = {
+		.words = words,
 		.request = &w->call,
 		.name = worker_text(w, "name"),
 		.labels = labels,

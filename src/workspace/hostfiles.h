@@ -17,8 +17,9 @@ struct ak;
 
 struct idmap;
 
-#define HOSTFILES_HOST_MAX (POLICY_MOUNTS_MAX + 3u) /* plus home, workspace and its git directory  \
-						     */
+#define HOSTFILES_HOST_MAX                                                                         \
+	(POLICY_MOUNTS_MAX + 3u) /* plus home, workspace and its git directory                     \
+				  */
 #define HOSTFILES_MAX (2u * HOSTFILES_HOST_MAX + POLICY_TMPFS_MAX)
 
 struct hostfiles {
