@@ -4,9 +4,8 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/runoptions.h"
+#include "cli/words.h"
 #include "ops/op_sandbox.h"
-
-#include <string.h>
 
 static const char *const examples[] = {
 	"agentkernel sandbox create otter --image debian:12",
@@ -33,18 +32,6 @@ static int print_json(const char *name, const char *id, struct err *e)
 	return cli_print(&out, e);
 }
 
-/* The words after "--", which is removed; NULL: there are none. `create -- NAME` has none. */
-static char **cut_command(char **argv)
-{
-	for (argv += *argv != NULL; *argv; argv++) {
-		if (strcmp(*argv, "--") != 0)
-			continue;
-		*argv = NULL;
-		return argv[1] ? argv + 1 : NULL;
-	}
-	return NULL;
-}
-
 static int run(const struct cli_context *context, char **argv, int *ret_status, struct err *e)
 {
 	CLEANUP(runoptions_done) struct runoptions o = { 0 };
@@ -52,7 +39,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	struct op_create_result result;
 	unsigned count = 0;
 
-	args.words = cut_command(argv);
+	args.words = words_cut_command(argv);
 	if (runoptions_collect(&runoptions_create, argv, context->ak, &o, &args.name, 1, &count,
 			       e) < 0 ||
 	    runoptions_read_ttl(&o.flags, &args.ttl_ms, e) < 0)

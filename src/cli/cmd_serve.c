@@ -10,16 +10,20 @@
 #include "state/ak.h"
 #include "state/audit.h"
 #include "state/statedir.h"
+#include "policy/domain.h"
 #include "policy/environment.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <string.h>
 #include <unistd.h>
 
 #define KEY_FILE_MAX_BYTES (64u << 10)
 #define SOCKET_NAME "serve.sock"
+#define SECRET_NAME "serve.secret"
+#define SECRET_DIGITS 64
 
 static const char *const examples[] = {
 	"agentkernel serve",
@@ -81,6 +85,42 @@ static int read_keys(const struct runoptions *o, struct buf *out, struct err *e)
 	return 0;
 }
 
+/* Of links to ports (http/sitelink): kept, so that they outlive the server. */
+static int read_secret(const struct ak *ak, char out[SECRET_DIGITS + 1], struct err *e)
+{
+	unsigned char bytes[SECRET_DIGITS / 2];
+	cleanup_free char *path = NULL;
+	cleanup_free char *own = NULL;
+	cleanup_free char *text = NULL;
+	cleanup_buf struct buf made;
+	size_t len = 0;
+	int r;
+
+	buf_init(&made, BUF_TEXT_MAX_BYTES);
+	if (statedir_make_path(ak, SECRET_NAME, &path, e) < 0)
+		return -1;
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_sys(e, errno, "get random numbers");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		buf_addf(&made, "%02x", bytes[i]);
+	/* two servers that start at once: the first one's file counts, and it is whole */
+	own = mem_format("%s.%d", path, (int)getpid());
+	r = access(path, F_OK) == 0 ? 0 : file_create_at(AT_FDCWD, own, 0600, buf_text(&made));
+	if (r == 0 && link(own, path) < 0 && errno != EEXIST && errno != ENOENT)
+		r = -errno;
+	(void)unlink(own);
+	if (r < 0)
+		return err_sys(e, -r, "write '%s'", path);
+	r = file_read_at(AT_FDCWD, path, SECRET_DIGITS + 1, &text, &len);
+	if (r < 0)
+		return err_sys(e, -r, "read '%s'", path);
+	if (len != SECRET_DIGITS)
+		return err_set(e, ERR_CORRUPT, "'%s' holds no secret (remove it)", path);
+	memcpy(out, text, SECRET_DIGITS);
+	out[SECRET_DIGITS] = '\0';
+	return 0;
+}
+
 static int add_places(struct face *f, const struct runoptions *o, struct err *e)
 {
 	cleanup_free char *path = NULL;
@@ -103,6 +143,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	CLEANUP(face_done) struct face face = { 0 };
 	cleanup_free char *audit = NULL;
 	cleanup_buf struct buf keys;
+	char secret[SECRET_DIGITS + 1];
+	char domain[DOMAIN_MAX_BYTES + 1];
+	struct domain_problem problem;
 	const char *none[1];
 	unsigned count = 0;
 
@@ -123,11 +166,19 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 			       "--isolate-keys and --no-isolate-keys contradict each other");
 	if (o.flags.isolates_keys || o.flags.has_no_isolation)
 		face_add_pair(&face, "--isolate", o.flags.isolates_keys ? "yes" : "no");
+	if (o.flags.domain && !domain_normalize(o.flags.domain, strlen(o.flags.domain),
+						DOMAIN_TYPED, domain, &problem))
+		return err_set(e, ERR_INVALID, "--domain: '%s': %s", o.flags.domain, problem.why);
+	if (o.flags.domain)
+		face_add_pair(&face, "--domain", domain);
 	if (o.flags.tls_cert)
 		face_add_pair(&face, "--tls-cert", o.flags.tls_cert);
 	if (o.flags.tls_key)
 		face_add_pair(&face, "--tls-key", o.flags.tls_key);
-	if (setenv("AGENTKERNEL_SERVE_KEYS", buf_text(&keys), 1) < 0)
+	if (read_secret(context->ak, secret, e) < 0)
+		return -1;
+	if (setenv("AGENTKERNEL_SERVE_KEYS", buf_text(&keys), 1) < 0 ||
+	    setenv("AGENTKERNEL_SERVE_SECRET", secret, 1) < 0)
 		return err_sys(e, errno, "hand the keys over");
 	*ret_status = 0;
 	return face_become(&face, environ, e);

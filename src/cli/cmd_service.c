@@ -60,7 +60,8 @@ static const struct opts_table logs_options = { logs_rows, COUNT_OF(logs_rows) }
 
 /* ---- add ---- */
 
-static int fill(struct service *s, const struct flags *f, char **words, struct err *e)
+static int fill(struct service *s, const struct flags *f, char **words, char **command,
+		struct err *e)
 {
 	uint64_t port = 0;
 
@@ -79,8 +80,8 @@ static int fill(struct service *s, const struct flags *f, char **words, struct e
 		(void)keyrows_list_add(&s->needs, f->needs.texts[i]);
 	for (unsigned i = 0; i < f->env.count; i++)
 		(void)keyrows_list_add(&s->env, f->env.texts[i]);
-	for (words += 2; *words; words++)
-		(void)keyrows_list_add(&s->words, *words);
+	for (; *command; command++)
+		(void)keyrows_list_add(&s->words, *command);
 	return 0;
 }
 
@@ -89,18 +90,23 @@ static int run_add(const struct cli_context *context, char **argv, int *ret_stat
 	const struct words_rule rule = {
 		.usage = "service add NAME SERVICE [--port N] -- COMMAND...",
 		.options = &add_options,
-		.min = 3,
-		.max = WORDS_MAX
+		.min = 2,
+		.max = 2
 	};
 	CLEANUP(settings_done) struct settings none = { 0 };
 	CLEANUP(services_done_one) struct service s = { .port = 0 };
-	static char *words[WORDS_MAX + 1];
+	char **command = words_cut_command(argv);
+	char *words[3];
 	struct op_service_add_args args = { .service = &s };
 	struct flags flags = { 0 };
 	unsigned count = 0;
 
-	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0 ||
-	    fill(&s, &flags, words, e) < 0)
+	if (words_read(&rule, argv, &flags, &none, words, &count, e) < 0)
+		return -1;
+	if (!command)
+		return err_set(e, ERR_INVALID,
+			       "missing argument COMMAND, after '--': agentkernel %s", rule.usage);
+	if (fill(&s, &flags, words, command, e) < 0)
 		return -1;
 	args.name = words[0];
 	*ret_status = 0;

@@ -52,6 +52,7 @@ static const struct what values[] = {
 	{ "from", { KIND_IMAGE }, NULL },
 	{ "pull", { KIND_WORDS }, "missing always never" },
 	{ "network-policy", { KIND_WORDS }, "allow deny" },
+	{ "idle", { KIND_WORDS }, "pause stop" },
 	{ "protect-new", { KIND_WORDS }, "watch strict" },
 	{ "backend", { KIND_BACKEND }, NULL },
 	{ "signal", { KIND_WORDS }, "TERM KILL INT HUP QUIT STOP CONT USR1 USR2" },

@@ -20,7 +20,7 @@ struct runoptions_flags {
 	const char *count; /* NULL: default */
 
 	struct opts_list listen;
-	const char *api_key, *api_key_file, *tls_cert, *tls_key; /* NULL: none */
+	const char *api_key, *api_key_file, *tls_cert, *tls_key, *domain; /* NULL: none */
 	bool isolates_keys, has_no_isolation; /* neither: isolate if there are several keys */
 	bool is_kept, is_detached;
 	bool is_removed, is_interactive; /* docker's options for what is always the case */

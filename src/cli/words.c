@@ -1,6 +1,8 @@
 /* words - parses commands with arguments and options; see words.h. */
 #include "cli/words.h"
 
+#include <string.h>
+
 static int missing(const struct words_rule *rule, struct err *e)
 {
 	return err_set(e, ERR_INVALID, "missing argument (usage: agentkernel %s)", rule->usage);
@@ -32,4 +34,15 @@ int words_read(const struct words_rule *rule, char **argv, void *flags, struct s
 	ret[count] = NULL;
 	*ret_count = count;
 	return count < rule->min ? missing(rule, e) : 0;
+}
+
+char **words_cut_command(char **argv)
+{
+	for (argv += *argv != NULL; *argv; argv++) {
+		if (strcmp(*argv, "--") != 0)
+			continue;
+		*argv = NULL;
+		return argv[1] ? argv + 1 : NULL;
+	}
+	return NULL;
 }

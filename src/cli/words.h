@@ -16,3 +16,9 @@ struct words_rule {
 ERR_CHECKED int words_read(const struct words_rule *rule, char **argv, void *flags,
 			   struct settings *settings, char **ret, unsigned *ret_count,
 			   struct err *e);
+
+/*
+ * The words after "--", which is removed; NULL: there are none. A "--" that comes first separates
+ * nothing: `create -- NAME`.
+ */
+char **words_cut_command(char **argv);

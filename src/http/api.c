@@ -16,6 +16,8 @@
 #include "http/metrics.h"
 #include "http/mcproute.h"
 #include "http/encode.h"
+#include "http/siterelay.h"
+#include "http/siteroute.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,6 +99,17 @@ static const struct route routes[] = {
 	{ "GET", "/sandboxes/{}/logs", 0, OPERATION_AUDIT, decode_name, encode_entries },
 	{ "POST", "/sandboxes/{}/extend", ROUTE_BODY, OPERATION_EXTEND, decode_about,
 	  encode_extended },
+	{ "GET", "/sandboxes/{}/services", 0, OPERATION_SERVICE_LIST, decode_name, encode_result },
+	{ "POST", "/sandboxes/{}/services", ROUTE_BODY, OPERATION_SERVICE_ADD, decode_about,
+	  encode_result },
+	{ "DELETE", "/sandboxes/{}/services/{}", 0, OPERATION_SERVICE_REMOVE,
+	  siteroute_decode_service, encode_words, .words = "Service removed" },
+	{ "POST", "/sandboxes/{}/services/{}/restart", 0, OPERATION_SERVICE_RESTART,
+	  siteroute_decode_service, encode_words, .words = "Service restarted" },
+	{ "PUT", "/sandboxes/{}/ports/{}", ROUTE_BODY, OPERATION_PORT_ACCESS,
+	  siteroute_decode_access, encode_result },
+	{ "POST", "/sandboxes/{}/ports/{}/link", ROUTE_BODY, OPERATION_REACH, siteroute_decode_link,
+	  siteroute_encode_link },
 	{ "GET", "/snapshots", 0, OPERATION_CHECKPOINT_LIST, decode_nothing, encode_snapshots,
 	  .query = "name" },
 	{ "POST", "/snapshots", ROUTE_BODY, OPERATION_CHECKPOINT, decode_snapshot,
@@ -197,7 +210,7 @@ static enum connection_body refuse(struct connection *c, int status, const char 
 	return CONNECTION_REFUSED;
 }
 
-static const char *check_origin(const struct connection *c)
+const char *api_check_origin(const struct connection *c)
 {
 	const struct head *h = &connection_request(c)->head;
 
@@ -240,15 +253,19 @@ static enum connection_body on_head(struct connection *c, void *context)
 {
 	struct api *a = context;
 	const struct connection_request *r = connection_request(c);
-	const char *why = check_origin(c), *owner = NULL;
+	const char *why = api_check_origin(c), *owner = NULL;
 	CLEANUP(free_parts) struct parts parts = { 0 };
 	cleanup_buf struct buf allowed;
 	const struct route *route;
 	bool is_raw = false;
 	struct webcall *x;
+	struct site site;
 
 	buf_init(&allowed, BUF_TEXT_MAX_BYTES);
 	a->request_count++;
+	site_find(&r->head, a->domain, &site);
+	if (site.way != SITE_NONE)
+		return siterelay_on_head(a, c, &site);
 	if (why)
 		return refuse(c, 403, why);
 	route = find_route(r, &parts, &allowed);

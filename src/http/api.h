@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "http/connection.h"
 #include "http/keys.h"
+#include "http/sitelink.h"
 #include "http/slots.h"
 #include "mcp/protocol.h"
 #include "rpc/call.h"
@@ -68,9 +69,15 @@ struct api {
 	uint64_t request_count, call_count, refused_count;
 	uint64_t started_ms;
 	struct api_counts counts; /* updated by http/metrics */
+	struct sitereach_list *sites;
+	struct sitelink link;
+	const char *domain; /* of URLs of sandboxes, beside localhost; NULL: none */
 };
 
 struct connection_handler api_handler(struct api *a);
+
+/* NULL: the request is meant for us, and not from a page of another origin; else why not. */
+const char *api_check_origin(const struct connection *c);
 
 /* ---- for mcproute ---- */
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum state { STATE_HEAD, STATE_BODY, STATE_ANSWER };
+enum state { STATE_HEAD, STATE_BODY, STATE_ANSWER, STATE_TAKEN };
 
 struct connection {
 	struct connection_handler handler;
@@ -27,7 +27,7 @@ struct connection {
 	enum connection_body body;
 	uint64_t body_left;
 	struct event *deadline; /* for a complete head, however slowly it arrives */
-	bool is_paused, is_closing, is_streaming, has_request;
+	bool is_paused, is_closing, is_streaming, has_request, has_had_requests;
 	const struct origin_place *place;
 	void *user;
 	struct connection_list *list;
@@ -90,7 +90,7 @@ void *connection_user(const struct connection *c)
 
 /* ---- answers ---- */
 
-static const char *reason_of(int status)
+const char *connection_reason(int status)
 {
 	static const struct {
 		int status;
@@ -100,6 +100,7 @@ static const char *reason_of(int status)
 		{ 201, "Created" },
 		{ 202, "Accepted" },
 		{ 204, "No Content" },
+		{ 302, "Found" },
 		{ 400, "Bad Request" },
 		{ 401, "Unauthorized" },
 		{ 403, "Forbidden" },
@@ -116,7 +117,9 @@ static const char *reason_of(int status)
 		{ 431, "Request Header Fields Too Large" },
 		{ 500, "Internal Server Error" },
 		{ 501, "Not Implemented" },
+		{ 502, "Bad Gateway" },
 		{ 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" },
 		{ 505, "HTTP Version Not Supported" },
 	};
 
@@ -131,7 +134,8 @@ static void write_head(struct connection *c, int status, const char *type, const
 {
 	struct evbuffer *out = bufferevent_get_output(c->transport);
 
-	evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\n%s\r\n", status, reason_of(status), length);
+	evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\n%s\r\n", status, connection_reason(status),
+			    length);
 	if (type)
 		evbuffer_add_printf(out, "Content-Type: %s\r\n", type);
 	for (; extra && extra->name; extra++)
@@ -303,7 +307,7 @@ static bool read_target(struct connection *c)
 static void reply_plain(struct connection *c, int status)
 {
 	cleanup_free char *text =
-		mem_format("{\"success\":false,\"error\":\"%s\"}", reason_of(status));
+		mem_format("{\"success\":false,\"error\":\"%s\"}", connection_reason(status));
 
 	c->is_closing = true;
 	connection_reply(c, status, "application/json", text, strlen(text), NULL);
@@ -316,6 +320,22 @@ static void take_request(struct connection *c)
 	c->handler.on_request(c, c->handler.context);
 }
 
+/* 1: the first bytes are those of HTTP/2, or may become so; 0: they are not. */
+static int judge_http2(struct connection *c, struct evbuffer *in, size_t len)
+{
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	size_t wanted = sizeof(preface) - 1, looked_at = len < wanted ? len : wanted;
+
+	if (!c->handler.on_http2 || c->has_had_requests ||
+	    memcmp(evbuffer_pullup(in, (ev_ssize_t)looked_at), preface, looked_at) != 0)
+		return 0;
+	if (looked_at < wanted)
+		return 1;
+	event_del(c->deadline);
+	c->has_request = true;
+	return c->handler.on_http2(c, c->handler.context);
+}
+
 /* False: an error was sent, or more bytes are needed. */
 static bool take_head(struct connection *c)
 {
@@ -325,6 +345,9 @@ static bool take_head(struct connection *c)
 	int r;
 
 	if (len == 0)
+		return false;
+	r = judge_http2(c, in, looked_at);
+	if (r != 0)
 		return false;
 	r = head_parse((const char *)evbuffer_pullup(in, (ev_ssize_t)looked_at), looked_at,
 		       &c->request.head, &used);
@@ -340,17 +363,17 @@ static bool take_head(struct connection *c)
 		reply_plain(c, 400);
 		return false;
 	}
-	c->has_request = true;
+	c->has_request = c->has_had_requests = true;
 	event_del(c->deadline);
 	c->body_left = c->request.head.content_length;
 	c->state = STATE_BODY;
+	c->body = c->handler.on_head(c, c->handler.context);
+	if (c->body == CONNECTION_REFUSED || c->body == CONNECTION_TAKEN)
+		return false;
 	if (c->request.head.is_chunked) {
 		reply_plain(c, 411);
 		return false;
 	}
-	c->body = c->handler.on_head(c, c->handler.context);
-	if (c->body == CONNECTION_REFUSED)
-		return false;
 	if (c->body == CONNECTION_COLLECT && c->body_left > CONNECTION_BODY_MAX_BYTES) {
 		reply_plain(c, 413);
 		return false;
@@ -465,6 +488,32 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	connection_free(context);
+}
+
+struct bufferevent *connection_take(struct connection *c)
+{
+	c->state = STATE_TAKEN;
+	bufferevent_set_timeouts(c->transport, NULL, NULL);
+	return c->transport;
+}
+
+void connection_give_back(struct connection *c, enum connection_return what)
+{
+	if (what == CONNECTION_DROP) {
+		connection_free(c);
+		return;
+	}
+	bufferevent_setcb(c->transport, on_readable, on_written, on_event, c);
+	bufferevent_setwatermark(c->transport, EV_READ, 0, HEAD_MAX_BYTES + 65536);
+	bufferevent_setwatermark(c->transport, EV_WRITE, 0, 0);
+	set_wait(c, CONNECTION_IDLE_S);
+	if (what == CONNECTION_CLOSE || !c->request.head.is_kept_alive)
+		c->is_closing = true;
+	else
+		bufferevent_enable(c->transport, EV_READ);
+	finish(c);
+	if (c->is_closing && connection_unsent(c) == 0)
+		connection_free(c);
 }
 
 void connection_serve(struct connection_list *list, struct bufferevent *transport,

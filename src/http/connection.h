@@ -37,6 +37,7 @@ enum connection_body {
 	CONNECTION_COLLECT, /* collect it, then call on_request() */
 	CONNECTION_HAND_ON, /* call on_request() first, then on_body() for each piece */
 	CONNECTION_REFUSED, /* an error was sent */
+	CONNECTION_TAKEN,   /* connection_take() was called: the transport is somebody else's */
 };
 
 struct connection_handler {
@@ -45,6 +46,8 @@ struct connection_handler {
 	void (*on_request)(struct connection *c, void *context);
 	/* Returns false to pause until connection_go_on(). len 0: the end. */
 	bool (*on_body)(struct connection *c, const char *bytes, size_t len);
+	/* The client speaks HTTP/2 (prior knowledge): takes the transport, or returns false. */
+	bool (*on_http2)(struct connection *c, void *context);
 	/* The client is gone, or the request is finished: .user is not used any more. */
 	void (*on_gone)(struct connection *c);
 	void *context;
@@ -69,12 +72,26 @@ void connection_set_user(struct connection *c, void *user); /* of the current re
 void *connection_user(const struct connection *c);
 void connection_go_on(struct connection *c);
 
+/*
+ * Called in on_head() or on_http2(): reads, writes and events of the transport are the caller's
+ * until it gives the connection back. Bytes after the head are in its input.
+ */
+struct bufferevent *connection_take(struct connection *c);
+enum connection_return {
+	CONNECTION_GO_ON, /* the answer is complete: the next request follows */
+	CONNECTION_CLOSE, /* what was written is sent first */
+	CONNECTION_DROP,  /* at once */
+};
+void connection_give_back(struct connection *c, enum connection_return what);
+
 struct connection_header {
 	const char *name, *value;
 };
 /* Sends a complete answer; `type` NULL: no body. `extra` ends with a NULL name, and may be NULL. */
 void connection_reply(struct connection *c, int status, const char *type, const char *bytes,
 		      size_t len, const struct connection_header *extra);
+
+const char *connection_reason(int status); /* "Not Found" */
 
 /* Sends an answer in pieces. */
 void connection_begin(struct connection *c, int status, const char *type,

@@ -76,6 +76,7 @@ static int read_request_line(struct head *h, char *line)
 	memcpy(h->method, line, strlen(line) + 1);
 	h->target = target;
 	h->is_kept_alive = version[7] == '1';
+	h->is_http10 = !h->is_kept_alive;
 	return 0;
 }
 
@@ -167,7 +168,44 @@ static int judge(struct head *h)
 	return 0;
 }
 
-static int read_lines(struct head *h)
+/* "HTTP/1.1 200 OK"; the reason may be missing. */
+static int read_status_line(struct head *h, char *line)
+{
+	const char *code = line + 9;
+
+	if (strncmp(line, "HTTP/1.1 ", 9) != 0 && strncmp(line, "HTTP/1.0 ", 9) != 0)
+		return BAD;
+	if (strspn(code, "0123456789") != 3 || code[0] < '1' || code[0] > '5' ||
+	    (code[3] != ' ' && code[3] != '\0'))
+		return BAD;
+	for (const char *c = code; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return BAD;
+	h->status = (code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0');
+	h->reason = line + 12 + (code[3] == ' ');
+	h->is_kept_alive = line[7] == '1';
+	return 0;
+}
+
+static int judge_answer(struct head *h)
+{
+	const char *coding = head_get(h, "transfer-encoding");
+	const char *connection = head_get(h, "connection");
+
+	if (read_length(h) < 0)
+		return BAD;
+	if (coding) {
+		if (h->has_content_length || count(h, "transfer-encoding") > 1 ||
+		    strcasecmp(coding, "chunked") != 0)
+			return BAD;
+		h->is_chunked = true;
+	}
+	if (connection && strcasestr(connection, "close"))
+		h->is_kept_alive = false;
+	return 0;
+}
+
+static int read_lines(struct head *h, bool is_answer)
 {
 	char *rest = h->text;
 	int r = 0;
@@ -178,12 +216,16 @@ static int read_lines(struct head *h)
 
 		*end = '\0';
 		rest = end + 2;
-		r = is_first ? read_request_line(h, line) : read_field(h, line);
+		r = !is_first   ? read_field(h, line)
+		    : is_answer ? read_status_line(h, line)
+				: read_request_line(h, line);
 	}
-	return r < 0 ? r : h->target ? judge(h) : BAD;
+	if (r < 0)
+		return r;
+	return is_answer ? h->status ? judge_answer(h) : BAD : h->target ? judge(h) : BAD;
 }
 
-int head_parse(const char *bytes, size_t len, struct head *ret, size_t *ret_used)
+static int parse(const char *bytes, size_t len, bool is_answer, struct head *ret, size_t *ret_used)
 {
 	struct head h = { 0 };
 	size_t looked_at = len < HEAD_MAX_BYTES ? len : HEAD_MAX_BYTES;
@@ -195,7 +237,7 @@ int head_parse(const char *bytes, size_t len, struct head *ret, size_t *ret_used
 	if (end == 0)
 		return len >= HEAD_MAX_BYTES ? -431 : 0;
 	h.text = mem_dup_bytes(bytes, (size_t)end);
-	r = read_lines(&h);
+	r = read_lines(&h, is_answer);
 	if (r < 0) {
 		head_done(&h);
 		return r;
@@ -203,4 +245,16 @@ int head_parse(const char *bytes, size_t len, struct head *ret, size_t *ret_used
 	*ret = h;
 	*ret_used = (size_t)end;
 	return 1;
+}
+
+int head_parse(const char *bytes, size_t len, struct head *ret, size_t *ret_used)
+{
+	return parse(bytes, len, false, ret, ret_used);
+}
+
+int head_parse_answer(const char *bytes, size_t len, struct head *ret, size_t *ret_used)
+{
+	int r = parse(bytes, len, true, ret, ret_used);
+
+	return r < 0 ? -502 : r;
 }

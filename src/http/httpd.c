@@ -2,7 +2,7 @@
  * httpd - the program agentkernel-serve: the HTTP API, on unix sockets and TCP.
  *
  * usage: agentkernel-serve LAUNCHER AUDIT [ROW...] [--listen WHERE]... [--rate CALLS:WINDOW_MS]...
- *                          [--tls-cert FILE --tls-key FILE] [--isolate yes|no]
+ *                          [--tls-cert FILE --tls-key FILE] [--isolate yes|no] [--domain NAME]
  *
  * WHERE is unix:PATH, or ADDRESS:PORT. Keys come in the variable AGENTKERNEL_SERVE_KEYS (http/keys
  * has its format), which workers do not get. A unix socket is for its owner and root, who need no
@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/title.h"
 #include "http/api.h"
+#include "http/sitereach.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,10 +37,11 @@
 #include <unistd.h>
 
 #define KEYS_VARIABLE "AGENTKERNEL_SERVE_KEYS"
+#define SECRET_VARIABLE "AGENTKERNEL_SERVE_SECRET" /* for links */
 #define LISTENERS_MAX 8u
 #define CONNECTIONS_MAX 4096u
 #define OWNERS_SPARE 64u /* reserved for the owner, however many others are connected */
-#define DESCRIPTORS (CONNECTIONS_MAX + OWNERS_SPARE + 1024)
+#define DESCRIPTORS (2 * CONNECTIONS_MAX + OWNERS_SPARE + 1024) /* a relayed one has two */
 #define BACKLOG 512
 #define DRAIN_MAX_S 30
 #define EXIT_FAILED 125
@@ -237,6 +239,10 @@ static void read_keys(struct server *s)
 		fail("--isolate-keys, --no-isolate-keys: there are no keys (--api-key-file)");
 	if (s->isolate)
 		s->api.keys.is_isolated = strcmp(s->isolate, "yes") == 0;
+	text = getenv(SECRET_VARIABLE);
+	if (!text || !sitelink_init(&s->api.link, text))
+		fail("agentkernel-serve is started by 'agentkernel serve'");
+	(void)unsetenv(SECRET_VARIABLE);
 	(void)unsetenv(KEYS_VARIABLE);
 	(void)unsetenv("AGENTKERNEL_API_KEY");
 }
@@ -276,6 +282,8 @@ static void read_words(struct server *s, char **words, char **ret_places, unsign
 			s->cert = words[1];
 		else if (strcmp(*words, "--tls-key") == 0)
 			s->key = words[1];
+		else if (strcmp(*words, "--domain") == 0)
+			s->api.domain = words[1];
 		else if (strcmp(*words, "--isolate") == 0)
 			s->isolate = words[1];
 		else if (strcmp(*words, "--rate") != 0 || !read_rate(s, words[1]))
@@ -351,6 +359,7 @@ int main(int argc, char **argv)
 	title_set(TITLE_HTTP_SERVER, place_count > 0 ? places[0] : NULL);
 	read_keys(&s);
 	s.api.base = event_base_new();
+	s.api.sites = sitereach_new(&s.api);
 	s.api.options.environ_list = environ;
 	s.api.options.rows = &s.rows;
 	s.api.started_ms = clock_now_ms();

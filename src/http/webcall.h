@@ -59,6 +59,8 @@ struct webcall {
 	bool is_counting; /* http/metrics waits for this one */
 	bool is_tailing;  /* a timer holds and frees it: http/direct's events */
 
+	uint64_t link_life_s; /* of http/siteroute's link */
+
 	/* if one call follows another */
 	json_t *commands, *results;
 	size_t next_command;

@@ -420,7 +420,7 @@ static void answer_ports(const struct supervisorstate *k,
 	control_answer(client->fd, shown, ports->count * sizeof(shown[0]));
 }
 
-static int reach(struct supervisorstate *k, const struct supervisorstate_client *client,
+static int reach(struct supervisorstate *k, struct supervisorstate_client *client,
 		 const struct frame *f, struct err *e)
 {
 	const struct published *ports = &k->session.gatekeeper.published;
@@ -437,6 +437,7 @@ static int reach(struct supervisorstate *k, const struct supervisorstate_client 
 	if (!answer.port && ports->count > 0)
 		answer.port = ports->ports[0].spec.inner;
 	answer.readiness = supervisorservices_readiness(k, answer.port);
+	client->is_door = true;
 	r = frame_send(client->fd, CONTROL_OK, &answer, sizeof(answer), &k->session.sandbox.dial_fd,
 		       1);
 	return r < 0 ? err_sys(e, -r, "hand the way in out") : 0;
@@ -514,6 +515,24 @@ static void close_old_ports(struct supervisorstate *k, const struct policy *p)
 
 /* ---- reloading the policy ---- */
 
+/* Servers that relay connections look again who may. */
+static void close_doors(struct supervisorstate *k)
+{
+	for (unsigned i = 0; i < k->client_count; i++)
+		if (k->clients[i].is_door)
+			(void)shutdown(k->clients[i].fd, SHUT_RDWR);
+}
+
+static bool is_same_list(char *const *a, char *const *b)
+{
+	size_t count = a ? keyrows_list_count(a) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!b || !keyrows_list_has(b, a[i]))
+			return false;
+	return count == (b ? keyrows_list_count(b) : 0);
+}
+
 static void reload_record(struct supervisorstate *k)
 {
 	CLEANUP(named_done) struct named fresh;
@@ -525,6 +544,13 @@ static void reload_record(struct supervisorstate *k)
 	if (named_open(k->options.ak, n->name, &fresh, &ignored) < 0)
 		return;
 	n->expires_s = fresh.expires_s;
+	if (!is_same_list(n->public_ports, fresh.public_ports)) {
+		char **old = n->public_ports;
+
+		n->public_ports = fresh.public_ports;
+		fresh.public_ports = old;
+		close_doors(k);
+	}
 	is_other = n->checkpoint_every_ms != fresh.checkpoint_every_ms;
 	n->checkpoint_every_ms = fresh.checkpoint_every_ms;
 	n->checkpoint_keep = fresh.checkpoint_keep;

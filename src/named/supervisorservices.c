@@ -485,8 +485,8 @@ enum control_readiness supervisorservices_readiness(const struct supervisorstate
 		if (s->spec.port == port)
 			return s->state == CONTROL_SERVICE_READY ? CONTROL_PORT_READY
 								 : CONTROL_PORT_STARTING;
-		has_starting |=
-			!s->spec.port && clock_now_ms() - s->started_ms < SERVICES_STEADY_MS;
+		has_starting |= !s->spec.port && s->restarts == 0 &&
+				clock_now_ms() - s->started_ms < SERVICES_FRESH_MS;
 	}
 	return has_starting ? CONTROL_PORT_STARTING : CONTROL_PORT_UNKNOWN;
 }

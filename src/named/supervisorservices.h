@@ -21,6 +21,7 @@ struct turn;
 #define SERVICES_STEADY_MS 10000u
 #define SERVICES_PROBE_FIRST_MS 10u /* between two looks whether the port answers; it doubles */
 #define SERVICES_PROBE_MAX_MS 500u
+#define SERVICES_FRESH_MS 2000u /* a service that names no port may open any, so long */
 #define SERVICES_HOLD_MS 30000u /* connections to its port wait for its first start */
 
 struct supervisorservice {

@@ -34,6 +34,7 @@ struct supervisorstate_client {
 				*/
 	struct frame held;     /* a request that waits for a copy to end; its kind 0: none */
 	uint64_t held_until_ms;
+	bool is_door;            /* a server relays connections by it */
 	bool is_holding;         /* keeps the sandbox awake */
 	uint32_t forward_number; /* of the port that is published as long as it stays; 0: none */
 };
