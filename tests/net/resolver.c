@@ -256,9 +256,9 @@ static int connect_any(struct answers *all, uint16_t port)
 
 static int print_records(const char *word, const char *name)
 {
-	const uint16_t type = strcmp(word, "TXT") == 0 ? TYPE_TXT :
-			      strcmp(word, "MX") == 0  ? TYPE_MX :
-							 TYPE_SRV;
+	const uint16_t type = strcmp(word, "TXT") == 0  ? TYPE_TXT
+			      : strcmp(word, "MX") == 0 ? TYPE_MX
+							: TYPE_SRV;
 	struct answers all = { 0 };
 
 	look_up(name, &type, 1, &all);

@@ -173,8 +173,9 @@ static void hard_links_lead_to_the_same_archive_only(void **state)
 	expect_refused(p, ERR_INVALID,
 		       "'h': it is a hard link to '../canary': the name climbs with '..'");
 	ADD("h", '1', .link = "up/canary");
-	expect_refused(p, ERR_INVALID,
-		       "'h': it is a hard link to 'up/canary', which is not a file of this archive");
+	expect_refused(
+		p, ERR_INVALID,
+		"'h': it is a hard link to 'up/canary', which is not a file of this archive");
 	ADD("h", '1', .link = "up");
 	expect_refused(p, ERR_INVALID,
 		       "'h': it is a hard link to 'up', which is not a file of this archive");

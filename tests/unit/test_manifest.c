@@ -128,7 +128,8 @@ static void what_is_no_image_is_refused_with_its_reason(void **state)
 		  "'config' is not an object" },
 		{ HEAD "\"config\":" BLOB("application/vnd.oci.empty.v1+json", DIGEST("00"),
 					  "2") ",\"layers\":[" LAYER "]}",
-		  ERR_UNSUPPORTED, "not an image: its config is 'application/vnd.oci.empty.v1+json'" },
+		  ERR_UNSUPPORTED,
+		  "not an image: its config is 'application/vnd.oci.empty.v1+json'" },
 		{ HEAD "\"config\":" BLOB(CONFIG_OCI, DIGEST("00"), "4194305") ",\"layers\":[" LAYER
 									       "]}",
 		  ERR_LIMIT, "'config': 'size'" },
