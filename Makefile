@@ -109,7 +109,7 @@ $(eval $(call program,agentkernel-gate,helper,src/net/gate.c,net policy base,-le
 $(eval $(call program,agentkernel-image,helper,src/image/tool.c,image policy base,$(IMAGE_LIBRARIES)))
 $(eval $(call program,agentkernel-mcp,helper,src/mcp/server.c,mcp rpc policy base,-ljansson))
 $(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp rpc policy base,-levent_core \
-	-levent_extra -levent_openssl -lssl -lcrypto -ljansson))
+	-levent_extra -levent_openssl -lssl -lcrypto -ljansson -lwslay -lnghttp2))
 
 # The library: one object in which only what include/agentkernel.h declares is visible.
 LIBRARY_ROOMS := library rpc policy base

@@ -16,6 +16,7 @@
 #include "http/metrics.h"
 #include "http/mcproute.h"
 #include "http/encode.h"
+#include "http/execsocket.h"
 #include "http/siterelay.h"
 #include "http/siteroute.h"
 
@@ -268,6 +269,10 @@ static enum connection_body on_head(struct connection *c, void *context)
 		return siterelay_on_head(a, c, &site);
 	if (why)
 		return refuse(c, 403, why);
+	if (execsocket_is_path(r->path)) {
+		why = check_key(a, c, &owner);
+		return why ? refuse(c, 401, why) : execsocket_on_head(a, c, owner);
+	}
 	route = find_route(r, &parts, &allowed);
 	if (!route)
 		return allowed.len ? refuse_method(c, &allowed) : refuse(c, 404, "Not found");

@@ -150,6 +150,8 @@ struct webcall *webcall_new(struct api *a, struct connection *c, const struct ro
 	*x = (struct webcall){
 		.api = a, .connection = c, .route = r, .owner = owner, .place.owner = owner
 	};
+	if (r->flags & ROUTE_STREAM)
+		x->place.kind = SLOTS_STREAM;
 	webcall_prepare(x);
 	buf_init(&x->output, WEBCALL_OUTPUT_MAX_BYTES);
 	connection_set_user(c, x);
@@ -208,7 +210,8 @@ void webcall_choose_place(struct slots_place *p, const struct operation *o, cons
 {
 	if (p->kind == SLOTS_READER)
 		return;
-	p->kind = o->hints & OPERATION_IS_CARE ? SLOTS_CARE : SLOTS_CALL;
+	if (p->kind != SLOTS_STREAM)
+		p->kind = o->hints & OPERATION_IS_CARE ? SLOTS_CARE : SLOTS_CALL;
 	slots_set_sandbox(p, sandbox);
 }
 

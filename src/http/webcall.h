@@ -79,7 +79,7 @@ void webcall_free(struct webcall *x);
 /* Prepares another call of the same webcall; the last one must have been released. */
 void webcall_prepare(struct webcall *x);
 ERR_CHECKED int webcall_start(struct webcall *x, const json_t *args, struct err *e);
-/* Chooses the slot of a call; one of the server itself (SLOTS_READER) keeps its kind. */
+/* Chooses the slot of a call; one of the server itself, and one that streams, keep their kinds. */
 void webcall_choose_place(struct slots_place *p, const struct operation *o, const char *sandbox);
 /* `owner` NULL: a caller who sees all sandboxes. Each owner has its own rate limit. */
 ERR_CHECKED int webcall_check_rate(struct api *a, const char *owner, const struct operation *o,

@@ -49,8 +49,10 @@ enum control_kind {
 			  * a dial socket (base/dialin.h) */
 	CONTROL_HOLD = DIALIN_HOLD,
 	CONTROL_RELEASE = DIALIN_RELEASE,
-	CONTROL_WAKE,            /* wakes it, as anything does that uses it */
-	CONTROL_SERVICES,        /* answered with a struct control_service for each */
+	CONTROL_WAKE,      /* wakes it, as anything does that uses it */
+	CONTROL_INPUT,     /* struct order_signal's id; a socket, on which init sends its input */
+	CONTROL_END_INPUT, /* struct order_signal's id */
+	CONTROL_SERVICES,  /* answered with a struct control_service for each */
 	CONTROL_SERVICE_RESTART, /* the name of a service */
 
 	/* answers */

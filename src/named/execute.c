@@ -368,7 +368,9 @@ static int start_detached(struct named_execution *x, uint32_t *ret_id, struct er
 	int r;
 
 	unsigned flags = ORDER_DETACHED | (x->base.options->tty == STREAMS_TTY_ON ? ORDER_TTY : 0) |
-			 (x->base.options->argv ? 0 : ORDER_AWAITED);
+			 (x->base.options->keeps_input ? ORDER_STDIN
+			  : x->base.options->argv      ? 0
+						       : ORDER_AWAITED);
 
 	if (prepare(x, e) < 0 || send_command(x, flags, e) < 0 ||
 	    control_wait(x->base.control_fd, CONTROL_ANSWER_MS, &answer, e) < 0)

@@ -65,11 +65,15 @@ int execution_open_reports(struct execution *x, struct err *e)
 
 /* ---- the command's message ---- */
 
-static void add_terminal(struct order_command *c)
+static void add_terminal(const struct execute_options *o, struct order_command *c)
 {
 	struct winsize size;
 
 	c->flags |= ORDER_TTY;
+	c->rows = o->rows;
+	c->columns = o->columns;
+	if (o->rows)
+		return;
 	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 &&
 	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
 		return;
@@ -122,7 +126,7 @@ void execution_describe(const struct execution *x, unsigned flags, struct order_
 	execution_fill_order(p, flags, ret);
 	ret->timeout_ms = x->options->timeout_ms ? x->options->timeout_ms : p->timeout_ms;
 	if (flags & ORDER_TTY)
-		add_terminal(ret);
+		add_terminal(x->options, ret);
 }
 
 int execution_send(struct execution *x, const struct order_command *c, int fd, uint32_t kind,

@@ -28,8 +28,10 @@ struct execute_options {
 	uint64_t timeout_ms; /* 0: the sandbox's */
 	enum streams_tty tty;
 	bool is_captured;
-	bool wants_figures; /* pool/claimed: collect usage also after success */
-	int lifeline_fd;    /* end everything when its other end closes; 0: none */
+	bool keeps_input; /* detached: its input comes by named/tasksession, else it has none */
+	uint16_t rows, columns; /* of a terminal without a caller's; 0: the caller's */
+	bool wants_figures;     /* pool/claimed: collect usage also after success */
+	int lifeline_fd;        /* end everything when its other end closes; 0: none */
 };
 
 struct execution {

@@ -187,6 +187,26 @@ static int attach(struct supervisorstate *k, struct supervisorstate_client *clie
 	return 0;
 }
 
+/* Who types into a detached command: any number of clients, while its output goes to its log. */
+static int give_input(struct supervisorstate *k, const struct supervisorstate_client *client,
+		      struct frame *f, struct err *e)
+{
+	struct order_signal body;
+	const struct task *t;
+
+	if (f->len != sizeof(body) || f->fd_count != (f->kind == CONTROL_INPUT ? 1 : 0))
+		return err_set(e, ERR_INVALID, "half a request");
+	memcpy(&body, f->bytes, sizeof(body));
+	t = tasktable_find(&k->tasks, body.id);
+	if (!t || !tasktable_is_alive(t) || !(t->shown.flags & ORDER_DETACHED))
+		return err_set(e, ERR_NOT_FOUND, "no command %08" PRIx32 " runs in sandbox '%s'",
+			       body.id, k->options.named->name);
+	supervisorstate_order(k, f->kind == CONTROL_INPUT ? ORDER_INPUT : ORDER_END_INPUT, &body,
+			      sizeof(body), f->fds, f->fd_count);
+	say_ok(client);
+	return 0;
+}
+
 static void answer_ps(struct supervisorstate *k, const struct supervisorstate_client *client)
 {
 	cleanup_buf struct buf out;
@@ -665,7 +685,8 @@ static bool is_use(uint32_t kind)
 {
 	return kind == CONTROL_EXEC || kind == CONTROL_SIGNAL || kind == CONTROL_ATTACH ||
 	       kind == CONTROL_FILES || kind == CONTROL_FORWARD || kind == CONTROL_REACH ||
-	       kind == CONTROL_HOLD || kind == CONTROL_WAKE || kind == CONTROL_SERVICE_RESTART;
+	       kind == CONTROL_HOLD || kind == CONTROL_WAKE || kind == CONTROL_INPUT ||
+	       kind == CONTROL_SERVICE_RESTART;
 }
 
 int supervisorrequests_answer(struct supervisorstate *k, struct supervisorstate_client *client,
@@ -680,6 +701,9 @@ int supervisorrequests_answer(struct supervisorstate *k, struct supervisorstate_
 		return say_ok_after(client, signal_command(k, client, f, e));
 	case CONTROL_ATTACH:
 		return attach(k, client, f, e);
+	case CONTROL_INPUT:
+	case CONTROL_END_INPUT:
+		return give_input(k, client, f, e);
 	case CONTROL_PS:
 		answer_ps(k, client);
 		return 0;

@@ -448,6 +448,14 @@ int supervisorservices_restart(struct supervisorstate *k, const char *name, stru
 
 /* ---- what others want to know ---- */
 
+bool supervisorservices_are_awaited(const struct supervisorstate *k)
+{
+	for (unsigned i = 0; i < k->services.count; i++)
+		if (k->services.list[i].release_at_ms)
+			return true;
+	return false;
+}
+
 unsigned supervisorservices_show(const struct supervisorstate *k,
 				 struct control_service out[SERVICES_MAX])
 {
@@ -484,7 +492,8 @@ enum control_readiness supervisorservices_readiness(const struct supervisorstate
 
 		if (s->spec.port == port)
 			return s->state == CONTROL_SERVICE_READY ? CONTROL_PORT_READY
-								 : CONTROL_PORT_STARTING;
+			       : s->quick_ends == 0              ? CONTROL_PORT_STARTING
+								 : CONTROL_PORT_UNKNOWN;
 		has_starting |= !s->spec.port && s->restarts == 0 &&
 				clock_now_ms() - s->started_ms < SERVICES_FRESH_MS;
 	}

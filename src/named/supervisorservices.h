@@ -58,6 +58,9 @@ void supervisorservices_on_end(struct supervisorstate *k, uint32_t task_id);
 ERR_CHECKED int supervisorservices_restart(struct supervisorstate *k, const char *name,
 					   struct err *e);
 
+/* Do connections wait for the first start of a service? */
+bool supervisorservices_are_awaited(const struct supervisorstate *k);
+
 /* For CONTROL_SERVICES: a row for each. */
 unsigned supervisorservices_show(const struct supervisorstate *k,
 				 struct control_service out[SERVICES_MAX]);

@@ -25,7 +25,8 @@ static bool is_client_using(const struct supervisorstate_client *c)
 static bool is_in_use(const struct supervisorstate *k)
 {
 	if (k->is_stopping || k->is_paused || k->checkpoints.pid ||
-	    k->session.gatekeeper.has_inbound || tasktable_count_commands(&k->tasks) > 0)
+	    k->session.gatekeeper.has_inbound || tasktable_count_commands(&k->tasks) > 0 ||
+	    supervisorservices_are_awaited(k))
 		return true;
 	for (unsigned i = 0; i < k->client_count; i++)
 		if (is_client_using(&k->clients[i]))

@@ -63,6 +63,9 @@ static struct execute_options options_of(const struct ak *ak, const struct op_ex
 		.timeout_ms = access_timeout_ms(ak, args->timeout_ms),
 		.tty = args->tty,
 		.is_captured = args->is_captured,
+		.keeps_input = args->keeps_input,
+		.rows = args->rows,
+		.columns = args->columns,
 		.lifeline_fd = ak->lifeline_fd,
 	};
 }

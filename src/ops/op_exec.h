@@ -17,7 +17,9 @@ struct op_exec_args {
 	uint64_t timeout_ms; /* 0: the sandbox's */
 	enum streams_tty tty;
 	bool is_captured; /* store the output in the result */
-	bool starts_it;   /* start a stopped sandbox first */
+	bool keeps_input; /* detached: op_session gives it input */
+	uint16_t rows, columns;
+	bool starts_it; /* start a stopped sandbox first */
 };
 
 /* Waits until the command ends. *ret has only the fields of one command: no memory, no network. */

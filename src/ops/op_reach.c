@@ -132,7 +132,13 @@ int op_reach(struct ak *ak, const struct op_reach_args *args, const struct op_ev
 		op_reach_result_init(&r);
 		return 0;
 	}
-	if (wake_connect(ak, &n, &r.control_fd, e) < 0 || ask(&r, 0, &main_one, e) < 0)
+	if (wake_connect(ak, &n, &r.control_fd, e) < 0)
+		return e->code == ERR_NOT_FOUND ? err_set(e, ERR_BUSY,
+							  "sandbox '%s' is not running "
+							  "(agentkernel start %s)",
+							  args->name, args->name)
+						: -1;
+	if (ask(&r, 0, &main_one, e) < 0)
 		return -1;
 	r.main_port = main_one.port;
 	if ((args->port || r.main_port) &&

@@ -421,6 +421,26 @@ static const struct operation_field service_params[] = {
 	{ "service", OPERATION_TEXT, "Its name.", .is_required = true },
 	END,
 };
+static const struct operation_field session_params[] = {
+	NAME,
+	{ "command", OPERATION_COMMAND, "What to start; without id." },
+	{ "id", OPERATION_TEXT, "A started command to join." },
+	{ "offset", OPERATION_INTEGER, "First byte of its output.", .max = INT64_MAX },
+	{ "tty", OPERATION_FLAG, "On a terminal." },
+	{ "detachable", OPERATION_FLAG, "Goes on without its caller. Default: on a terminal." },
+	{ "rows", OPERATION_INTEGER, "Of the terminal.", .min = 1, .max = UINT16_MAX },
+	{ "cols", OPERATION_INTEGER, "Of the terminal.", .min = 1, .max = UINT16_MAX },
+	CWD,
+	ENV,
+	AS_USER,
+	{ "timeout_ms", OPERATION_INTEGER, "Kills it then. Default: never.", .min = 1,
+	  .max = OPERATION_TIMEOUT_MAX_MS },
+	END,
+};
+static const struct operation_field session_results[] = {
+	{ "exit_code", OPERATION_INTEGER, "Once it has ended." },
+	END,
+};
 static const struct operation_field services_results[] = {
 	{ "services", OPERATION_OBJECTS, "service, state, port, restarts, id, command of each.",
 	  .is_required = true },
@@ -577,6 +597,12 @@ static const struct operation operations[] = {
 					"Ends a service's command and starts it again.",
 					OPERATION_DESTROYS | OPERATION_IS_NO_TOOL, service_params,
 					done_results },
+	[OPERATION_SESSION] = { "sandbox_session", "Follow a command",
+				"Starts or joins a long command: output as it comes, input, "
+				"signals.",
+				OPERATION_DESTROYS | OPERATION_IS_OPEN | OPERATION_NEEDS_PROCESS |
+					OPERATION_IS_NO_TOOL,
+				session_params, session_results },
 };
 static_assert(sizeof(operations) / sizeof(operations[0]) == OPERATION_COUNT,
 	      "an operation has no row");

@@ -27,6 +27,8 @@ enum order_kind {
 	ORDER_USAGE,     /* no body; init answers with EVENT_USAGE */
 	ORDER_FREEZE,    /* struct order_freeze: stop every process, on hosts without a freezer */
 	ORDER_THAW,      /* no body */
+	ORDER_INPUT,     /* like ORDER_ATTACH: its input is sent back, its output still logged */
+	ORDER_END_INPUT, /* the id of a struct order_signal: end of file */
 	ORDER_PLACES,    /* the first order to a warm sandbox: sandbox/placement.h */
 
 	EVENT_STARTED, /* struct order_event */
@@ -39,7 +41,8 @@ enum order_flags {
 	ORDER_TTY = 1 << 0,          /* allocate a terminal for the command */
 	ORDER_DETACHED = 1 << 1,     /* no client waits: output goes to the log */
 	ORDER_CAPABILITIES = 1 << 2, /* limited to those of the profile */
-	ORDER_AWAITED = 1 << 3,      /* detached, but a client will attach to its terminal next */
+	ORDER_STDIN = 1 << 4,   /* detached, without a terminal: its input comes by ORDER_INPUT */
+	ORDER_AWAITED = 1 << 3, /* detached, but a client will attach to its terminal next */
 };
 
 /*

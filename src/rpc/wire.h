@@ -14,6 +14,27 @@
  * docs/design/worker.md describes requests and results.
  */
 
+#include <stdint.h>
+
+/*
+ * A session (operation sandbox_session) speaks frames on 0 and 1, each a header and .len bytes.
+ */
+enum wire_stream {
+	WIRE_STDIN,  /* to the command */
+	WIRE_STDOUT, /* of it; all of a terminal */
+	WIRE_STDERR,
+	WIRE_EXIT,      /* uint32_t: its exit status; the last frame */
+	WIRE_END_STDIN, /* no bytes */
+	WIRE_RESIZE,    /* two uint16_t: rows, columns */
+	WIRE_SIGNAL,    /* its number, uint32_t */
+	WIRE_BEGUN,     /* the command's id, as text: the first frame */
+	WIRE_GAP,       /* uint64_t: so many bytes of output are missing here */
+};
+struct wire_frame {
+	uint32_t stream, len;
+};
+#define WIRE_FRAME_MAX_BYTES (1u << 20)
+
 enum wire_fd {
 	WIRE_REQUEST_FD = 3,
 	WIRE_RESULT_FD,

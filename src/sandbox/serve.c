@@ -69,6 +69,7 @@ struct task {
 	pid_t pid;     /* 0: ended, only its output is still open */
 	int report_fd; /* -1: no client waits */
 	int master_fd; /* of a detached command's terminal; else -1 */
+	int input_fd;  /* the other end of its stdin (ORDER_STDIN); else -1 */
 	bool is_detached, is_attached;
 	int output_fd[TASK_OUTPUTS]; /* read ends of stdout and stderr, -1 once ended */
 	struct tasklog log;
@@ -122,6 +123,7 @@ static void task_close(struct task *t)
 {
 	cleanup_closep(&t->report_fd);
 	cleanup_closep(&t->master_fd);
+	cleanup_closep(&t->input_fd);
 	for (int i = 0; i < TASK_OUTPUTS; i++)
 		cleanup_closep(&t->output_fd[i]);
 	tasklog_done(&t->log);
@@ -146,6 +148,7 @@ static struct task *add_task(struct server *s)
 	t = &s->tasks[s->count++];
 	*t = (struct task){ .report_fd = -1,
 			    .master_fd = -1,
+			    .input_fd = -1,
 			    .output_fd = { -1, -1 },
 			    .log = { .fds = { -1, -1 } } };
 	return t;
@@ -219,8 +222,19 @@ static int open_terminal(const struct server *s, struct task *t, const struct or
 	return 0;
 }
 
-static int open_pipes(const struct frame *f, struct task *t, struct command *c, struct ends *ends,
-		      struct err *e)
+static int open_input(struct task *t, struct command *c, struct ends *ends, struct err *e)
+{
+	int pipe_ends[2];
+
+	if (pipe2(pipe_ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe for a command's input");
+	t->input_fd = pipe_ends[1];
+	c->stdio_fd[0] = ends->fds[2] = pipe_ends[0];
+	return 0;
+}
+
+static int open_pipes(const struct order_command *order, const struct frame *f, struct task *t,
+		      struct command *c, struct ends *ends, struct err *e)
 {
 	for (int i = 0; i < TASK_OUTPUTS; i++) {
 		int pipe_ends[2];
@@ -233,7 +247,7 @@ static int open_pipes(const struct frame *f, struct task *t, struct command *c, 
 		c->stdio_fd[i + 1] = pipe_ends[1];
 	}
 	c->stdio_fd[0] = f->fds[1];
-	return 0;
+	return order->flags & ORDER_STDIN ? open_input(t, c, ends, e) : 0;
 }
 
 static int open_streams(const struct server *s, struct task *t, const struct order_command *order,
@@ -243,7 +257,7 @@ static int open_streams(const struct server *s, struct task *t, const struct ord
 		return -1;
 	if (c->has_tty)
 		return open_terminal(s, t, order, c, ends, e);
-	return t->is_detached ? open_pipes(f, t, c, ends, e) : 0;
+	return t->is_detached ? open_pipes(order, f, t, c, ends, e) : 0;
 }
 
 static void fill_command(const struct server *s, const struct order_command *order,
@@ -393,6 +407,40 @@ static void on_detach(struct server *s, const struct frame *f)
 	t->is_attached = false;
 }
 
+/* Sends its input back on the descriptor that came with the order. */
+static void on_input(const struct server *s, struct frame *f)
+{
+	struct order_signal order;
+	struct err e = { 0 };
+	const struct task *t;
+	int fd;
+
+	if (f->len != sizeof(order) || f->fd_count != 1)
+		return;
+	memcpy(&order, f->bytes, sizeof(order));
+	t = find_task(s, order.id);
+	fd = t ? t->master_fd >= 0 ? t->master_fd : t->input_fd : -1;
+	if (fd >= 0) {
+		(void)fdpass_send(f->fds[0], &fd, 1);
+		return;
+	}
+	(void)err_set(&e, ERR_NOT_FOUND, "that command has ended, or takes no input");
+	report_failed(f->fds[0], &e);
+}
+
+static void on_end_input(const struct server *s, const struct frame *f)
+{
+	struct order_signal order;
+	struct task *t;
+
+	if (f->len != sizeof(order))
+		return;
+	memcpy(&order, f->bytes, sizeof(order));
+	t = find_task(s, order.id);
+	if (t)
+		cleanup_closep(&t->input_fd);
+}
+
 static void on_limits(struct server *s, const struct frame *f)
 {
 	struct order_limits limits;
@@ -440,6 +488,12 @@ static void on_order(struct server *s, struct frame *f)
 		break;
 	case ORDER_DETACH:
 		on_detach(s, f);
+		break;
+	case ORDER_INPUT:
+		on_input(s, f);
+		break;
+	case ORDER_END_INPUT:
+		on_end_input(s, f);
 		break;
 	case ORDER_LIMITS:
 		on_limits(s, f);

@@ -64,6 +64,7 @@ static worker_fn *const functions[] = {
 	[OPERATION_SERVICE_LIST] = worker_service_list,
 	[OPERATION_SERVICE_REMOVE] = worker_service_remove,
 	[OPERATION_SERVICE_RESTART] = worker_service_restart,
+	[OPERATION_SESSION] = worker_session,
 };
 _Static_assert(COUNT_OF(functions) == OPERATION_COUNT, "an operation has no function");
 

@@ -65,5 +65,5 @@ worker_fn worker_file_write, worker_file_read, worker_file_edit, worker_file_lis
 	worker_file_remove, worker_upload, worker_download;
 worker_fn worker_network_log, worker_network_check, worker_network_change;
 worker_fn worker_audit, worker_events;
-worker_fn worker_reach, worker_port_access;
+worker_fn worker_reach, worker_port_access, worker_session;
 worker_fn worker_service_add, worker_service_list, worker_service_remove, worker_service_restart;
