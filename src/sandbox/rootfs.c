@@ -555,6 +555,8 @@ static int await_places(int root_fd, struct rootfs_options *o, const char *stage
 {
 	if (!o->await_places)
 		return 0;
+	if (o->before_pivot(o->before_pivot_context, e) < 0)
+		return -1;
 	if (can_pivot_early(o) && mount_pivot(root_fd, e) < 0)
 		return -1;
 	if (o->await_places(o->placement, o, e) < 0)
@@ -704,6 +706,8 @@ int rootfs_enter(const struct rootfs_options *options, struct err *e)
 		return -1;
 	root_fd = o->image ? overlay_fd : tmpfs_fd;
 	if (fill_root(root_fd, tmpfs_fd, o, place, limits_fd, e) < 0)
+		return -1;
+	if (o->before_pivot(o->before_pivot_context, e) < 0)
 		return -1;
 	return can_pivot_early(o) ? 0 : mount_pivot(root_fd, e);
 }

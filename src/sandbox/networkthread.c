@@ -1,0 +1,103 @@
+/*
+ * networkthread - makes the network namespace while the root is mounted; see networkthread.h.
+ *
+ * The thread has credentials, a network namespace and an error of its own, and shares what the
+ * mounts change: the file system root and the descriptors. It opens nothing by a path.
+ *
+ * Until it has ended, the other thread must not wait for RCU (umount2, pivot_root's end): the
+ * kernel then waits for the thread's long system calls, up to a few milliseconds.
+ */
+#include "sandbox/networkthread.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK_BYTES (256u << 10) /* with sanitizers; otherwise a few pages are touched */
+
+static _Alignas(64) char stack[STACK_BYTES]; /* one thread per process: saves mapping memory */
+
+static int make(struct networkthread *t, struct err *e)
+{
+	cleanup_fd int socket_fd = -1;
+
+	if (unshare(CLONE_NEWNET) < 0) {
+		if (errno == ENOSPC)
+			return err_set(e, ERR_LIMIT,
+				       "the limit on network namespaces is reached (see "
+				       "/proc/sys/user/max_net_namespaces)");
+		return err_sys(e, errno, "create a network namespace");
+	}
+	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	t->netns_fd = socket_fd < 0 ? -1 : ioctl(socket_fd, SIOCGSKNS);
+	if (t->netns_fd < 0)
+		return err_sys(e, errno, "open the network namespace");
+	return t->fill(t->context, e);
+}
+
+static void *run(void *argument)
+{
+	struct networkthread *t = argument;
+
+	(void)!make(t, &t->error);
+	return NULL;
+}
+
+/*
+ * The scheduler often queues a new thread behind its creator, although another cpu has just become
+ * idle, and it runs only when the creator waits. Forbidding this cpu for a moment moves it.
+ */
+static void move_elsewhere(pthread_t thread)
+{
+	cpu_set_t all, others;
+	unsigned cpu = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0 ||
+	    syscall(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= CPU_SETSIZE)
+		return;
+	others = all;
+	CPU_CLR(cpu, &others);
+	if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof(others), &others) == 0)
+		(void)pthread_setaffinity_np(thread, sizeof(all), &all);
+}
+
+int networkthread_start(struct networkthread *t, networkthread_fn *fill, void *context,
+			struct err *e)
+{
+	pthread_attr_t attributes;
+	int error;
+
+	*t = (struct networkthread){ .fill = fill, .context = context, .netns_fd = -1 };
+	error = pthread_attr_init(&attributes);
+	if (error == 0)
+		error = pthread_attr_setstack(&attributes, stack, sizeof(stack));
+	if (error == 0)
+		error = pthread_create(&t->thread, &attributes, run, t);
+	if (error)
+		return err_sys(e, error, "start a thread for the network");
+	move_elsewhere(t->thread);
+	return 0;
+}
+
+int networkthread_join(struct networkthread *t, struct err *e)
+{
+	int error = pthread_join(t->thread, NULL);
+	cleanup_fd int netns_fd = -1;
+
+	if (error)
+		return err_sys(e, error, "wait for the thread of the network");
+	netns_fd = take_fd(&t->netns_fd);
+	if (t->error.code) {
+		*e = t->error;
+		return -1;
+	}
+	if (setns(netns_fd, CLONE_NEWNET) < 0)
+		return err_sys(e, errno, "enter the network namespace");
+	return 0;
+}
