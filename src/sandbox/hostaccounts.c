@@ -54,17 +54,28 @@ static void add_accounts(int host_etc_fd, const char *file, add_line_fn *add, st
 	}
 }
 
+/* Not by buf_addf(): there are dozens of lines at every start. */
+static void add_all(struct buf *out, const char *const *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_add_text(out, texts[i]);
+}
+
 static void add_passwd_line(struct buf *out, char *const *fields, unsigned count)
 {
+	const char *const texts[] = { fields[0], ":*:",     fields[2], ":",       fields[3],
+				      "::",      fields[5], ":",       fields[6], "\n" };
+
 	if (count == 7)
-		buf_addf(out, "%s:*:%s:%s::%s:%s\n", fields[0], fields[2], fields[3], fields[5],
-			 fields[6]);
+		add_all(out, texts, COUNT_OF(texts));
 }
 
 static void add_group_line(struct buf *out, char *const *fields, unsigned count)
 {
+	const char *const texts[] = { fields[0], ":x:", fields[2], ":\n" };
+
 	(void)count;
-	buf_addf(out, "%s:x:%s:\n", fields[0], fields[2]);
+	add_all(out, texts, COUNT_OF(texts));
 }
 
 /*
