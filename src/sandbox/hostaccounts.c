@@ -38,13 +38,12 @@ typedef void add_line_fn(struct buf *out, char *const *fields, unsigned count);
 
 static void add_accounts(int host_etc_fd, const char *file, add_line_fn *add, struct buf *out)
 {
-	cleanup_free char *text = NULL;
-	size_t len = 0;
-	char *rest, *line;
+	/* not allocated: mapping memory costs more than the rest */
+	static char text[HOSTACCOUNTS_FILE_MAX_BYTES + 1];
+	char *rest = text, *line;
 
-	if (file_read_at(host_etc_fd, file, HOSTACCOUNTS_FILE_MAX_BYTES, &text, &len) < 0)
+	if (file_read_text(host_etc_fd, file, text, sizeof(text)) < 0)
 		return;
-	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
 		char *fields[FIELDS_MAX];
 		unsigned count = split(line, fields);

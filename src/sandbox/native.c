@@ -94,7 +94,7 @@ static int await_maps(int lifeline_fd, struct err *e)
 	return 0;
 }
 
-/* Must be the first step: until the child has its own ids it accesses files as the caller. */
+/* Before this no file may be opened: until the child has its own ids that is done as the caller. */
 static int take_identity(const struct native_plan *plan, const struct links *l, struct err *e)
 {
 	if (plan->idmap->kind != IDMAP_ONE ? await_maps(l->lifeline[READ_END], e) < 0
@@ -183,8 +183,8 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct net
 	rootfs.cgroup_kind = plan->cgroup->kind;
 	rootfs.figures = &plan->figures;
 	rootfs.limits = limits;
-	rootfs.before_pivot = enter_network;
-	rootfs.before_pivot_context = network;
+	rootfs.before_unmount = enter_network;
+	rootfs.before_unmount_context = network;
 	if (plan->awaits_places) {
 		rootfs.await_places = placement_await;
 		rootfs.placement = placement;
@@ -252,11 +252,9 @@ static int build_walls(const struct native_plan *plan, const struct links *l,
 
 	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
+	if (enter_cgroup(plan, e) < 0 || pin(plan, e) < 0 || begin_network(&network, e) < 0)
+		return -1;
 	if (take_identity(plan, l, e) < 0)
-		return -1;
-	if (enter_cgroup(plan, e) < 0 || pin(plan, e) < 0)
-		return -1;
-	if (begin_network(&network, e) < 0)
 		return -1;
 	if (nsaccount_bound_users(e) < 0 || set_host_name(plan->rootfs.host_name, e) < 0)
 		return -1;

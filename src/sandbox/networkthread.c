@@ -2,10 +2,12 @@
  * networkthread - makes the network namespace while the root is mounted; see networkthread.h.
  *
  * The thread has credentials, a network namespace and an error of its own, and shares what the
- * mounts change: the file system root and the descriptors. It opens nothing by a path.
+ * mounts change: the file system root and the descriptors. It starts before the child takes its
+ * ids and keeps the caller's for its short life, as root of the sandbox's user namespace: it opens
+ * nothing by a path, and no process of the sandbox exists yet.
  *
- * Until it has ended, the other thread must not wait for RCU (umount2, pivot_root's end): the
- * kernel then waits for the thread's long system calls, up to a few milliseconds.
+ * Until it has ended, the other thread must not unmount (mount_drop_old_root): the kernel waits for
+ * RCU then, that is for the thread's long system calls, up to a few milliseconds.
  */
 #include "sandbox/networkthread.h"
 
