@@ -47,26 +47,39 @@ static void *run(void *argument)
 {
 	struct networkthread *t = argument;
 
+	atomic_store(&t->has_begun, true);
 	(void)!make(t, &t->error);
 	return NULL;
 }
 
 /*
  * The scheduler often queues a new thread behind its creator, although another cpu has just become
- * idle, and it runs only when the creator waits. Forbidding this cpu for a moment moves it.
+ * idle, and it runs only when the creator waits. Forbidding this cpu moves it.
  */
 static void move_elsewhere(pthread_t thread)
 {
-	cpu_set_t all, others;
+	cpu_set_t others;
 	unsigned cpu = 0;
 
-	if (sched_getaffinity(0, sizeof(all), &all) < 0 ||
+	if (sched_getaffinity(0, sizeof(others), &others) < 0 ||
 	    syscall(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= CPU_SETSIZE)
 		return;
-	others = all;
 	CPU_CLR(cpu, &others);
-	if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof(others), &others) == 0)
-		(void)pthread_setaffinity_np(thread, sizeof(all), &all);
+	if (CPU_COUNT(&others) > 0)
+		(void)pthread_setaffinity_np(thread, sizeof(others), &others);
+}
+
+/* The other cpus are busy, and we have nothing left to do but to wait: here it runs at once. */
+static void fetch(pthread_t thread)
+{
+	cpu_set_t this_one;
+	unsigned cpu = 0;
+
+	if (syscall(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= CPU_SETSIZE)
+		return;
+	CPU_ZERO(&this_one);
+	CPU_SET(cpu, &this_one);
+	(void)pthread_setaffinity_np(thread, sizeof(this_one), &this_one);
 }
 
 int networkthread_start(struct networkthread *t, networkthread_fn *fill, void *context,
@@ -76,6 +89,7 @@ int networkthread_start(struct networkthread *t, networkthread_fn *fill, void *c
 	int error;
 
 	*t = (struct networkthread){ .fill = fill, .context = context, .netns_fd = -1 };
+	atomic_init(&t->has_begun, false);
 	error = pthread_attr_init(&attributes);
 	if (error == 0)
 		error = pthread_attr_setstack(&attributes, stack, sizeof(stack));
@@ -89,9 +103,12 @@ int networkthread_start(struct networkthread *t, networkthread_fn *fill, void *c
 
 int networkthread_join(struct networkthread *t, struct err *e)
 {
-	int error = pthread_join(t->thread, NULL);
 	cleanup_fd int netns_fd = -1;
+	int error;
 
+	if (!atomic_load(&t->has_begun))
+		fetch(t->thread);
+	error = pthread_join(t->thread, NULL);
 	if (error)
 		return err_sys(e, error, "wait for the thread of the network");
 	netns_fd = take_fd(&t->netns_fd);

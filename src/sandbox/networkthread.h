@@ -10,6 +10,8 @@
 #include "base/err.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 /* Fills the namespace, as its root; `context` is the one passed to networkthread_start(). */
 typedef int networkthread_fn(void *context, struct err *e);
@@ -18,6 +20,7 @@ struct networkthread {
 	networkthread_fn *fill;
 	void *context;
 	pthread_t thread;
+	atomic_bool has_begun;
 	int netns_fd;
 	struct err error; /* .code 0: none */
 };
