@@ -118,7 +118,7 @@ struct network {
 	const struct native_plan *plan;
 	int channel_fd;
 	struct networkthread thread;
-	bool is_awaited; /* the thread was started, and not yet joined */
+	bool is_entered;
 	int sockets[FDPASS_MAX];
 	unsigned socket_count;
 };
@@ -138,10 +138,7 @@ static int begin_network(struct network *n, struct err *e)
 		return n->plan->network ? err_set(e, ERR_INVALID,
 						  "the host's own network is not ours to change")
 					: 0;
-	if (networkthread_start(&n->thread, fill_network, n, e) < 0)
-		return -1;
-	n->is_awaited = true;
-	return 0;
+	return networkthread_start(&n->thread, fill_network, n, e);
 }
 
 static int hand_out_network(struct network *n, struct err *e)
@@ -156,17 +153,31 @@ static int hand_out_network(struct network *n, struct err *e)
 	return 0;
 }
 
+static int pin(const struct native_plan *plan, struct err *e)
+{
+	const cpu_set_t *set = &plan->figures.usable;
+
+	if (plan->is_pinned && sched_setaffinity(0, sizeof(*set), set) < 0)
+		return err_sys(e, errno, "set the cpu affinity");
+	return 0;
+}
+
 /*
- * Enters the network namespace; nothing of the sandbox runs before this. The sockets are handed out
- * as late as possible, because the supervisor then takes a cpu from us.
+ * Enters the network namespace, and keeps to the sandbox's cpus now that the thread has ended,
+ * which would share them; nothing of the sandbox runs before this. The sockets are handed out as
+ * late as possible, because the supervisor then takes a cpu from us.
  */
 static int enter_network(void *context, struct err *e)
 {
 	struct network *n = context;
 
-	if (n->is_awaited && networkthread_join(&n->thread, e) < 0)
+	if (n->is_entered)
+		return 0;
+	n->is_entered = true;
+	if (wall_stands(WALL_NETWORK_NAMESPACE) && networkthread_join(&n->thread, e) < 0)
 		return -1;
-	n->is_awaited = false;
+	if (pin(n->plan, e) < 0)
+		return -1;
 	return n->plan->awaits_places ? hand_out_network(n, e) : 0;
 }
 
@@ -236,15 +247,6 @@ static int set_host_name(const char *name, struct err *e)
 	return 0;
 }
 
-static int pin(const struct native_plan *plan, struct err *e)
-{
-	const cpu_set_t *set = &plan->figures.usable;
-
-	if (plan->is_pinned && sched_setaffinity(0, sizeof(*set), set) < 0)
-		return err_sys(e, errno, "set the cpu affinity");
-	return 0;
-}
-
 static int build_walls(const struct native_plan *plan, const struct links *l,
 		       struct limitfiles *limits, struct placement *placement, struct err *e)
 {
@@ -252,7 +254,7 @@ static int build_walls(const struct native_plan *plan, const struct links *l,
 
 	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
-	if (enter_cgroup(plan, e) < 0 || pin(plan, e) < 0 || begin_network(&network, e) < 0)
+	if (enter_cgroup(plan, e) < 0 || begin_network(&network, e) < 0)
 		return -1;
 	if (take_identity(plan, l, e) < 0)
 		return -1;
