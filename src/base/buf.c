@@ -16,9 +16,16 @@ void buf_init(struct buf *b, size_t max_bytes)
 	*b = (struct buf){ .max = max_bytes };
 }
 
+void buf_init_fixed(struct buf *b, char *bytes, size_t size)
+{
+	bytes[0] = '\0';
+	*b = (struct buf){ .bytes = bytes, .capacity = size, .max = size - 1, .is_fixed = true };
+}
+
 void buf_done(struct buf *b)
 {
-	free(b->bytes);
+	if (!b->is_fixed)
+		free(b->bytes);
 	*b = (struct buf){ .max = b->max };
 }
 

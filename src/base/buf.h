@@ -15,11 +15,14 @@ struct buf {
 	size_t capacity;
 	size_t max; /* len never exceeds this */
 	bool is_cut;
+	bool is_fixed; /* the bytes are the caller's: never moved or freed */
 };
 
 #define BUF_TEXT_MAX_BYTES (1u << 20) /* for text that we write ourselves */
 
 void buf_init(struct buf *b, size_t max_bytes);
+/* In the caller's memory, which holds one byte less, and with no allocation. */
+void buf_init_fixed(struct buf *b, char *bytes, size_t size);
 void buf_done(struct buf *b); /* may run twice, and on a zeroed struct */
 
 void buf_add(struct buf *b, const void *bytes, size_t len);

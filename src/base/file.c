@@ -57,6 +57,29 @@ int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text
 	return fd < 0 ? -errno : file_read_fd(fd, max_bytes, ret_text, ret_len);
 }
 
+int file_read_text(int dir_fd, const char *path, char *out, size_t out_size)
+{
+	cleanup_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	size_t len = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (len < out_size) {
+		ssize_t n = read(fd, out + len, out_size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0) {
+			out[len] = '\0';
+			return 0;
+		}
+		len += (size_t)n;
+	}
+	return -EFBIG;
+}
+
 int file_read_line(int dir_fd, const char *path, char *out, size_t out_size)
 {
 	cleanup_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);

@@ -19,6 +19,9 @@ int file_read_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text
 /* Likewise, the rest of an open file. */
 int file_read_fd(int fd, size_t max_bytes, char **ret_text, size_t *ret_len);
 
+/* Like file_read_at(), into the caller's memory: -EFBIG if it is longer than size - 1 bytes. */
+int file_read_text(int dir_fd, const char *path, char *out, size_t out_size);
+
 /* Like file_read_at() for a file with one line, as in /proc; removes the trailing newline. */
 int file_read_line(int dir_fd, const char *path, char *out, size_t out_size);
 

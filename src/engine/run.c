@@ -161,11 +161,15 @@ static void finish(struct run_state *r, const struct supervise_outcome *outcome,
 	struct session *s = &r->session;
 	struct cgroup_usage usage;
 
+	/* after the command's own end nothing of interest is added, and init takes its time to end
+	 */
+	if (!outcome->has_status)
+		session_stop(s);
+	cgroup_get_usage(&s->cgroup, &usage);
 	session_stop(s);
 	gatekeeper_stop(&s->gatekeeper);
 	drain(r, outcome);
 	take_notices(s, ret);
-	cgroup_get_usage(&s->cgroup, &usage);
 	ret->duration_ms = (clock_now_us() - r->started_us) / 1000;
 	ret->cpu_ms = s->sandbox.cpu_us / 1000;
 	ret->peak_memory_bytes =

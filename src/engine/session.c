@@ -210,6 +210,7 @@ int session_start(struct session *s, const struct backend_command *command, unsi
 		return -1;
 	gatekeeper_take_sockets(&s->gatekeeper, s->sandbox.sockets, s->sandbox.socket_count,
 				s->sandbox.dial_fd);
+	cgroup_sweep_beside(&s->cgroup); /* while the child goes on */
 	return 0;
 }
 

@@ -158,17 +158,20 @@ static int set_memory(const struct cgroup *c, const struct policy *p, struct err
 {
 	bool is_v2 = c->kind == CGROUP_V2;
 	char value[VALUE_MAX_BYTES];
+	const char *limit;
 	int r;
 
 	if (!p->memory_bytes)
 		return 0;
 	(void)snprintf(value, sizeof(value), "%" PRIu64, p->memory_bytes);
-	if (!is_v2) /* when raising a limit: memory plus swap may never be below memory */
-		(void)file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.memsw.limit_in_bytes",
-				    value);
-	if (write_limit(c, CGROUP_MEMORY, is_v2 ? "memory.max" : "memory.limit_in_bytes", value,
-			e) < 0)
-		return -1;
+	limit = is_v2 ? "memory.max" : "memory.limit_in_bytes";
+	r = file_write_at(limit_fd(c, CGROUP_MEMORY), limit, value);
+	/* raised above memory plus swap, which may never be below memory */
+	if (r == -EINVAL && !is_v2 &&
+	    file_write_at(limit_fd(c, CGROUP_MEMORY), "memory.memsw.limit_in_bytes", value) == 0)
+		r = file_write_at(limit_fd(c, CGROUP_MEMORY), limit, value);
+	if (r < 0)
+		return err_sys(e, -r, "set cgroup limit %s to %s", limit, value);
 	/* No swap. The file is missing where the kernel does not account swap. */
 	r = file_write_at(limit_fd(c, CGROUP_MEMORY),
 			  is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
@@ -532,6 +535,11 @@ static void sweep_parents(const struct cgroup *c, unsigned most)
 	}
 }
 
+void cgroup_sweep_beside(const struct cgroup *c)
+{
+	sweep_parents(c, SWEEP_AT_START_MAX);
+}
+
 void cgroup_sweep(void)
 {
 	const struct policy none = { 0 };
@@ -554,7 +562,6 @@ int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e)
 	}
 	if (c->kind == CGROUP_V2)
 		try_v2_controllers(c->parent_fd[0], c->wants);
-	sweep_parents(c, SWEEP_AT_START_MAX);
 	for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
 		if (c->parent_fd[i] < 0 || make_group(c, i, e) == 0)
 			continue;

@@ -79,9 +79,11 @@ void cgroup_end_path(const char *path);
 
 /*
  * Removes empty groups whose creators are dead, from the directories where this caller would create
- * its own. cgroup_make() also does this for its own parent directories.
+ * its own. cgroup_sweep_beside() does this for the parent directories of `c`, and looks at so few
+ * entries that it can be called at every start.
  */
 void cgroup_sweep(void);
+void cgroup_sweep_beside(const struct cgroup *c);
 
 /* Creates the groups and sets the limits. On failure no group is left. */
 ERR_CHECKED int cgroup_make(struct cgroup *c, const struct policy *p, struct err *e);

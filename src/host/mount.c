@@ -214,9 +214,14 @@ int mount_pivot(int new_root_fd, struct err *e)
 {
 	if (fchdir(new_root_fd) < 0)
 		return err_sys(e, errno, "enter the new root");
-	/* the old root is stacked on the new one at the same place, and then unmounted */
+	/* the old root is stacked on the new one at the same place */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_sys(e, errno, "pivot to the new root");
+	return 0;
+}
+
+int mount_drop_old_root(int new_root_fd, struct err *e)
+{
 	if (wall_stands(WALL_OLD_ROOT_GONE) && syscall(SYS_umount2, ".", MNT_DETACH) < 0)
 		return err_sys(e, errno, "let go of the old root");
 	if (chdir("/") < 0)

@@ -53,10 +53,12 @@ ERR_CHECKED int mount_attach_own(int tree_fd, int dir_fd, const char *name, stru
 ERR_CHECKED int mount_attach_at(int tree_fd, int root_fd, const char *path, struct err *e);
 
 /*
- * Makes `new_root_fd` the root and unmounts everything mounted before. Nothing but the new root
- * itself may be mounted over "/".
+ * Makes `new_root_fd` the root, with the old root still mounted over it; mount_drop_old_root() then
+ * unmounts everything mounted before, which waits for RCU. Nothing but the new root itself may be
+ * mounted over "/", and the working directory must not change in between.
  */
 ERR_CHECKED int mount_pivot(int new_root_fd, struct err *e);
+ERR_CHECKED int mount_drop_old_root(int new_root_fd, struct err *e);
 
 /* Opens dir_fd/path beneath dir_fd. Returns -errno, -ELOOP if the path contains a symbolic link. */
 int mount_open_plain(int dir_fd, const char *path, int flags);

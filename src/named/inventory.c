@@ -13,14 +13,14 @@
 #include <string.h>
 
 /* False: removed since its name was read. */
-static bool look(const struct ak *ak, const char *name, struct inventory_entry *entry)
+static bool look(int all_fd, const char *name, struct inventory_entry *entry)
 {
 	struct err e = { 0 };
 
 	*entry = (struct inventory_entry){ 0 };
 	named_init(&entry->named);
 	(void)snprintf(entry->named.name, sizeof(entry->named.name), "%s", name);
-	if (named_open_any(ak, name, &entry->named, &e) < 0) {
+	if (named_open_any_in(all_fd, name, &entry->named, &e) < 0) {
 		(void)snprintf(entry->trouble, sizeof(entry->trouble), "%s", e.msg);
 		entry->state = NAMED_STOPPED;
 		return e.code != ERR_NOT_FOUND;
@@ -30,9 +30,7 @@ static bool look(const struct ak *ak, const char *name, struct inventory_entry *
 		entry->state = NAMED_STOPPED;
 		return true;
 	}
-	entry->state = namedrun_judge(&entry->named, &entry->run, &entry->reason);
-	if (namedrun_is_live(entry->state))
-		named_read_build(&entry->named, entry->build);
+	entry->state = namedrun_judge(&entry->named, &entry->run, entry->build, &entry->reason);
 	entry->is_expired = named_is_expired(&entry->named);
 	cleanup_closep(&entry->named.dir_fd);
 	return true;
@@ -56,16 +54,17 @@ void inventory_list_done(struct inventory_list *l)
 
 int inventory_list(const struct ak *ak, struct inventory_list *ret, struct err *e)
 {
+	cleanup_fd int all_fd = -1;
 	char **names = NULL;
 	size_t count;
 
 	*ret = (struct inventory_list){ 0 };
-	if (nameddir_list(ak, &names, e) < 0)
+	if (nameddir_find(ak, &all_fd, e) < 0 || nameddir_list(ak, &names, e) < 0)
 		return -1;
 	count = keyrows_list_count(names);
 	ret->entries = mem_alloc((count + 1) * sizeof(*ret->entries));
 	for (size_t i = 0; i < count; i++)
-		ret->count += look(ak, names[i], &ret->entries[ret->count]);
+		ret->count += look(all_fd, names[i], &ret->entries[ret->count]);
 	keyrows_list_free(&names);
 	return 0;
 }
@@ -74,11 +73,12 @@ int inventory_info(const struct ak *ak, const char *name, struct inventory_entry
 		   struct err *e)
 {
 	CLEANUP(named_done) struct named n;
+	cleanup_fd int all_fd = -1;
 
 	named_init(&n);
-	if (named_open(ak, name, &n, e) < 0)
+	if (named_open(ak, name, &n, e) < 0 || nameddir_find(ak, &all_fd, e) < 0)
 		return -1;
-	(void)look(ak, name, ret);
+	(void)look(all_fd, name, ret);
 	return 0;
 }
 

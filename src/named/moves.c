@@ -27,6 +27,7 @@ static const char *const hint[] = {
 int moves_load_state(const struct named *n, struct namedrun *run, enum named_state *ret,
 		     struct err *e)
 {
+	char build[BUILDID_MAX_BYTES];
 	const char *reason;
 
 	*ret = NAMED_CREATED;
@@ -34,7 +35,7 @@ int moves_load_state(const struct named *n, struct namedrun *run, enum named_sta
 		*run = (struct namedrun){ 0 };
 		return e->code == ERR_NOT_FOUND ? 0 : -1;
 	}
-	*ret = namedrun_judge(n, run, &reason);
+	*ret = namedrun_judge(n, run, build, &reason);
 	return 0;
 }
 

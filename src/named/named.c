@@ -252,13 +252,12 @@ static int say_missing(const char *name, struct err *e)
 		       name);
 }
 
-int named_open_damaged(const struct ak *ak, const char *name, struct named *ret, struct err *e)
+static int open_damaged_in(int all_fd, const char *name, struct named *ret, struct err *e)
 {
 	CLEANUP(named_done) struct named n;
-	cleanup_fd int all_fd = -1;
 
 	named_init(&n);
-	if (named_check_name(name, e) < 0 || nameddir_find(ak, &all_fd, e) < 0)
+	if (named_check_name(name, e) < 0)
 		return -1;
 	if (all_fd >= 0)
 		n.dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -273,6 +272,15 @@ int named_open_damaged(const struct ak *ak, const char *name, struct named *ret,
 	*ret = n;
 	named_init(&n);
 	return 0;
+}
+
+int named_open_damaged(const struct ak *ak, const char *name, struct named *ret, struct err *e)
+{
+	cleanup_fd int all_fd = -1;
+
+	if (nameddir_find(ak, &all_fd, e) < 0)
+		return -1;
+	return open_damaged_in(all_fd, name, ret, e);
 }
 
 /* Is the directory still there under its name? Also true if this cannot be determined. */
@@ -319,10 +327,19 @@ int named_open(const struct ak *ak, const char *name, struct named *ret, struct 
 
 int named_open_any(const struct ak *ak, const char *name, struct named *ret, struct err *e)
 {
+	cleanup_fd int all_fd = -1;
+
+	if (nameddir_find(ak, &all_fd, e) < 0)
+		return -1;
+	return named_open_any_in(all_fd, name, ret, e);
+}
+
+int named_open_any_in(int all_fd, const char *name, struct named *ret, struct err *e)
+{
 	CLEANUP(named_done) struct named n;
 
 	named_init(&n);
-	if (named_open_damaged(ak, name, &n, e) < 0)
+	if (open_damaged_in(all_fd, name, &n, e) < 0)
 		return -1;
 	if (read_record(n.dir_fd, name, &n, e) < 0) {
 		size_t len = strlen(e->msg);
@@ -446,14 +463,24 @@ void named_unlock(struct named *n)
 	n->has_lock = false;
 }
 
-bool named_is_locked(const struct named *n)
+/* Without the lock: whoever holds it has another open file, so it is found by this one too. */
+static int open_to_look(const struct named *n)
+{
+	return openat(n->dir_fd, NAMED_LOCK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static bool is_locked_by_another(int lock_fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
-	cleanup_fd int fd = openat(n->dir_fd, NAMED_LOCK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0)
-		return !file_is_absence(-errno);
-	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+	return fcntl(lock_fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+bool named_is_locked(const struct named *n)
+{
+	cleanup_fd int fd = open_to_look(n);
+
+	return fd < 0 ? !file_is_absence(-errno) : is_locked_by_another(fd);
 }
 
 void named_note_build(const struct named *n)
@@ -463,10 +490,17 @@ void named_note_build(const struct named *n)
 	(void)!pwrite(n->lock_fd, build, strlen(build) + 1, 0);
 }
 
-void named_read_build(const struct named *n, char out[BUILDID_MAX_BYTES])
+bool named_is_locked_by(const struct named *n, char ret_build[BUILDID_MAX_BYTES])
 {
-	cleanup_fd int fd = openat(n->dir_fd, NAMED_LOCK_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t len = fd < 0 ? -1 : pread(fd, out, BUILDID_MAX_BYTES - 1, 0);
+	cleanup_fd int fd = open_to_look(n);
+	ssize_t len;
 
-	out[len > 0 ? len : 0] = '\0';
+	ret_build[0] = '\0';
+	if (fd < 0)
+		return !file_is_absence(-errno);
+	if (!is_locked_by_another(fd))
+		return false;
+	len = pread(fd, ret_build, BUILDID_MAX_BYTES - 1, 0);
+	ret_build[len > 0 ? len : 0] = '\0';
+	return true;
 }

@@ -92,8 +92,10 @@ void named_pin(struct ak *ak, const struct named *n);
 
 /*
  * Opens the directory and reads the record. ERR_NOT_FOUND if there is none, or if it is not
- * visible. named_open_any() ignores visibility, for callers that remove what is not in use.
+ * visible. named_open_any() ignores visibility, for callers that remove what is not in use;
+ * named_open_any_in() finds it in the directory of nameddir_find(), for callers that open many.
  */
+ERR_CHECKED int named_open_any_in(int all_fd, const char *name, struct named *ret, struct err *e);
 ERR_CHECKED int named_open_any(const struct ak *ak, const char *name, struct named *ret,
 			       struct err *e);
 ERR_CHECKED int named_open(const struct ak *ak, const char *name, struct named *ret, struct err *e);
@@ -134,15 +136,13 @@ void named_unlock(struct named *n); /* may run twice */
 bool named_is_there(const struct named *n);
 /* Is it locked by any process, including ours? True if unknown, so that nothing is removed. */
 bool named_is_locked(const struct named *n);
+/* Likewise; sets ret_build to the build of its supervisor, "" if not known or not locked. */
+bool named_is_locked_by(const struct named *n, char ret_build[BUILDID_MAX_BYTES]);
 
 /* Is its time (--ttl) over? */
 bool named_is_expired(const struct named *n);
 
-/*
- * The build of its supervisor, which writes it into the lock file, because older builds do not read
- * that. "" if not known.
- */
+/* A supervisor writes its build into the lock file, because older builds do not read that. */
 void named_note_build(const struct named *n);
-void named_read_build(const struct named *n, char out[BUILDID_MAX_BYTES]);
 
 void named_random_id(char out[NAMED_ID_BYTES + 1]);

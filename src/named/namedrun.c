@@ -194,13 +194,14 @@ int namedrun_load(const struct named *n, struct namedrun *ret, struct err *e)
 }
 
 enum named_state namedrun_judge(const struct named *n, const struct namedrun *r,
-				const char **ret_reason)
+				char ret_build[BUILDID_MAX_BYTES], const char **ret_reason)
 {
 	bool is_live = namedrun_is_live((enum named_state)r->state);
 
 	*ret_reason = r->reason;
+	ret_build[0] = '\0';
 	/* if we hold the lock, no supervisor runs */
-	if (!is_live || (!n->has_lock && named_is_locked(n)))
+	if (!is_live || (!n->has_lock && named_is_locked_by(n, ret_build)))
 		return (enum named_state)r->state;
 	*ret_reason = "supervisor died";
 	return NAMED_STOPPED;

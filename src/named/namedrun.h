@@ -40,9 +40,12 @@ ERR_CHECKED int namedrun_save(const struct named *n, const struct namedrun *r, s
 ERR_CHECKED int namedrun_add_processes(const struct named *n, const struct namedrun *r,
 				       struct err *e);
 
-/* The current state: a free lock overrides the file. *ret_reason is r's or static; may be NULL. */
+/*
+ * The current state: a free lock overrides the file. *ret_reason is r's or static; may be NULL.
+ * ret_build is the build of the supervisor that holds the lock, or "".
+ */
 enum named_state namedrun_judge(const struct named *n, const struct namedrun *r,
-				const char **ret_reason);
+				char ret_build[BUILDID_MAX_BYTES], const char **ret_reason);
 
 /*
  * Kills the supervisor named in the run file, if that process has the sandbox's lock open: its pid

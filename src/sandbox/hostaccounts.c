@@ -38,13 +38,12 @@ typedef void add_line_fn(struct buf *out, char *const *fields, unsigned count);
 
 static void add_accounts(int host_etc_fd, const char *file, add_line_fn *add, struct buf *out)
 {
-	cleanup_free char *text = NULL;
-	size_t len = 0;
-	char *rest, *line;
+	/* not allocated: mapping memory costs more than the rest */
+	static char text[HOSTACCOUNTS_FILE_MAX_BYTES + 1];
+	char *rest = text, *line;
 
-	if (file_read_at(host_etc_fd, file, HOSTACCOUNTS_FILE_MAX_BYTES, &text, &len) < 0)
+	if (file_read_text(host_etc_fd, file, text, sizeof(text)) < 0)
 		return;
-	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
 		char *fields[FIELDS_MAX];
 		unsigned count = split(line, fields);
@@ -54,17 +53,28 @@ static void add_accounts(int host_etc_fd, const char *file, add_line_fn *add, st
 	}
 }
 
+/* Not by buf_addf(): there are dozens of lines at every start. */
+static void add_all(struct buf *out, const char *const *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_add_text(out, texts[i]);
+}
+
 static void add_passwd_line(struct buf *out, char *const *fields, unsigned count)
 {
+	const char *const texts[] = { fields[0], ":*:",     fields[2], ":",       fields[3],
+				      "::",      fields[5], ":",       fields[6], "\n" };
+
 	if (count == 7)
-		buf_addf(out, "%s:*:%s:%s::%s:%s\n", fields[0], fields[2], fields[3], fields[5],
-			 fields[6]);
+		add_all(out, texts, COUNT_OF(texts));
 }
 
 static void add_group_line(struct buf *out, char *const *fields, unsigned count)
 {
+	const char *const texts[] = { fields[0], ":x:", fields[2], ":\n" };
+
 	(void)count;
-	buf_addf(out, "%s:x:%s:\n", fields[0], fields[2]);
+	add_all(out, texts, COUNT_OF(texts));
 }
 
 /*

@@ -70,16 +70,16 @@ static int write_file(int etc_fd, const char *name, const char *text, struct err
 
 static int write_accounts(int host_etc_fd, int etc_fd, const struct policy *p, struct err *e)
 {
-	cleanup_buf struct buf passwd;
-	cleanup_buf struct buf group;
+	static char bytes[HOSTACCOUNTS_TEXT_MAX_BYTES + 1];
+	struct buf text;
 
-	buf_init(&passwd, HOSTACCOUNTS_TEXT_MAX_BYTES);
-	buf_init(&group, HOSTACCOUNTS_TEXT_MAX_BYTES);
-	hostaccounts_format_passwd(host_etc_fd, p, &passwd);
-	hostaccounts_format_group(host_etc_fd, p, &group);
-	if (write_file(etc_fd, "passwd", buf_text(&passwd), e) < 0)
+	buf_init_fixed(&text, bytes, sizeof(bytes));
+	hostaccounts_format_passwd(host_etc_fd, p, &text);
+	if (write_file(etc_fd, "passwd", buf_text(&text), e) < 0)
 		return -1;
-	return write_file(etc_fd, "group", buf_text(&group), e);
+	buf_init_fixed(&text, bytes, sizeof(bytes));
+	hostaccounts_format_group(host_etc_fd, p, &text);
+	return write_file(etc_fd, "group", buf_text(&text), e);
 }
 
 void hostetc_format(const struct rootfs_options *o, struct hostetc_texts *ret)

@@ -151,10 +151,29 @@ static int allow_queues(int ruleset_fd, uint64_t all, struct err *e)
 	return 0;
 }
 
+/*
+ * For each open() the kernel walks from the file up to a rule that grants what is asked for. The
+ * root's rule grants everything already; one where many files lie only ends the walk earlier, so a
+ * failure changes nothing.
+ */
+static void shorten_walks(int ruleset_fd, const struct policy *p, uint64_t all)
+{
+	struct err ignored;
+
+	if (p->workspace)
+		(void)!allow_path(ruleset_fd, p->workspace, all, &ignored);
+	if (p->home)
+		(void)!allow_path(ruleset_fd, p->home, all, &ignored);
+	for (unsigned i = 0; i < p->mount_count; i++)
+		(void)!allow_path(ruleset_fd, p->mounts[i].target, all, &ignored);
+}
+
 static int allow_files(int ruleset_fd, const struct policy *p, uint64_t all, struct err *e)
 {
 	if (allow_path(ruleset_fd, "/", p->is_read_only ? ACCESS_READ : all, e) < 0)
 		return -1;
+	if (!p->is_read_only)
+		shorten_walks(ruleset_fd, p, all);
 	if (p->is_read_only && allow_writable_places(ruleset_fd, p, all, e) < 0)
 		return -1;
 	if (allow_queues(ruleset_fd, all, e) < 0)

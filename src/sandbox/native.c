@@ -10,6 +10,7 @@
 #include "sandbox/nsaccount.h"
 #include "sandbox/hostetc.h"
 #include "sandbox/init.h"
+#include "sandbox/networkthread.h"
 #include "host/loopback.h"
 #include "host/mount.h"
 #include "sandbox/placement.h"
@@ -93,7 +94,7 @@ static int await_maps(int lifeline_fd, struct err *e)
 	return 0;
 }
 
-/* Must be the first step: until the child has its own ids it accesses files as the caller. */
+/* Before this no file may be opened: until the child has its own ids that is done as the caller. */
 static int take_identity(const struct native_plan *plan, const struct links *l, struct err *e)
 {
 	if (plan->idmap->kind != IDMAP_ONE ? await_maps(l->lifeline[READ_END], e) < 0
@@ -112,29 +113,77 @@ static int enter_cgroup(const struct native_plan *plan, struct err *e)
 	return 0;
 }
 
-static int open_network(const struct native_plan *plan, int channel_fd, struct err *e)
-{
+/* The network while a thread makes it; then it is handed out. */
+struct network {
+	const struct native_plan *plan;
+	int channel_fd;
+	struct networkthread thread;
+	bool is_entered;
 	int sockets[FDPASS_MAX];
-	unsigned count = 0;
-	int r;
+	unsigned socket_count;
+};
 
-	if (!plan->network)
-		return wall_stands(WALL_NETWORK_NAMESPACE) ? loopback_up(e) : 0;
+/* Runs in the thread. */
+static int fill_network(void *context, struct err *e)
+{
+	struct network *n = context;
+
+	return n->plan->network ? n->plan->network(n->sockets, &n->socket_count, e)
+				: loopback_up(e);
+}
+
+static int begin_network(struct network *n, struct err *e)
+{
 	if (!wall_stands(WALL_NETWORK_NAMESPACE))
-		return err_set(e, ERR_INVALID, "the host's own network is not ours to change");
-	if (plan->network(sockets, &count, e) < 0)
-		return -1;
-	r = fdpass_send(channel_fd, sockets, count);
-	for (unsigned i = 0; i < count; i++)
-		(void)close(sockets[i]);
+		return n->plan->network ? err_set(e, ERR_INVALID,
+						  "the host's own network is not ours to change")
+					: 0;
+	return networkthread_start(&n->thread, fill_network, n, e);
+}
+
+static int hand_out_network(struct network *n, struct err *e)
+{
+	int r = n->socket_count ? fdpass_send(n->channel_fd, n->sockets, n->socket_count) : 0;
+
+	for (unsigned i = 0; i < n->socket_count; i++)
+		(void)close(n->sockets[i]);
+	n->socket_count = 0;
 	if (r < 0)
 		return err_sys(e, -r, "hand the network's sockets out");
 	return 0;
 }
 
+static int pin(const struct native_plan *plan, struct err *e)
+{
+	const cpu_set_t *set = &plan->figures.usable;
+
+	if (plan->is_pinned && sched_setaffinity(0, sizeof(*set), set) < 0)
+		return err_sys(e, errno, "set the cpu affinity");
+	return 0;
+}
+
+/*
+ * Enters the network namespace, and keeps to the sandbox's cpus now that the thread has ended,
+ * which would share them; nothing of the sandbox runs before this. The sockets are handed out as
+ * late as possible, because the supervisor then takes a cpu from us.
+ */
+static int enter_network(void *context, struct err *e)
+{
+	struct network *n = context;
+
+	if (n->is_entered)
+		return 0;
+	n->is_entered = true;
+	if (wall_stands(WALL_NETWORK_NAMESPACE) && networkthread_join(&n->thread, e) < 0)
+		return -1;
+	if (pin(n->plan, e) < 0)
+		return -1;
+	return n->plan->awaits_places ? hand_out_network(n, e) : 0;
+}
+
 /* Builds the root with the trees that the parent mapped and sent, in the order of their enum. */
-static int enter_root(const struct native_plan *plan, int channel_fd, struct limitfiles *limits,
-		      struct placement *placement, struct err *e)
+static int enter_root(const struct native_plan *plan, int channel_fd, struct network *network,
+		      struct limitfiles *limits, struct placement *placement, struct err *e)
 {
 	struct rootfs_options rootfs = plan->rootfs;
 	struct rootspec_image image;
@@ -145,6 +194,8 @@ static int enter_root(const struct native_plan *plan, int channel_fd, struct lim
 	rootfs.cgroup_kind = plan->cgroup->kind;
 	rootfs.figures = &plan->figures;
 	rootfs.limits = limits;
+	rootfs.before_unmount = enter_network;
+	rootfs.before_unmount_context = network;
 	if (plan->awaits_places) {
 		rootfs.await_places = placement_await;
 		rootfs.placement = placement;
@@ -196,31 +247,22 @@ static int set_host_name(const char *name, struct err *e)
 	return 0;
 }
 
-static int pin(const struct native_plan *plan, struct err *e)
-{
-	const cpu_set_t *set = &plan->figures.usable;
-
-	if (plan->is_pinned && sched_setaffinity(0, sizeof(*set), set) < 0)
-		return err_sys(e, errno, "set the cpu affinity");
-	return 0;
-}
-
 static int build_walls(const struct native_plan *plan, const struct links *l,
 		       struct limitfiles *limits, struct placement *placement, struct err *e)
 {
+	struct network network = { .plan = plan, .channel_fd = l->channel[CHILD_END] };
+
 	if (wall_stands(WALL_OWN_SESSION) && setsid() < 0)
 		return err_sys(e, errno, "leave the caller's session");
+	if (enter_cgroup(plan, e) < 0 || begin_network(&network, e) < 0)
+		return -1;
 	if (take_identity(plan, l, e) < 0)
 		return -1;
-	if (nsaccount_bound_users(e) < 0)
+	if (nsaccount_bound_users(e) < 0 || set_host_name(plan->rootfs.host_name, e) < 0)
 		return -1;
-	if (enter_cgroup(plan, e) < 0 || pin(plan, e) < 0)
+	if (enter_root(plan, l->channel[CHILD_END], &network, limits, placement, e) < 0)
 		return -1;
-	if (set_host_name(plan->rootfs.host_name, e) < 0)
-		return -1;
-	if (open_network(plan, l->channel[CHILD_END], e) < 0)
-		return -1;
-	if (enter_root(plan, l->channel[CHILD_END], limits, placement, e) < 0)
+	if (hand_out_network(&network, e) < 0)
 		return -1;
 	if (hands_out_root(plan) && hand_out_root(l->channel[CHILD_END], e) < 0)
 		return -1;
@@ -298,11 +340,16 @@ static uint64_t choose_namespaces(void)
 		enum wall wall;
 		uint64_t flag;
 	} namespaces[] = {
-		{ WALL_USER_NAMESPACE, CLONE_NEWUSER },   { WALL_PID_NAMESPACE, CLONE_NEWPID },
-		{ WALL_IPC_NAMESPACE, CLONE_NEWIPC },     { WALL_UTS_NAMESPACE, CLONE_NEWUTS },
-		{ WALL_NETWORK_NAMESPACE, CLONE_NEWNET },
+		{ WALL_USER_NAMESPACE, CLONE_NEWUSER },
+		{ WALL_PID_NAMESPACE, CLONE_NEWPID },
+		{ WALL_IPC_NAMESPACE, CLONE_NEWIPC },
+		{ WALL_UTS_NAMESPACE, CLONE_NEWUTS },
 	};
-	uint64_t flags = CLONE_NEWNS; /* always: otherwise we would change the host's own mounts */
+	/*
+	 * Mounts always: otherwise we would change the host's own. The network namespace comes
+	 * later: networkthread.
+	 */
+	uint64_t flags = CLONE_NEWNS;
 
 	for (size_t i = 0; i < COUNT_OF(namespaces); i++)
 		if (wall_stands(namespaces[i].wall))

@@ -3,9 +3,10 @@
  * native - the backend that isolates a sandbox with namespaces. This is the list of all protections
  * and their order; each has a file of its own.
  *
- * native_start() creates one child with clone3(): user, mount, pid, ipc, uts and network namespaces
- * at once, and directly in its v2 cgroup. The child sets up the remaining protections, becomes init
- * and starts the command; it sends errors back as a report (protocol/report.h).
+ * native_start() creates one child with clone3(): user, mount, pid, ipc and uts namespaces at once,
+ * and directly in its v2 cgroup. The child makes the network namespace (networkthread) beside the
+ * mounts, sets up the remaining protections, becomes init and starts the command; it sends errors
+ * back as a report (protocol/report.h).
  */
 #include "base/err.h"
 #include "base/fdpass.h"

@@ -550,12 +550,20 @@ static bool can_be_opened(const struct rootfs_options *o, const struct rootspec_
 	return !can_pivot_early(o) && (!o->image || !path_is_within(place->source, stage));
 }
 
+static int pivot(int root_fd, const struct rootfs_options *o, struct err *e)
+{
+	if (mount_pivot(root_fd, e) < 0 || o->before_unmount(o->before_unmount_context, e) < 0)
+		return -1;
+	return mount_drop_old_root(root_fd, e);
+}
+
 /* The places of a sandbox that waited become known only now. */
 static int await_places(int root_fd, struct rootfs_options *o, const char *stage, struct err *e)
 {
 	if (!o->await_places)
 		return 0;
-	if (can_pivot_early(o) && mount_pivot(root_fd, e) < 0)
+	if (can_pivot_early(o) ? pivot(root_fd, o, e) < 0
+			       : o->before_unmount(o->before_unmount_context, e) < 0)
 		return -1;
 	if (o->await_places(o->placement, o, e) < 0)
 		return -1;
@@ -705,5 +713,5 @@ int rootfs_enter(const struct rootfs_options *options, struct err *e)
 	root_fd = o->image ? overlay_fd : tmpfs_fd;
 	if (fill_root(root_fd, tmpfs_fd, o, place, limits_fd, e) < 0)
 		return -1;
-	return can_pivot_early(o) ? 0 : mount_pivot(root_fd, e);
+	return can_pivot_early(o) ? 0 : pivot(root_fd, o, e);
 }

@@ -38,6 +38,10 @@ struct rootfs_options {
 	struct limitfiles *limits;    /* filled in if the limits can change later */
 	enum cgroup_kind cgroup_kind; /* what enforces the limits */
 
+	/* Called before the host's tree is unmounted and before places are awaited; maybe twice. */
+	int (*before_unmount)(void *context, struct err *e);
+	void *before_unmount_context;
+
 	/*
 	 * Called when all but the places is mounted; fills them in. NULL: they are known already.
 	 */

@@ -346,7 +346,7 @@ ws() { # PATH STEP...
 	[[ "$output" == *"close 1002"* ]]
 	run ws "$path" raw:818200000000fffe # no UTF-8
 	[[ "$output" == *"close 1007"* ]]
-	run ws "$path" raw:82ff000000000020000000000000 # 2 MiB
+	run ws "$path" big:2097152
 	[[ "$output" == *"close 1009"* ]]
 	run ws "$path" raw:89810000000041 'bin:\x04' # a ping
 	[ "$status" -eq 0 ]

@@ -1,6 +1,6 @@
 """wsclient.py URL [STEP...]: a WebSocket client (RFC 6455) for the tests.
 
-Steps: bin:TEXT (binary message, \\xNN escapes), text:TEXT, raw:HEX (bytes as they are), wait:TEXT (until the output contains
+Steps: bin:TEXT (binary message, \\xNN escapes), text:TEXT, raw:HEX (bytes as they are), big:SIZE (a binary message), wait:TEXT (until the output contains
 it), sleep:SECONDS, drop (end without a close). Then it reads until the server closes. Prints each message: "text ...",
 "bin ...", and "close CODE".
 """
@@ -89,6 +89,11 @@ def main():
             c.send(2, value.encode().decode("unicode_escape").encode("latin-1"))
         elif kind == "text":
             c.send(1, value.encode())
+        elif kind == "big":
+            try:
+                c.send(2, bytes(int(value)))
+            except OSError:
+                pass
         elif kind == "raw":
             c.s.sendall(bytes.fromhex(value))
         elif kind == "wait":
