@@ -28,6 +28,7 @@
 void session_init(struct session *s)
 {
 	*s = (struct session){ .idmap = { .lock_fd = -1 },
+			       .etc_layer_fd = -1,
 			       .etc_tree_fd = -1,
 			       .etc_host_tree_fd = -1,
 			       .limits_tree_fd = -1 };
@@ -51,6 +52,7 @@ void session_done(struct session *s)
 	idmap_done(&s->idmap);
 	cleanup_closep(&s->limits_tree_fd);
 	cleanup_closep(&s->etc_tree_fd);
+	cleanup_closep(&s->etc_layer_fd);
 	cleanup_closep(&s->etc_host_tree_fd);
 	keyrows_list_free(&s->etc_private);
 	free(s->etc_layer_path);
@@ -166,7 +168,7 @@ static int prepare_etc(struct session *s, struct err *e)
 
 	if (s->idmap.kind != IDMAP_PRIVATE && etcprivate_list(ak, &s->etc_private, e) < 0)
 		return -1;
-	if (etclayer_get(ak, s->etc_private, &s->etc_layer_path, e) < 0)
+	if (etclayer_hold(ak, s->etc_private, &s->etc_layer_path, &s->etc_layer_fd, e) < 0)
 		return -1;
 	if (s->idmap.kind != IDMAP_PRIVATE)
 		return 0;

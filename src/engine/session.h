@@ -55,6 +55,7 @@ struct session {
 	struct handle sandbox;
 	struct gatekeeper gatekeeper;
 	char id[SESSION_ID_MAX_BYTES];
+	int etc_layer_fd;     /* keeps that layer from being removed */
 	char *etc_layer_path; /* state/etclayer's; NULL: the sandbox creates its own */
 	int etc_tree_fd, etc_host_tree_fd;
 	char **etc_private; /* names in /etc that are not world-readable; or NULL */

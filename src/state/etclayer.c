@@ -17,7 +17,8 @@ static int fill(int dir_fd, const void *context, struct err *e)
 	return etchide_make_layer(dir_fd, context, e);
 }
 
-int etclayer_get(const struct ak *ak, char *const *etc_private, char **ret, struct err *e)
+int etclayer_hold(const struct ak *ak, char *const *etc_private, char **ret, int *ret_held_fd,
+		  struct err *e)
 {
 	char name[128];
 	const struct runtimecache_dir d = { .kind = "etc",
@@ -39,6 +40,6 @@ int etclayer_get(const struct ak *ak, char *const *etc_private, char **ret, stru
 	(void)snprintf(name, sizeof(name), "%s-%" PRIx64 "-%" PRIx64 ".%lx-%08" PRIx32 "%08" PRIx32,
 		       buildid_get(), (uint64_t)st.st_ino, (uint64_t)st.st_ctim.tv_sec,
 		       (unsigned long)st.st_ctim.tv_nsec, hash[0], hash[1]);
-	*ret = runtimecache_get(ak, &d);
+	*ret = runtimecache_hold(ak, &d, ret_held_fd);
 	return 0;
 }

@@ -12,6 +12,9 @@ struct ak;
 
 #define ETCLAYER_MAX 16u /* of one user: then they are made anew */
 
-/* Its path, the caller's to free; *ret NULL: the sandbox has to make its own. */
-ERR_CHECKED int etclayer_get(const struct ak *ak, char *const *etc_private, char **ret,
-			     struct err *e);
+/*
+ * Its path, the caller's to free; *ret NULL: the sandbox has to make its own. The layer is kept
+ * until *ret_held_fd is closed.
+ */
+ERR_CHECKED int etclayer_hold(const struct ak *ak, char *const *etc_private, char **ret,
+			      int *ret_held_fd, struct err *e);

@@ -1,7 +1,9 @@
 /*
  * runtimecache - directories created once and mounted by many sandboxes; see runtimecache.h.
  *
- * If one is removed before it is mounted, the sandbox creates its own without an error.
+ * If one is removed before it is mounted, the sandbox creates its own without an error. One that is
+ * mounted as a directory must not be removed: an overlay whose layer of whiteouts disappears shows
+ * what they hid. So its users lock it (runtimecache_hold()).
  */
 #include "state/runtimecache.h"
 
@@ -17,15 +19,25 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A holder has a shared lock, so one that is held cannot be locked for removal. */
+static void remove_unheld(int kind_fd, const char *name)
+{
+	cleanup_fd int fd = openat(kind_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err ignored;
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)!sweep_tree(kind_fd, name, &ignored);
+}
 
 static void empty_if_full(int kind_fd, unsigned max)
 {
 	int fd = openat(kind_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	struct err ignored;
 	unsigned count = 0;
 
 	while (dir && readdir(dir))
@@ -34,7 +46,7 @@ static void empty_if_full(int kind_fd, unsigned max)
 		rewinddir(dir);
 		while ((entry = readdir(dir)))
 			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-				(void)!sweep_tree(kind_fd, entry->d_name, &ignored);
+				remove_unheld(kind_fd, entry->d_name);
 	}
 	if (dir)
 		(void)closedir(dir);
@@ -95,4 +107,21 @@ char *runtimecache_get(const struct ak *ak, const struct runtimecache_dir *d)
 		return NULL;
 	path = mem_format("%s/%s/%s", runtime, d->kind, d->name);
 	return access(path, X_OK) == 0 || make_in(runtime, d) ? take_ptr(path) : NULL;
+}
+
+char *runtimecache_hold(const struct ak *ak, const struct runtimecache_dir *d, int *ret_held_fd)
+{
+	/* it may be removed before it is locked: then it is made again, once */
+	for (unsigned i = 0; i < 2; i++) {
+		cleanup_free char *path = runtimecache_get(ak, d);
+		cleanup_fd int fd =
+			path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		struct stat st;
+
+		if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
+			continue;
+		*ret_held_fd = take_fd(&fd);
+		return take_ptr(path);
+	}
+	return NULL;
 }
