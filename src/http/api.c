@@ -17,6 +17,7 @@
 #include "http/mcproute.h"
 #include "http/encode.h"
 #include "http/execsocket.h"
+#include "http/siteframes.h"
 #include "http/siterelay.h"
 #include "http/siteroute.h"
 
@@ -432,10 +433,16 @@ static void on_gone(struct connection *c)
 		webcall_free(x);
 }
 
+static bool on_http2(struct connection *c, void *context)
+{
+	return siteframes_on_http2(context, c);
+}
+
 struct connection_handler api_handler(struct api *a)
 {
 	return (struct connection_handler){ .on_head = on_head,
 					    .on_request = on_request,
+					    .on_http2 = on_http2,
 					    .on_body = on_body,
 					    .on_gone = on_gone,
 					    .context = a };

@@ -152,7 +152,12 @@ static int find_key(const struct api *a, const struct head *h, struct sitegrant 
 const char *sitegrant_judge(const struct api *a, const struct connection *c, const struct site *s,
 			    struct sitegrant *ret)
 {
-	const struct head *h = &connection_request(c)->head;
+	return sitegrant_judge_head(a, c, &connection_request(c)->head, s, ret);
+}
+
+const char *sitegrant_judge_head(const struct api *a, const struct connection *c,
+				 const struct head *h, const struct site *s, struct sitegrant *ret)
+{
 	const char *why = s->way == SITE_BY_HOST ? NULL : api_check_origin(c);
 	int found;
 

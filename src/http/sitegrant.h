@@ -37,6 +37,9 @@ struct sitegrant {
 /* NULL, or why it is refused, with .status. */
 const char *sitegrant_judge(const struct api *a, const struct connection *c, const struct site *s,
 			    struct sitegrant *ret);
+/* The same for a request of HTTP/2, whose head is not the connection's. */
+const char *sitegrant_judge_head(const struct api *a, const struct connection *c,
+				 const struct head *h, const struct site *s, struct sitegrant *ret);
 void sitegrant_done(struct sitegrant *g); /* may run twice */
 
 /* May this stranger in? */

@@ -126,24 +126,32 @@ static bool is_named_by_connection(const struct head *h, const char *name)
 	return false;
 }
 
-static void add_client(const struct exchange *x, struct buf *out)
+void siterelay_format_peer(const struct connection *c, struct bufferevent *client,
+			   char out[SITERELAY_PEER_MAX_BYTES])
 {
-	const struct origin_place *place = connection_place(x->connection);
-	char text[INET6_ADDRSTRLEN] = "127.0.0.1";
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 
-	if (!place->is_unix &&
-	    getpeername(bufferevent_getfd(x->client), (struct sockaddr *)&sa, &len) == 0) {
-		if (sa.ss_family == AF_INET)
-			(void)inet_ntop(AF_INET, &((struct sockaddr_in *)&sa)->sin_addr, text,
-					sizeof(text));
-		else if (sa.ss_family == AF_INET6)
-			(void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&sa)->sin6_addr, text,
-					sizeof(text));
-	}
-	buf_addf(out, "X-Forwarded-For: %s\r\nX-Forwarded-Proto: %s\r\n", text,
-		 place->is_tls ? "https" : "http");
+	_Static_assert(SITERELAY_PEER_MAX_BYTES >= INET6_ADDRSTRLEN, "too short");
+	(void)snprintf(out, SITERELAY_PEER_MAX_BYTES, "127.0.0.1");
+	if (connection_place(c)->is_unix ||
+	    getpeername(bufferevent_getfd(client), (struct sockaddr *)&sa, &len) < 0)
+		return;
+	if (sa.ss_family == AF_INET)
+		(void)inet_ntop(AF_INET, &((struct sockaddr_in *)&sa)->sin_addr, out,
+				SITERELAY_PEER_MAX_BYTES);
+	else if (sa.ss_family == AF_INET6)
+		(void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&sa)->sin6_addr, out,
+				SITERELAY_PEER_MAX_BYTES);
+}
+
+static void add_client(const struct exchange *x, struct buf *out)
+{
+	char peer[SITERELAY_PEER_MAX_BYTES];
+
+	siterelay_format_peer(x->connection, x->client, peer);
+	buf_addf(out, "X-Forwarded-For: %s\r\nX-Forwarded-Proto: %s\r\n", peer,
+		 connection_place(x->connection)->is_tls ? "https" : "http");
 }
 
 static void add_fields(const struct exchange *x, const struct head *h, struct buf *out)

@@ -15,5 +15,10 @@ struct api;
 /* A request for a sandbox: takes the connection, or refuses it. */
 enum connection_body siterelay_on_head(struct api *a, struct connection *c, const struct site *s);
 
+#define SITERELAY_PEER_MAX_BYTES 46u
+/* The client's address, for X-Forwarded-For. */
+void siterelay_format_peer(const struct connection *c, struct bufferevent *client,
+			   char out[SITERELAY_PEER_MAX_BYTES]);
+
 #define SITERELAY_BUFFER_MAX_BYTES (256u << 10) /* unsent, each way of one request */
 #define SITERELAY_ANSWER_WAIT_S 600             /* for the head of an answer */
