@@ -102,14 +102,14 @@ $(BUILD)/$1: $(call objects,$2,$3) $(call archives,$2,$4) $(TEST_SOURCES)
 	$$(Q)$$(CC_$2) $$(FLAGS_$2) $$(LDFLAGS_$2) -o $$@ $(call objects,$2,$3) $(TEST_SOURCES) $(call archives,$2,$4) $5
 endef
 
+SERVE_LIBRARIES := -levent_core -levent_extra -levent_openssl -lssl -lcrypto -ljansson -lwslay -lnghttp2
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
 LAUNCHER_ROOMS := cli worker ops agents pool named engine workspace tree state sandbox protocol host net image policy base
 $(eval $(call program,agentkernel,launcher,src/cli/main.c,$(LAUNCHER_ROOMS)))
 $(eval $(call program,agentkernel-gate,helper,src/net/gate.c,net policy base,-levent_core -lcares))
 $(eval $(call program,agentkernel-image,helper,src/image/tool.c,image policy base,$(IMAGE_LIBRARIES)))
 $(eval $(call program,agentkernel-mcp,helper,src/mcp/server.c,mcp rpc policy base,-ljansson))
-$(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp rpc policy base,-levent_core \
-	-levent_extra -levent_openssl -lssl -lcrypto -ljansson -lwslay -lnghttp2))
+$(eval $(call program,agentkernel-serve,helper,src/http/httpd.c,http mcp rpc policy base,$(SERVE_LIBRARIES)))
 
 # The library: one object in which only what include/agentkernel.h declares is visible.
 LIBRARY_ROOMS := library rpc policy base

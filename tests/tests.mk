@@ -38,12 +38,12 @@ REPLAYS := $(FUZZ_TARGETS:%=$(BUILD)/replay/%)
 $(BUILD)/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(call archives,unit,$(ROOMS))
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(FLAGS_unit) -Itests/unit -o $@ $< $(call UNIT_ARCHIVES,unit) -lcmocka $(IMAGE_LIBRARIES)
+	$(Q)$(CC) $(FLAGS_unit) -Itests/unit -o $@ $< $(call UNIT_ARCHIVES,unit) -lcmocka $(IMAGE_LIBRARIES) $(SERVE_LIBRARIES)
 
 $(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) $(call archives,unit,$(ROOMS))
 	@mkdir -p $(@D)
 	@echo '  LD   $@'
-	$(Q)$(CC) $(FLAGS_unit) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(call UNIT_ARCHIVES,unit) $(IMAGE_LIBRARIES)
+	$(Q)$(CC) $(FLAGS_unit) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(call UNIT_ARCHIVES,unit) $(IMAGE_LIBRARIES) $(SERVE_LIBRARIES)
 
 # What runs inside sandboxes, or in their place: static, for any root.
 PROBE := $(BUILD)/probe
@@ -236,7 +236,7 @@ $(call flavour,$1)
 $(BUILD)/$1/fuzz_%: tests/fuzz/fuzz_%.c $(wildcard tests/fuzz/*.h) $(call archives,$1,$(ROOMS))
 	@mkdir -p $$(@D)
 	@echo '  LD   $$@'
-	$$(Q)$$(CC_$1) $$(FLAGS_$1) $$(LINK_$1) -Itests/fuzz -o $$@ $$< $(call UNIT_ARCHIVES,$1) $(IMAGE_LIBRARIES)
+	$$(Q)$$(CC_$1) $$(FLAGS_$1) $$(LINK_$1) -Itests/fuzz -o $$@ $$< $(call UNIT_ARCHIVES,$1) $(IMAGE_LIBRARIES) $(SERVE_LIBRARIES)
 endef
 $(foreach name,fuzz afl coverage,$(eval $(call fuzz_flavour,$(name))))
 
