@@ -117,7 +117,9 @@ static int run_add(const struct cli_context *context, char **argv, int *ret_stat
 
 static const char *format_port(uint32_t port, char out[16])
 {
-	(void)snprintf(out, 16, port ? "%" PRIu32 : "", port);
+	out[0] = '\0';
+	if (port)
+		(void)snprintf(out, 16, "%" PRIu32, port);
 	return out;
 }
 
