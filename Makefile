@@ -103,7 +103,7 @@ $(BUILD)/$1: $(call objects,$2,$3) $(call archives,$2,$4) $(TEST_SOURCES)
 endef
 
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
-LAUNCHER_ROOMS := cli worker ops agents pool named engine workspace tree state sandbox protocol host net image policy base
+LAUNCHER_ROOMS := cli worker ops build agents pool named engine workspace tree state sandbox protocol host net image policy base
 $(eval $(call program,agentkernel,launcher,src/cli/main.c,$(LAUNCHER_ROOMS)))
 $(eval $(call program,agentkernel-gate,helper,src/net/gate.c,net policy base,-levent_core -lcares))
 $(eval $(call program,agentkernel-image,helper,src/image/tool.c,image policy base,$(IMAGE_LIBRARIES)))
