@@ -86,7 +86,7 @@ CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c src/image/laye
 BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 # What of two rooms is in the launcher: the rest needs the helpers' libraries.
 SOURCES_launcher_net := $(addprefix src/net/,netns.c netlog.c gatemessage.c ownaddress.c journal.c names.c logshare.c throttle.c)
-SOURCES_launcher_image := $(addprefix src/image/,reference.c record.c)
+SOURCES_launcher_image := $(addprefix src/image/,reference.c record.c steprecord.c layeraccounts.c)
 
 # sources of a room in a flavour, objects of sources, the archives of several rooms
 sources = $(or $(SOURCES_$1_$2),$(filter-out $(MAINS) $(BUILD_ONLY),$(wildcard src/$2/*.c)))

@@ -15,6 +15,7 @@
 #include "base/title.h"
 #include "image/bundle.h"
 #include "image/bundlesave.h"
+#include "image/compose.h"
 #include "image/describe.h"
 #include "image/progress.h"
 #include "image/pull.h"
@@ -360,6 +361,42 @@ static int do_save(const struct request *q, struct err *e)
 	return bundlesave_write(&s, q->references, q->reference_count, q->file ? q->file : "-", e);
 }
 
+/* Of layers that a build has put into the store; the description is on stdin. */
+static int do_compose(const struct request *q, struct err *e)
+{
+	CLEANUP(store_close) struct store s;
+	char digest[REFERENCE_DIGEST_MAX_BYTES], id[RECORD_ID_BYTES + 1];
+	cleanup_free char *bytes = NULL;
+	cleanup_buf struct buf out;
+	size_t len = 0;
+	int r;
+
+	store_init(&s);
+	buf_init(&out, SMALL_OUTPUT_MAX_BYTES);
+	r = file_read_fd(STDIN_FILENO, COMPOSE_MAX_BYTES, &bytes, &len);
+	if (r < 0)
+		return err_sys(e, -r, "read the description of the image");
+	if (open_store(q, STORE_SHARED, &s, e) < 0 ||
+	    compose_image(&s, bytes, len, q->reference_count ? &q->references[0] : NULL, digest, id,
+			  e) < 0)
+		return -1;
+	store_sync_later(&s);
+	buf_addf(&out, "%s %s\n", digest, id);
+	return print(&out, e);
+}
+
+/* After a build has forgotten steps: removes what they needed, unless others use the store. */
+static int do_tidy(const struct request *q, struct err *e)
+{
+	CLEANUP(store_close) struct store s;
+	struct storegc_result ignored;
+
+	store_init(&s);
+	if (store_open(q->store, q->owners, userns(), STORE_TIDYING, STORE_NO_WAIT, &s, e) < 0)
+		return e->code == ERR_BUSY ? 0 : -1;
+	return storegc_run(&s, STOREGC_RESUMABLE, &ignored, e);
+}
+
 /* ---- main ---- */
 
 typedef int operation_fn(const struct request *q, struct err *e);
@@ -370,9 +407,9 @@ static operation_fn *find_operation(const char *name)
 		const char *name;
 		operation_fn *run;
 	} operations[] = {
-		{ "pull", do_pull },       { "prune", do_prune }, { "remove", do_remove },
-		{ "inspect", do_inspect }, { "load", do_load },   { "import", do_import },
-		{ "save", do_save },
+		{ "pull", do_pull },       { "prune", do_prune },     { "remove", do_remove },
+		{ "inspect", do_inspect }, { "load", do_load },       { "import", do_import },
+		{ "save", do_save },       { "compose", do_compose }, { "tidy", do_tidy },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(operations); i++)
