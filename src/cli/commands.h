@@ -6,6 +6,7 @@ extern const struct cli_command cmd_agent_list;
 extern const struct cli_command cmd_agent_run;
 extern const struct cli_command cmd_attach;
 extern const struct cli_command cmd_audit;
+extern const struct cli_command cmd_build;
 extern const struct cli_command cmd_checkpoint_create;
 extern const struct cli_command cmd_checkpoint_export;
 extern const struct cli_command cmd_checkpoint_import;

@@ -26,10 +26,6 @@ static const struct {
 	{ "inspect", { "info" }, NULL },
 	{ "shell", { "exec" }, NULL },
 	{ "top", { "ps" }, NULL },
-	{ "build",
-	  { NULL },
-	  "build images with docker, podman or buildah and load them with 'agentkernel image "
-	  "load'" },
 	{ "push",
 	  { NULL },
 	  "save the image with 'agentkernel image save' and push it with skopeo" },

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * op_build - an image from a Dockerfile.
+ *
+ * Decides what a build may do: its commands run under the request's policy (network rules, limits,
+ * profile), of which what shows the caller's files is refused by name. Only the user builds: a
+ * caller of a server does not choose what is read as a context.
+ */
+#include "base/err.h"
+#include "build/builder.h"
+#include "ops/request.h"
+
+struct ak;
+struct op_events;
+
+#define OP_BUILD_CONTEXT_MAX_BYTES (64ull << 30) /* of an archive on stdin */
+
+struct op_build_args {
+	struct request *request; /* not resolved yet */
+	const char *context;     /* a directory, or "-"; NULL: none */
+	const char *file;        /* NULL: the context's Dockerfile; "-": stdin */
+	const char *name;        /* of the image; NULL: it gets none */
+	const char *target;      /* NULL: the last stage */
+	char *const *build_args; /* "NAME=VALUE", or "NAME" for the caller's variable; NULL: none */
+	char *const *secrets;    /* "id=NAME[,src=FILE][,env=VARIABLE]"; NULL: none */
+	bool has_no_cache, shows_output;
+	void (*say)(void *context, const char *line);
+	void *say_context;
+};
+
+struct op_build_result {
+	struct builder_result built;
+};
+
+ERR_CHECKED int op_build(struct ak *ak, const struct op_build_args *args,
+			 const struct op_events *ev, struct op_build_result *ret, struct err *e);
