@@ -93,6 +93,7 @@ struct job {
 	char *blob;        /* name of the blob in partial/ */
 	char node[RECORD_ID_BYTES + 1];
 	uint64_t made_s;
+	bool returns;          /* the last byte of its output was a carriage return */
 	struct buf line, tail; /* output: the line that is not complete, and the last of it */
 };
 
@@ -195,6 +196,9 @@ static void take_output(struct builder *b, struct job *j, const char *bytes, siz
 	for (size_t i = 0; i < len; i++) {
 		if (bytes[i] == '\n' || j->line.len >= LINE_MAX_BYTES)
 			end_line(b, j);
+		else if (j->returns) /* what follows is written over the line */
+			j->line.len = 0;
+		j->returns = bytes[i] == '\r';
 		if (bytes[i] != '\n' && bytes[i] != '\r')
 			buf_add(&j->line, bytes + i, 1);
 	}

@@ -123,6 +123,22 @@ static void prepare(struct composing *c)
 	json_object_del(c->root, "parent");
 }
 
+/* A base may tell nothing about some of its layers; whoever counts would take ours for them. */
+static void complete_history(struct composing *c)
+{
+	size_t told = 0, index;
+	json_t *entry;
+
+	json_array_foreach(c->history, index, entry) told +=
+		!json_is_true(json_object_get(entry, "empty_layer"));
+	for (; told < json_array_size(c->layers); told++) {
+		json_t *unknown = json_object();
+
+		json_object_set_new(unknown, "comment", json_string("of the image below"));
+		json_array_insert_new(c->history, 0, unknown);
+	}
+}
+
 /* ---- one "key=value" ---- */
 
 static int add_layer(struct composing *c, const char *value, struct err *e)
@@ -384,6 +400,7 @@ int compose_image(const struct store *s, const char *bytes, size_t len, const st
 		r = read_base(c, base_id, base, e);
 	if (r == 0) {
 		prepare(c);
+		complete_history(c);
 		r = each_row(c, bytes, len, apply, e);
 	}
 	if (r == 0)
