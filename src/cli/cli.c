@@ -54,6 +54,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_image_import,
 	&cmd_image_load,
 	&cmd_image_save,
+	&cmd_image_push,
 	&cmd_build,
 	&cmd_network_check,
 	&cmd_network_show,

@@ -34,6 +34,7 @@ extern const struct cli_command cmd_image_list;
 extern const struct cli_command cmd_image_load;
 extern const struct cli_command cmd_image_prune;
 extern const struct cli_command cmd_image_pull;
+extern const struct cli_command cmd_image_push;
 extern const struct cli_command cmd_image_remove;
 extern const struct cli_command cmd_image_save;
 extern const struct cli_command cmd_init;

@@ -94,6 +94,7 @@ static const struct what arguments[] = {
 	{ "image remove", { KIND_IMAGE, KIND_IMAGE }, NULL },
 	{ "image pull", { KIND_IMAGE, KIND_NOTHING }, NULL },
 	{ "build", { KIND_DIR, KIND_NOTHING }, NULL },
+	{ "image push", { KIND_IMAGE, KIND_NOTHING }, NULL },
 	{ "image save", { KIND_IMAGE, KIND_FILE }, NULL },
 	{ "image load", { KIND_FILE, KIND_NOTHING }, NULL },
 	{ "image import", { KIND_NOTHING, KIND_FILE }, NULL },

@@ -26,9 +26,7 @@ static const struct {
 	{ "inspect", { "info" }, NULL },
 	{ "shell", { "exec" }, NULL },
 	{ "top", { "ps" }, NULL },
-	{ "push",
-	  { NULL },
-	  "save the image with 'agentkernel image save' and push it with skopeo" },
+	{ "push", { "image", "push" }, NULL },
 	{ "commit",
 	  { NULL },
 	  "'agentkernel checkpoint create NAME' keeps what a sandbox has written, and 'agentkernel "
