@@ -14,194 +14,18 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/path.h"
+#include "build/runclean.h"
 #include "engine/run.h"
-#include "host/mount.h"
 #include "image/layeraccounts.h"
 #include "image/record.h"
 #include "policy/policyimage.h"
-#include "tree/owner.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
 #define DENIALS_SHOWN 3u
-
-/* ---- the layers below ---- */
-
-struct lower {
-	int fds[RECORD_LAYERS_MAX + 1];
-	unsigned count;
-};
-
-static void lower_done(struct lower *l)
-{
-	for (unsigned i = 0; i < l->count; i++)
-		cleanup_closep(&l->fds[i]);
-}
-
-static int open_lower(const struct runstep *s, struct lower *ret, struct err *e)
-{
-	for (const char *at = s->lower; *at; at += *at == ':') {
-		size_t len = strcspn(at, ":");
-		cleanup_free char *name = mem_dup_bytes(at, len);
-		int fd;
-
-		if (ret->count == COUNT_OF(ret->fds))
-			return err_set(e, ERR_LIMIT, "the stage has too many layers");
-		fd = openat(s->layers_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			return err_sys(e, errno, "open a layer");
-		ret->fds[ret->count++] = fd;
-		at += len;
-	}
-	return 0;
-}
-
-static bool is_opaque(int fd)
-{
-	char value;
-
-	return fgetxattr(fd, "user.overlay.opaque", &value, sizeof(value)) > 0;
-}
-
-/* Does this layer hide what those below have of the path? */
-static bool hides(int layer_fd, const char *path)
-{
-	cleanup_free char *part = mem_dup(path);
-
-	for (char *at = part;;) {
-		char *slash = strchr(at, '/');
-		cleanup_fd int fd = -1;
-
-		if (slash)
-			*slash = '\0';
-		fd = mount_open_plain(layer_fd, part, O_RDONLY | O_DIRECTORY);
-		if (fd < 0)
-			return fd != -ENOENT; /* a file, a link or a whiteout */
-		if (is_opaque(fd))
-			return true;
-		if (!slash)
-			return false;
-		*slash = '/';
-		at = slash + 1;
-	}
-}
-
-/* The entry as the layers show it; `path` has no slash in front. */
-static bool find_lower(const struct lower *l, const char *path, struct stat *ret)
-{
-	for (unsigned i = 0; i < l->count; i++) {
-		cleanup_fd int fd = mount_open_plain(l->fds[i], path, O_PATH | O_NOFOLLOW);
-
-		if (fd >= 0 && fstat(fd, ret) == 0)
-			return !S_ISCHR(ret->st_mode);
-		if (hides(l->fds[i], path))
-			return false;
-	}
-	return false;
-}
-
-/* ---- what a start leaves in the upper directory ---- */
-
-static const char *const written[] = { "etc/hosts", "etc/hostname", "etc/resolv.conf", NULL };
-/* children before parents */
-static const char *const made[] = { "proc", "sys", "dev", "tmp", "var/tmp",
-				    "var",  "run", "etc", NULL };
-
-struct cleaning {
-	int upper_fd;
-	const struct lower *lower;
-	const struct runstep *step;
-};
-
-static void remove_written(const struct cleaning *c)
-{
-	for (const char *const *path = written; *path; path++) {
-		const char *name = path_base_name(*path);
-		cleanup_free char *dir = mem_dup_bytes(*path, (size_t)(name - *path));
-		cleanup_fd int fd = mount_open_plain(c->upper_fd, dir, O_RDONLY | O_DIRECTORY);
-
-		if (fd >= 0)
-			(void)unlinkat(fd, name, 0); /* a directory is the image's own */
-	}
-}
-
-/* Removes it if it is an empty thing that the layers lack, or only a copy of what they have. */
-static void remove_empty(const struct cleaning *c, const char *path)
-{
-	const char *name = path_base_name(path);
-	cleanup_free char *dir = mem_dup_bytes(path, (size_t)(name - path));
-	cleanup_fd int dir_fd =
-		mount_open_plain(c->upper_fd, dir[0] ? dir : ".", O_RDONLY | O_DIRECTORY);
-	cleanup_fd int fd = -1;
-	struct stat st, below;
-	bool is_below;
-
-	if (dir_fd < 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	is_below = find_lower(c->lower, path, &below);
-	if (S_ISREG(st.st_mode) && st.st_size == 0 && !is_below)
-		(void)unlinkat(dir_fd, name, 0);
-	if (!S_ISDIR(st.st_mode))
-		return;
-	if (is_below) {
-		fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || is_opaque(fd) || !S_ISDIR(below.st_mode) ||
-		    below.st_mode != st.st_mode || below.st_uid != st.st_uid ||
-		    below.st_gid != st.st_gid)
-			return;
-	}
-	(void)unlinkat(dir_fd, name, AT_REMOVEDIR); /* not if there is something in it */
-}
-
-/* A mount point and the parents that were made for it. */
-static void remove_chain(const struct cleaning *c, const char *path)
-{
-	cleanup_free char *part = mem_dup(path + strspn(path, "/"));
-
-	while (part[0]) {
-		char *slash = strrchr(part, '/');
-
-		remove_empty(c, part);
-		if (!slash)
-			return;
-		*slash = '\0';
-	}
-}
-
-static int clean(void *context, struct err *e)
-{
-	const struct cleaning *c = context;
-	const struct policy *p = c->step->policy;
-
-	(void)e;
-	remove_written(c);
-	for (unsigned i = 0; i < c->step->mount_count; i++)
-		remove_chain(c, c->step->mounts[i].target);
-	remove_chain(c, p->workdir);
-	remove_chain(c, p->home_dir);
-	for (const char *const *path = made; *path; path++)
-		remove_empty(c, *path);
-	return 0;
-}
-
-static int clean_upper(const struct runstep *s, const struct lower *l, struct err *e)
-{
-	cleanup_free char *path = mem_format("%s/upper", s->work);
-	cleanup_fd int upper_fd = openat(s->layers_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct cleaning c = { upper_fd, l, s };
-
-	if (upper_fd < 0)
-		return err_sys(e, errno, "open what the step has changed");
-	return owner_run(clean, &c, NULL, 0, e);
-}
 
 /* ---- the sandbox ---- */
 
@@ -318,11 +142,25 @@ static void explain(const struct run_result *r, const struct policy *p, struct r
 	}
 }
 
+/* Takes what is not the command's out of the layer. */
+static int clean(const struct runstep *s, struct err *e)
+{
+	const char *paths[RUNSTEP_MOUNTS_MAX + 3];
+	cleanup_free char *upper = mem_format("%s/upper", s->work);
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < s->mount_count; i++)
+		paths[count++] = s->mounts[i].target;
+	paths[count++] = s->policy->workdir;
+	paths[count++] = s->policy->home_dir;
+	paths[count] = NULL;
+	return runclean_upper(s->layers_fd, s->lower, upper, paths, 0, e);
+}
+
 int runstep_run(const struct runstep *s, struct runstep_result *ret, struct err *e)
 {
 	cleanup_free char *disk = mem_format("%s/%s", s->layers_path, s->work);
 	CLEANUP(run_result_done) struct run_result result = { 0 };
-	CLEANUP(lower_done) struct lower lower = { .count = 0 };
 	struct rootspec_image root;
 	const struct run_options options = {
 		.policy = s->policy,
@@ -335,7 +173,7 @@ int runstep_run(const struct runstep *s, struct runstep_result *ret, struct err 
 
 	rootspec_init(&root);
 	root.layers = s->lower;
-	if (shape_policy(s, e) < 0 || open_lower(s, &lower, e) < 0 ||
+	if (shape_policy(s, e) < 0 ||
 	    describe(&root.dirs[ROOTSPEC_LAYERS], s->layers_path, e) < 0 ||
 	    describe(&root.dirs[ROOTSPEC_DISK], disk, e) < 0 ||
 	    run_command(&options, &result, e) < 0)
@@ -345,5 +183,5 @@ int runstep_run(const struct runstep *s, struct runstep_result *ret, struct err 
 		explain(&result, s->policy, ret);
 		return 0;
 	}
-	return clean_upper(s, &lower, e);
+	return clean(s, e);
 }

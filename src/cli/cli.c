@@ -56,6 +56,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_image_save,
 	&cmd_image_push,
 	&cmd_build,
+	&cmd_commit,
 	&cmd_network_check,
 	&cmd_network_show,
 	&cmd_network_log,

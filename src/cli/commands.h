@@ -13,6 +13,7 @@ extern const struct cli_command cmd_checkpoint_import;
 extern const struct cli_command cmd_checkpoint_list;
 extern const struct cli_command cmd_checkpoint_remove;
 extern const struct cli_command cmd_checkpoint_restore;
+extern const struct cli_command cmd_commit;
 extern const struct cli_command cmd_completion;
 extern const struct cli_command cmd_config_check;
 extern const struct cli_command cmd_config_distrust;

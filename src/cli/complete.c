@@ -93,6 +93,7 @@ static const struct what arguments[] = {
 	{ "image inspect", { KIND_IMAGE, KIND_NOTHING }, NULL },
 	{ "image remove", { KIND_IMAGE, KIND_IMAGE }, NULL },
 	{ "image pull", { KIND_IMAGE, KIND_NOTHING }, NULL },
+	{ "commit", { KIND_SANDBOX, KIND_NOTHING }, NULL },
 	{ "build", { KIND_DIR, KIND_NOTHING }, NULL },
 	{ "image push", { KIND_IMAGE, KIND_NOTHING }, NULL },
 	{ "image save", { KIND_IMAGE, KIND_FILE }, NULL },

@@ -27,10 +27,6 @@ static const struct {
 	{ "shell", { "exec" }, NULL },
 	{ "top", { "ps" }, NULL },
 	{ "push", { "image", "push" }, NULL },
-	{ "commit",
-	  { NULL },
-	  "'agentkernel checkpoint create NAME' keeps what a sandbox has written, and 'agentkernel "
-	  "create NEW --from ID' starts from it" },
 	{ "rename",
 	  { NULL },
 	  "'agentkernel fork NAME NEW' makes a copy with the new name; remove the old one then" },

@@ -385,15 +385,47 @@ static int choose_pull(const struct request *r, enum images_pull *ret, struct er
 	return 0;
 }
 
-static void audit(const struct building *b, const struct op_build_result *built, const char *why)
+static void audit(struct ak *ak, const char *verb, const char *sandbox, const char *image,
+		  const char *digest, const char *why)
 {
-	cleanup_free char *what = mem_format("build %s", b->args->name ? b->args->name : "");
+	cleanup_free char *what = mem_format("%s%s%s", verb, image ? " " : "", image ? image : "");
 	const struct audit_event event = { .type = AUDITLINE_BUILD,
+					   .sandbox = sandbox,
 					   .what = what,
 					   .result = why,
-					   .detail = why ? NULL : built->built.digest };
+					   .detail = why ? NULL : digest };
 
-	(void)audit_write(b->ak, &event);
+	(void)audit_write(ak, &event);
+}
+
+static int check_name(const char *name, struct err *e)
+{
+	struct reference ref;
+
+	if (reference_parse(name, &ref, e) < 0)
+		return -1;
+	return ref.digest[0]
+		       ? err_set(e, ERR_INVALID,
+				 "'%s': an image is named without a digest, which follows from "
+				 "what is in it",
+				 name)
+		       : 0;
+}
+
+int op_commit(struct ak *ak, const struct op_commit_args *args, const struct op_events *ev,
+	      struct committer_result *ret, struct err *e)
+{
+	int r;
+
+	(void)ev;
+	if (ak->view.is_for_face)
+		return err_set(e, ERR_DENIED,
+			       "images are made by the user, with 'agentkernel commit'");
+	if (check_name(args->image, e) < 0)
+		return -1;
+	r = committer_run(ak, args->name, args->image, ret, e);
+	audit(ak, "commit", args->name, args->image, ret->digest, r < 0 ? e->msg : NULL);
+	return r;
 }
 
 int op_build(struct ak *ak, const struct op_build_args *args, const struct op_events *ev,
@@ -409,13 +441,10 @@ int op_build(struct ak *ak, const struct op_build_args *args, const struct op_ev
 				     .is_quiet = args->request->is_quiet,
 				     .say = args->say,
 				     .context = args->say_context };
-	struct reference ref;
 	int r;
 
 	*ret = (struct op_build_result){ 0 };
-	r = args->name ? reference_parse(args->name, &ref, e) : 0;
-	if (r == 0 && args->name && ref.digest[0])
-		r = err_set(e, ERR_INVALID, "--tag: a name without a digest is needed");
+	r = args->name ? check_name(args->name, e) : 0;
 	if (r == 0 &&
 	    (read_arguments(&b, e) < 0 || open_context(&b, e) < 0 || read_file(&b, e) < 0 ||
 	     resolve(&b, ev, e) < 0 || choose_pull(args->request, &o.pull, e) < 0))
@@ -427,7 +456,7 @@ int op_build(struct ak *ak, const struct op_build_args *args, const struct op_ev
 		o.secret_count = b.secret_count;
 		o.epoch_s = b.epoch_s;
 		r = builder_run(&o, &ret->built, e);
-		audit(&b, ret, r < 0 ? e->msg : NULL);
+		audit(ak, "build", NULL, args->name, ret->built.digest, r < 0 ? e->msg : NULL);
 	}
 	building_done(&b);
 	return r;

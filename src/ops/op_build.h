@@ -8,6 +8,7 @@
  */
 #include "base/err.h"
 #include "build/builder.h"
+#include "build/committer.h"
 #include "ops/request.h"
 
 struct ak;
@@ -31,6 +32,14 @@ struct op_build_args {
 struct op_build_result {
 	struct builder_result built;
 };
+
+/* An image of what a named sandbox has written. */
+struct op_commit_args {
+	const char *name;  /* of the sandbox */
+	const char *image; /* what to call it */
+};
+ERR_CHECKED int op_commit(struct ak *ak, const struct op_commit_args *args,
+			  const struct op_events *ev, struct committer_result *ret, struct err *e);
 
 ERR_CHECKED int op_build(struct ak *ak, const struct op_build_args *args,
 			 const struct op_events *ev, struct op_build_result *ret, struct err *e);
