@@ -29,7 +29,7 @@ struct builder_secret {
 };
 
 struct builder_options {
-	struct ak *ak;
+	const struct ak *ak;
 	struct policy *policy; /* of each RUN; a process of its own changes its copy */
 	const struct plan *plan;
 	int context_fd; /* -1: there is none */

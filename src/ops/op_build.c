@@ -38,7 +38,7 @@
 /* All that a build is made of, while it runs. */
 struct building {
 	const struct op_build_args *args;
-	struct ak *ak;
+	const struct ak *ak;
 	int context_fd;   /* -1: none */
 	char *unpacked;   /* name of a context from stdin, beneath CONTEXTS_DIR; NULL: none */
 	char *stdin_text; /* a Dockerfile from there; NULL: none */
@@ -385,7 +385,7 @@ static int choose_pull(const struct request *r, enum images_pull *ret, struct er
 	return 0;
 }
 
-static void audit(struct ak *ak, const char *verb, const char *sandbox, const char *image,
+static void audit(const struct ak *ak, const char *verb, const char *sandbox, const char *image,
 		  const char *digest, const char *why)
 {
 	cleanup_free char *what = mem_format("%s%s%s", verb, image ? " " : "", image ? image : "");
@@ -460,4 +460,65 @@ int op_build(struct ak *ak, const struct op_build_args *args, const struct op_ev
 	}
 	building_done(&b);
 	return r;
+}
+
+/* ---- the image of a request ---- */
+
+/* Tells of steps that are done, not of those that were. */
+struct telling {
+	const struct op_events *ev;
+	char *held; /* the line about a step that may turn out to be done already */
+};
+
+static void tell(void *context, const char *line)
+{
+	struct telling *t = context;
+	const char *word = strchr(line, ' ');
+
+	if (word && strcmp(word, " CACHED") == 0) {
+		free(take_ptr(t->held));
+		return;
+	}
+	if (t->held)
+		op_remark(t->ev, "%s", t->held);
+	free(take_ptr(t->held));
+	if (word && word[1] == '[')
+		t->held = mem_dup(line);
+	else
+		op_remark(t->ev, "%s", line);
+}
+
+int op_build_for(struct request *r, const struct request_build *build, const struct op_events *ev,
+		 struct err *e)
+{
+	struct telling telling = { .ev = ev };
+	const struct op_build_args args = { .request = r,
+					    .context = build->context,
+					    .file = build->file,
+					    .name = build->name,
+					    .target = build->target,
+					    .build_args = build->args };
+	struct building b = { .args = &args, .ak = r->ak, .context_fd = -1 };
+	struct builder_options o = { .ak = r->ak,
+				     .policy = &r->policy,
+				     .plan = &b.plan,
+				     .name = build->name,
+				     .is_quiet = r->is_quiet,
+				     .say = tell,
+				     .context = &telling };
+	struct builder_result result = { 0 };
+	int built = -1;
+
+	if (read_arguments(&b, e) == 0 && open_context(&b, e) == 0 && read_file(&b, e) == 0) {
+		o.context_fd = b.context_fd;
+		o.ignored = b.ignored;
+		o.epoch_s = b.epoch_s;
+		built = builder_run(&o, &result, e);
+		if (built < 0 || result.cached < result.steps)
+			audit(r->ak, "build", NULL, build->name, result.digest,
+			      built < 0 ? e->msg : NULL);
+	}
+	free(telling.held);
+	building_done(&b);
+	return built < 0 ? err_wrap(e, "build the image") : 0;
 }

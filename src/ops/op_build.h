@@ -33,6 +33,13 @@ struct op_build_result {
 	struct builder_result built;
 };
 
+/*
+ * Builds the image of a request that says how (request_build), with the request's policy. What was
+ * done before is not done again, so this is quick when nothing has changed.
+ */
+ERR_CHECKED int op_build_for(struct request *r, const struct request_build *build,
+			     const struct op_events *ev, struct err *e);
+
 /* An image of what a named sandbox has written. */
 struct op_commit_args {
 	const char *name;  /* of the sandbox */
