@@ -305,7 +305,7 @@ static void complete_arguments(const struct cli_command *c, const struct ak *ak,
 	for (; words[0] && words[1]; words++) {
 		const struct opt *o =
 			words[0][0] == '-' ? find_option(c, words[0], strlen(words[0])) : NULL;
-		bool takes_next = o && o->value && o->kind != OPT_DIR_SETTING;
+		bool takes_next = o && o->value && !opts_has_optional_value(o);
 
 		if (words[0][0] != '-') {
 			/* the words after a program's name are its own */

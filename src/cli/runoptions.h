@@ -17,6 +17,7 @@ struct runoptions_flags {
 	const char *ttl;   /* NULL: no expiry */
 	const char *name;  /* NULL: not given */
 	const char *from;  /* NULL: use --image */
+	const char *devcontainer; /* "": the file in its usual place; NULL: none */
 	const char *count; /* NULL: default */
 
 	struct opts_list listen;
