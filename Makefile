@@ -134,7 +134,7 @@ all: $(BUILT) $(BUILD)/agentkernel.1 $(BUILD)/libagentkernel.3 $(LIBRARY)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-GENERATED := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h plugin_texts.h)
+GENERATED := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h plugin_texts.h template_texts.h)
 define flavour
 $(BUILD)/$1/%.o: src/%.c $$(GENERATED) $(KERNEL_HEADERS)/.done Makefile
 	@mkdir -p $$(@D)
@@ -156,7 +156,7 @@ $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 # ---- generated ---------------------------------------------------------------------------
 
 # Which build this is: a digest of the sources, written anew only when it changes.
-BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/agents/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
+BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/agents/plugin/* share/templates/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
 $(shell mkdir -p $(BUILD)/gen && echo '#define BUILDID_TEXT "$(BUILDID)"' | cmp -s - $(BUILD)/gen/buildid_text.h || \
 	echo '#define BUILDID_TEXT "$(BUILDID)"' > $(BUILD)/gen/buildid_text.h)
 
@@ -178,6 +178,15 @@ $(BUILD)/gen/plugin_texts.h: $(wildcard src/agents/plugin/*) Makefile
 	$(Q)for text in $(wildcard src/agents/plugin/*); do \
 		echo "static const unsigned char plugin_$$(basename $$text | tr . _)[] = {" && \
 		od -An -v -tx1 $$text | sed 's/ \(..\)/0x\1, /g' && echo '0 };' || exit 1; \
+	done > $@
+
+# The recipes of templates: base.Dockerfile becomes template_base[], ended by a NUL.
+TEMPLATES := base claude codex gemini opencode
+$(BUILD)/gen/template_texts.h: $(TEMPLATES:%=share/templates/%.Dockerfile) Makefile
+	@echo '  GEN  $@'
+	$(Q)for name in $(TEMPLATES); do \
+		echo "static const unsigned char template_$$name[] = {" && \
+		od -An -v -tx1 share/templates/$$name.Dockerfile | sed 's/ \(..\)/0x\1, /g' && echo '0 };' || exit 1; \
 	done > $@
 
 $(KERNEL_HEADERS)/.done:

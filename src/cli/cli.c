@@ -57,6 +57,8 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_image_push,
 	&cmd_build,
 	&cmd_commit,
+	&cmd_template_list,
+	&cmd_template_build,
 	&cmd_network_check,
 	&cmd_network_show,
 	&cmd_network_log,

@@ -71,4 +71,6 @@ extern const struct cli_command cmd_sandbox_stop;
 extern const struct cli_command cmd_sandbox_update;
 extern const struct cli_command cmd_serve;
 extern const struct cli_command cmd_stats;
+extern const struct cli_command cmd_template_build;
+extern const struct cli_command cmd_template_list;
 extern const struct cli_command cmd_version;

@@ -152,6 +152,11 @@ static int open_context(struct building *b, struct err *e)
 	const char *context = b->args->context;
 	bool has_stdin_file = b->args->file && strcmp(b->args->file, "-") == 0;
 
+	if (b->args->text) {
+		b->stdin_text = mem_dup(b->args->text);
+		b->stdin_len = strlen(b->stdin_text);
+		return 0;
+	}
 	if (!context)
 		return err_set(
 			e, ERR_INVALID,

@@ -18,6 +18,7 @@ struct op_events;
 
 struct op_build_args {
 	struct request *request; /* not resolved yet */
+	const char *text;        /* a Dockerfile that needs no context; NULL: in a file */
 	const char *context;     /* a directory, or "-"; NULL: none */
 	const char *file;        /* NULL: the context's Dockerfile; "-": stdin */
 	const char *name;        /* of the image; NULL: it gets none */
