@@ -243,6 +243,7 @@ static int begin_stage(struct builder *b, struct buildwork_stage *s, struct err 
 			return dockerfile_err_wrap(p->file->name, s->plan->from, e);
 		buildstate_take_record(&s->built, &image->record, image->lower);
 	}
+	buildstate_add_path(&s->built);
 	if (take_triggers(b, s, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < s->trigger_count + s->plan->count; i++) {

@@ -286,12 +286,11 @@ static int mount_bind(struct run_work *w, const struct mount_words *m, struct er
 	struct runstep_mount *mount = add_mount(w, e);
 	struct owner_job job = { 0 };
 	char work[BUILDSTORE_WORK_MAX_BYTES];
-	bool is_file = false;
 	struct copystep copy = { .root = { b->store.layers_fd, b->store.layers_path, work, empty },
 				 .context_fd = -1,
 				 .where = m->from ? m->from : "the context",
 				 .has_one_owner = strcmp(b->store.owners, "one") == 0,
-				 .destination = "/bound/" };
+				 .destination = "/bound" };
 
 	if (!mount || buildstore_make_work(&b->store, work, e) < 0)
 		return -1;
@@ -307,12 +306,10 @@ static int mount_bind(struct run_work *w, const struct mount_words *m, struct er
 			return -1;
 		copy.context_fd = b->o->context_fd;
 		copy.list = &list;
-		is_file = list.source_count == 1 && !list.sources[0].is_dir;
 	}
 	if (owner_start(buildcopy_work, &copy, &job, e) < 0 || owner_finish(&job, e) < 0)
 		return -1;
-	mount->source = mem_format("%s/%s/upper/bound%s%s", b->store.layers_path, work,
-				   is_file ? "/" : "", is_file ? path_base_name(source) : "");
+	mount->source = mem_format("%s/%s/upper/bound", b->store.layers_path, work);
 	mount->target = mem_dup(m->target);
 	mount->is_read_only = !m->is_writable;
 	return 0;

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/path.h"
 #include "build/expand.h"
+#include "policy/environment.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -167,6 +168,14 @@ static int set_value(char ***list, const char *name, const char *value, struct e
 		}
 	}
 	return add(list, text, e);
+}
+
+void buildstate_add_path(struct buildstate *s)
+{
+	struct err ignored;
+
+	if (!find_value(s->env, "PATH"))
+		(void)!set_value(&s->env, "PATH", ENVIRONMENT_PATH, &ignored);
 }
 
 char **buildstate_variables(const struct buildstate *s, const struct plan *p)

@@ -49,6 +49,9 @@ void buildstate_copy(const struct buildstate *from,
 /* Takes what an image says. */
 void buildstate_take_record(struct buildstate *s, const struct record *r, const char *lower);
 
+/* What every stage has that is made from an image or from nothing: a PATH, if it says none. */
+void buildstate_add_path(struct buildstate *s);
+
 /* The layers, highest first, separated by ':'; `empty` if there are none. The caller frees it. */
 char *buildstate_lower(const struct buildstate *s, const char *empty);
 

@@ -279,3 +279,66 @@ fails_with_last() {
 	says packed
 	[ -z "$(find "$STATE/build-contexts" -mindepth 1)" ]
 }
+
+@test "a_sandbox_becomes_an_image" {
+	ak create made-$$ -i base:1
+	ak start made-$$
+	ak exec made-$$ sh -c 'echo kept >/kept; rm -r /opt; mkdir /new'
+	run ak commit --json made-$$ kept:1
+	[[ "$(json digest)" == sha256:* ]]
+	ak remove -f made-$$
+	run in_image kept:1 sh -c 'cat /kept; ls -d /opt /new 2>/dev/null; cat /etc/machine-id 2>/dev/null'
+	says $'kept\n/new'
+	[ -z "$(ak checkpoint list | grep "made-$$")" ]
+	ak create onit-$$ --template kept:1
+	ak remove -f onit-$$
+	ak create hosts-$$ -i host
+	ak start hosts-$$
+	run ak commit hosts-$$ x:1
+	[[ "$output" == *"has this machine's own programs"* ]]
+	ak remove -f hosts-$$
+}
+
+@test "a_projects_dockerfile_is_built_when_it_changes_and_the_file_is_trusted" {
+	as mkdir proj
+	printf 'FROM base:1\nCOPY f /f\nRUN cat /f >/g\n' >proj/Dockerfile
+	printf '[sandbox]\ndockerfile = "Dockerfile"\n' >proj/agentkernel.toml
+	echo one >proj/f
+	give proj/*
+	cd proj
+	run as env -u AGENTKERNEL_IMAGE "$AK" run true
+	[[ "$output" == *"that is left out: [sandbox] dockerfile"* ]]
+	ak config trust 2>/dev/null
+	run as env -u AGENTKERNEL_IMAGE "$AK" run cat /g
+	[[ "$output" == *"RUN cat /f >/g"*one ]]
+	run as env -u AGENTKERNEL_IMAGE "$AK" run cat /g
+	says one
+	echo two >f
+	run as env -u AGENTKERNEL_IMAGE "$AK" run cat /g
+	[[ "$output" == *two ]]
+}
+
+@test "a_devcontainer_says_what_the_sandbox_is" {
+	as mkdir -p dev/.devcontainer
+	printf 'FROM base:1\nARG V\nRUN echo "$V" >/v\n' >dev/.devcontainer/Dockerfile
+	cat >dev/.devcontainer/devcontainer.json <<-'END'
+	// of a project
+	{
+		"build": { "dockerfile": "Dockerfile", "args": { "V": "7" } },
+		"containerEnv": { "WHERE": "${localWorkspaceFolderBasename}", },
+		"features": {},
+		"postCreateCommand": ["sh", "-c", "echo made >/tmp/made"],
+		"customizations": { "vscode": {} }
+	}
+	END
+	give dev dev/.devcontainer dev/.devcontainer/*
+	cd dev
+	ak create dev-$$ --devcontainer 2>/dev/null
+	ak start dev-$$
+	run ak exec dev-$$ sh -c 'cat /v /tmp/made; echo $WHERE; pwd'
+	says $'7\nmade\ndev\n'"$PWD"
+	ak remove -f dev-$$
+	sed -i 's|"features": {}|"features": {"ghcr.io/x/node:1": {}}|' .devcontainer/devcontainer.json
+	run ak create dev-$$ --devcontainer
+	[[ "$output" == *"devcontainer.json:5:"*": the feature 'ghcr.io/x/node:1' is not installed"* ]]
+}
