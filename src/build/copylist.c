@@ -304,7 +304,9 @@ static int add_matches(struct copylist *l, const struct copylist_options *o, con
 		return refuse(o, rest, ERR_LIMIT, "lies beneath too many directories", e);
 	fd = mount_open_in_root(o->root_fd, done[0] ? done : ".", O_RDONLY | O_DIRECTORY);
 	if (fd < 0) /* a pattern may match nothing */
-		return fd == -ENOENT || fd == -ENOTDIR ? 0 : refuse_open(o, done, -fd, e);
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP
+			       ? 0
+			       : refuse_open(o, done, -fd, e);
 	if (glob_compile(part, 0, &glob, e) < 0)
 		return -1;
 	r = read_names(o, fd, done, &names, e);
