@@ -17,6 +17,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #define WORK_PREFIX "build-"
+#define WORK_NAME_BYTES (sizeof(WORK_PREFIX) - 1 + 12)
 #define COMPOSE_ANSWER_MAX_BYTES 256u
 
 void buildstore_init(struct buildstore *s)
@@ -62,27 +64,43 @@ static int take_lock(int dir_fd, const char *name, int how, int *ret_fd, struct 
 	return 0;
 }
 
-/* What a killed build left, whose lock is free by now. */
-static void sweep_stale(struct buildstore *s)
+/* "build-" and twelve letters: which build something belongs to. Is it still there? */
+static bool is_in_use(const struct buildstore *s, const char *name)
 {
-	int fd = openat(s->layers_fd, "making", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	cleanup_free char *lock = mem_format("making/%.*s.lock", (int)WORK_NAME_BYTES, name);
+	cleanup_fd int lock_fd = openat(s->layers_fd, lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	return lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+typedef void sweep_fn(const struct buildstore *s, int dir_fd, const char *name);
+
+static void sweep_work(const struct buildstore *s, int dir_fd, const char *name)
+{
+	cleanup_free char *lock = mem_format("making/%s.lock", name);
 	struct err ignored;
 
-	while (dir && (entry = readdir(dir))) {
-		cleanup_free char *lock = mem_format("making/%s.lock", entry->d_name);
-		cleanup_fd int lock_fd = -1;
+	if (!strchr(name, '.') && owner_sweep(dir_fd, name, &ignored) == 0)
+		(void)unlinkat(s->layers_fd, lock, 0);
+}
 
-		if (strncmp(entry->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) != 0 ||
-		    strchr(entry->d_name, '.'))
-			continue;
-		lock_fd = openat(s->layers_fd, lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
-			continue;
-		if (owner_sweep(dirfd(dir), entry->d_name, &ignored) == 0)
-			(void)unlinkat(s->layers_fd, lock, 0);
-	}
+static void sweep_blob(const struct buildstore *s, int dir_fd, const char *name)
+{
+	(void)s;
+	(void)unlinkat(dir_fd, name, 0);
+}
+
+/* What a killed build left, whose lock is free by now. */
+static void sweep_stale(const struct buildstore *s, int dir_fd, sweep_fn *sweep)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (strncmp(entry->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0 &&
+		    strlen(entry->d_name) >= WORK_NAME_BYTES && !is_in_use(s, entry->d_name))
+			sweep(s, fd, entry->d_name);
 	if (dir)
 		(void)closedir(dir);
 }
@@ -112,7 +130,8 @@ int buildstore_open(struct buildstore *s, const struct ak *ak, struct err *e)
 	    open_at(all_fd, s->owners, &s->layers_fd, e) < 0 ||
 	    open_at(s->layers_fd, "making", &making_fd, e) < 0)
 		return -1;
-	sweep_stale(s);
+	sweep_stale(s, s->partial_fd, sweep_blob);
+	sweep_stale(s, making_fd, sweep_work);
 	stepcache_choose_id(unique);
 	s->work = mem_format("making/" WORK_PREFIX "%.12s", unique);
 	s->layers_path = mem_format("%s/layers/%s", store, s->owners);
@@ -193,7 +212,7 @@ int buildstore_begin_blob(const struct buildstore *s, char **ret_name, int *ret_
 	int fd;
 
 	stepcache_choose_id(unique);
-	*ret_name = mem_format(WORK_PREFIX "%s", unique);
+	*ret_name = mem_format("%s-%s", path_base_name(s->work), unique);
 	fd = openat(s->partial_fd, *ret_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "begin a blob");
