@@ -6,11 +6,16 @@
 #include "base/mem.h"
 #include "build/copylist.h"
 #include "build/copystep.h"
+#include "build/fetchstep.h"
 #include "build/ignore.h"
 #include "tree/owner.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int buildcopy_work(void *context, struct err *e)
 {
@@ -40,8 +45,9 @@ static char *key_of_copy(const struct builder *b, const struct buildwork_stage *
 struct copy_prepared {
 	struct copystep work;
 	struct copylist list;
-	char **words;
-	char *destination, *owner, *mode, *lower, *from_lower, *from_node, *where, *empty;
+	char **words, **addresses;
+	char *destination, *owner, *mode, *lower, *from_lower, *from_node, *where, *empty,
+		*checksum;
 	struct copystep_text texts[DOCKERFILE_HEREDOCS_MAX];
 	char *contents[DOCKERFILE_HEREDOCS_MAX];
 	struct ignore *excluded;
@@ -54,6 +60,8 @@ static void copy_prepared_done(struct copy_prepared *c)
 
 	copylist_done(&c->list);
 	keyrows_list_free(&c->words);
+	keyrows_list_free(&c->addresses);
+	free(c->checksum);
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
 		free(texts[i]);
 	for (size_t i = 0; i < COUNT_OF(c->contents); i++)
@@ -108,6 +116,45 @@ static int read_texts(const struct builder *b, const struct buildwork_stage *s,
 	return 0;
 }
 
+static bool is_address(const char *word)
+{
+	return strncmp(word, "http://", 7) == 0 || strncmp(word, "https://", 8) == 0;
+}
+
+static bool is_repository(const char *word)
+{
+	size_t len = strlen(word);
+
+	return strncmp(word, "git@", 4) == 0 || strncmp(word, "git://", 6) == 0 ||
+	       strncmp(word, "ssh://", 6) == 0 ||
+	       (is_address(word) && len > 4 &&
+		(strcmp(word + len - 4, ".git") == 0 || strstr(word, ".git#")));
+}
+
+static int check_addresses(const struct copy_prepared *c, struct err *e)
+{
+	size_t count = keyrows_list_count(c->addresses), len = strlen(c->destination);
+
+	if (c->checksum && (count != 1 || c->words || !reference_is_digest(c->checksum)))
+		return err_set(e, ERR_INVALID,
+			       "--checksum=sha256:DIGEST is for one address (https://...)");
+	if (count && (c->words || c->work.text_count))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "addresses and files in one ADD (write two instructions)");
+	if (count > 1 && c->destination[len - 1] != '/')
+		return err_set(
+			e, ERR_INVALID,
+			"several sources need a destination that is a directory and ends in '/'");
+	for (size_t i = 0; i < count; i++) {
+		const char *name = strrchr(c->addresses[i], '/') + 1;
+
+		if (c->destination[len - 1] == '/' && strcspn(name, "?#") == 0)
+			return err_set(e, ERR_INVALID, "'%.100s' has no name for a file",
+				       c->addresses[i]);
+	}
+	return 0;
+}
+
 static int read_copy_words(struct builder *b, struct buildwork_stage *s,
 			   const struct dockerfile_instruction *i, struct copy_prepared *c,
 			   struct err *e)
@@ -123,13 +170,15 @@ static int read_copy_words(struct builder *b, struct buildwork_stage *s,
 			return -1;
 		if (n == last)
 			return buildstate_path(&s->built, word, &c->destination, e);
-		if (strstr(word, "://") || strncmp(word, "git@", 4) == 0)
+		if (is_repository(word))
 			return err_set(
 				e, ERR_UNSUPPORTED,
-				"'%.100s': addresses are fetched by a RUN, whose network is the "
-				"gate's (RUN curl -fLO ...)",
+				"'%.100s': a repository is cloned by a RUN, whose network is the "
+				"gate's (RUN git clone ...)",
 				word);
-		if (!keyrows_list_add(&c->words, word))
+		if (strcmp(i->keyword, "add") == 0 && is_address(word)
+			    ? !keyrows_list_add(&c->addresses, word)
+			    : !keyrows_list_add(&c->words, word))
 			return err_set(e, ERR_LIMIT, "more than %u sources", KEYROWS_LIST_MAX);
 	}
 	return 0;
@@ -143,15 +192,14 @@ static int prepare_copy(struct builder *b, struct buildwork_stage *s,
 	const char *from = plan_flag(i, "from");
 
 	*c = (struct copy_prepared){ 0 };
-	if (plan_flag(i, "checksum") || plan_flag(i, "keep-git-dir"))
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"--%s is for addresses, which are fetched by a RUN, whose network is the "
-			"gate's",
-			plan_flag(i, "checksum") ? "checksum" : "keep-git-dir");
+	if (plan_flag(i, "keep-git-dir"))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--keep-git-dir is for repositories, which are cloned by a RUN");
+	if (expand_flag(b, s, i, "checksum", &c->checksum, e) < 0)
+		return -1;
 	if (read_copy_words(b, s, i, c, e) < 0 || expand_flag(b, s, i, "chown", &c->owner, e) < 0 ||
 	    expand_flag(b, s, i, "chmod", &c->mode, e) < 0 || read_texts(b, s, i, c, e) < 0 ||
-	    read_excluded(i, &c->excluded, e) < 0)
+	    read_excluded(i, &c->excluded, e) < 0 || check_addresses(c, e) < 0)
 		return -1;
 	c->empty = mem_dup(b->store.empty);
 	c->lower = buildstate_lower(&s->built, c->empty);
@@ -225,6 +273,110 @@ static int start_copy(struct builder *b, struct buildwork_job *j, struct copy_pr
 	return builder_start_child(b, j, do_copy_job, &child, false, e);
 }
 
+/* ---- addresses ---- */
+
+struct add_child {
+	const struct builder *b;
+	struct copy_prepared *prepared;
+	const char *work;
+	int lifeline_fd;
+};
+
+/* Fetched files as sources, with the names that the addresses end in. */
+static void list_fetched(struct copy_prepared *c, size_t index)
+{
+	const char *name = strrchr(c->addresses[index], '/') + 1;
+	struct copylist *l = &c->list;
+
+	l->entries = mem_grow(l->entries, l->count + 1, sizeof(*l->entries));
+	l->entries[l->count] = (struct copylist_entry){ .path = mem_format("fetched-%zu", index),
+							.mode = S_IFREG | 0600 };
+	l->sources = mem_grow(l->sources, l->source_count + 1, sizeof(*l->sources));
+	l->sources[l->source_count++] = (struct copylist_source){
+		.path = mem_format("fetched-%zu", index),
+		.given = mem_dup_bytes(name, strcspn(name, "?#")),
+		.first = l->count,
+		.count = 1,
+	};
+	l->count++;
+}
+
+static int fetch_one(const struct add_child *a, size_t index, struct err *e)
+{
+	static const struct timespec times[2]; /* its own time is not known: 1970, as elsewhere */
+	cleanup_free char *path = mem_format("%s/fetched-%zu", a->work, index);
+	cleanup_fd int fd =
+		openat(a->b->store.layers_fd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const struct fetchstep s = { .ak = a->b->o->ak,
+				     .policy = a->b->o->policy,
+				     .program = a->b->program.path,
+				     .address = a->prepared->addresses[index],
+				     .checksum = a->prepared->checksum,
+				     .out_fd = fd,
+				     .lifeline_fd = a->lifeline_fd };
+
+	if (fd < 0)
+		return err_sys(e, errno, "keep what is fetched");
+	if (fetchstep_run(&s, e) < 0)
+		return -1;
+	if (futimens(fd, times) < 0)
+		return err_sys(e, errno, "keep what is fetched");
+	list_fetched(a->prepared, index);
+	return 0;
+}
+
+static int do_add(void *context, struct buildwork_result *ret, struct err *e)
+{
+	const struct add_child *a = context;
+	struct copy_child copy = { &a->prepared->work };
+
+	for (size_t i = 0; a->prepared->addresses[i]; i++)
+		if (fetch_one(a, i, e) < 0)
+			return -1;
+	a->prepared->work.context_fd =
+		openat(a->b->store.layers_fd, a->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (a->prepared->work.context_fd < 0)
+		return err_sys(e, errno, "find what was fetched");
+	a->prepared->work.list = &a->prepared->list;
+	a->prepared->work.unpacks = false; /* as with other builders */
+	return do_copy_job(&copy, ret, e);
+}
+
+/* Without a digest that it must have, what an address holds is not known before it is fetched. */
+static int begin_addresses(struct builder *b, struct buildwork_stage *s, struct buildwork_job *j,
+			   struct copy_prepared *c, struct err *e)
+{
+	struct add_child child = { .b = b, .prepared = c, .work = j->work };
+	cleanup_fd int inner_fd = -1;
+	cleanup_buf struct buf more;
+	int ends[2], found;
+
+	buf_init(&more, STEPRECORD_MAX_BYTES);
+	for (char **address = c->addresses; *address; address++)
+		buf_addf(&more, "address=%s\n", *address);
+	if (c->checksum) {
+		buf_addf(&more, "checksum=%s", c->checksum);
+		j->key = key_of_copy(b, s, "add", &c->work, buf_text(&more));
+		found = builder_look_up(b, s, j, e);
+		if (found != 0)
+			return found;
+	} else {
+		j->content_key = key_of_copy(b, s, "add-content", &c->work, buf_text(&more));
+	}
+	builder_announce(b, j);
+	if (buildstore_make_work(&b->store, j->work, e) < 0)
+		return -1;
+	c->work.has_one_owner = strcmp(b->store.owners, "one") == 0;
+	c->work.root =
+		(struct stageroot){ b->store.layers_fd, b->store.layers_path, j->work, c->lower };
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "create a pipe");
+	inner_fd = child.lifeline_fd = ends[0];
+	j->lifeline_fd = ends[1];
+	j->kind = JOB_COPY;
+	return builder_start_child(b, j, do_add, &child, true, e);
+}
+
 int buildcopy_begin(struct builder *b, struct buildwork_stage *s, struct buildwork_job *j,
 		    struct err *e)
 {
@@ -235,6 +387,8 @@ int buildcopy_begin(struct builder *b, struct buildwork_stage *s, struct buildwo
 
 	if (prepare_copy(b, s, j->instruction, &c, e) < 0)
 		return -1;
+	if (c.addresses)
+		return begin_addresses(b, s, j, &c, e);
 	if (c.from_node) {
 		more = mem_format("from=%s", c.from_node);
 		j->key = key_of_copy(b, s, "copy", &c.work, more);

@@ -447,6 +447,8 @@ static void remember(struct builder *b, char *key, const struct steprecord *like
 	struct steprecord r = *like;
 	struct err why;
 
+	if (!key) /* it has to be looked at every time */
+		return;
 	r.key = key;
 	if (stepcache_put(&b->cache, &r, &why) < 0)
 		tell(b, "the step is not kept for the next build: %s", why.msg);
@@ -552,6 +554,7 @@ static int end_step(struct builder *b, struct buildwork_job *j, const struct bui
 	if (j->line.len)
 		end_line(b, j);
 	if (r->error.code != ERR_NONE) {
+		tell_tail(b, j);
 		*e = r->error;
 		return dockerfile_err_wrap(j->file, j->instruction, e);
 	}

@@ -8,6 +8,7 @@
 #include "base/wall.h"
 #include "image/digest.h"
 #include "image/fileunpack.h"
+#include "image/httptransfer.h"
 #include "image/layer.h"
 #include "image/layerconfine.h"
 #include "image/layername.h"
@@ -336,6 +337,74 @@ static int layer_unpack_here(const struct request *q, struct err *e)
 	return answer(&text, e);
 }
 
+/* ---- addresses ---- */
+
+#define FETCH_CONNECT_MAX_MS 30000u
+#define FETCH_STALL_MAX_S 60u
+
+struct fetching {
+	struct digest *digest;
+	uint64_t bytes;
+};
+
+static int on_fetched(void *context, const char *bytes, size_t len, struct err *e)
+{
+	struct fetching *f = context;
+	int r;
+
+	f->bytes += len;
+	if (f->bytes > TRANSFER_FETCH_MAX_BYTES)
+		return err_set(e, ERR_LIMIT, "it has more than %llu bytes",
+			       TRANSFER_FETCH_MAX_BYTES);
+	digest_add(f->digest, bytes, len);
+	r = file_write_all(STDOUT_FILENO, bytes, len);
+	return r < 0 ? err_sys(e, -r, "write it") : 0;
+}
+
+static int judge_fetch(const struct httptransfer *x, const char *digest, const char *wanted,
+		       struct err *e)
+{
+	if (x->is_ended_by_us) {
+		*e = x->failure;
+		return -1;
+	}
+	if (x->code != CURLE_OK || x->status != 200)
+		return x->status && x->status != 200
+			       ? err_set(e, ERR_REMOTE, "its server answers %ld", x->status)
+			       : err_set(e, ERR_REMOTE, "%s", httptransfer_problem(x));
+	if (strcmp(wanted, ".") != 0 && strcmp(wanted, digest) != 0)
+		return err_set(e, ERR_REMOTE, "its digest is %s, not %s", digest, wanted);
+	return 0;
+}
+
+/* The gate decides what is reached, so redirects may lead anywhere. */
+static int fetch(const struct request *q, struct err *e)
+{
+	struct httptransfer_loop *loop = httptransfer_loop_new();
+	CLEANUP(digest_freep) struct digest *digest = digest_new();
+	struct fetching f = { .digest = digest };
+	const struct httptransfer_options o = {
+		.url = q->name,
+		.connect_max_ms = FETCH_CONNECT_MAX_MS,
+		.stall_max_s = FETCH_STALL_MAX_S,
+		.flags = HTTPTRANSFER_PRIVATE_REDIRECTS,
+		.on_body = on_fetched,
+		.context = &f,
+	};
+	char found[REFERENCE_DIGEST_MAX_BYTES];
+	struct httptransfer *x = NULL;
+	int r = httptransfer_start(loop, &o, &x, e);
+
+	if (r == 0)
+		r = httptransfer_wait(x, e);
+	digest_finish(digest, found);
+	if (r == 0)
+		r = judge_fetch(x, found, q->as, e);
+	httptransfer_free(x);
+	httptransfer_loop_free(loop);
+	return r < 0 ? err_wrap(e, "'%.200s'", q->name) : 0;
+}
+
 /* ---- all of them ---- */
 
 struct transfer {
@@ -348,7 +417,7 @@ const struct transfer *transfer_find(const char *operation)
 	static const struct transfer operations[] = {
 		{ "files-pack", files_pack },     { "files-unpack", files_unpack },
 		{ "layer-pack", layer_pack },     { "layer-unpack", layer_unpack_here },
-		{ "layer-digest", layer_digest },
+		{ "layer-digest", layer_digest }, { "fetch", fetch },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(operations); i++)

@@ -342,3 +342,21 @@ fails_with_last() {
 	run ak create dev-$$ --devcontainer
 	[[ "$output" == *"devcontainer.json:5:"*": the feature 'ghcr.io/x/node:1' is not installed"* ]]
 }
+
+@test "an_address_is_fetched_through_the_gate_and_its_digest_compared" {
+	put thing.txt content
+	digest=sha256:$(sha256sum ctx/thing.txt | cut -d' ' -f1)
+	python3 -u -m http.server --bind 127.0.0.1 --directory ctx 0 >port 2>&1 3>&- &
+	echo $! >>"$SHARED/pids"
+	wait_for_line port 'port [0-9]'
+	port=$(sed -n 's/.* port \([0-9]*\) .*/\1/p' port | head -n 1)
+	printf 'FROM base:1\nADD --checksum=%s --chmod=644 http://host.agentkernel.internal:%s/thing.txt /d/\n' "$digest" "$port" | dockerfile
+	run ak build ctx
+	[[ "$output" == *"ADD: the network policy denied host.agentkernel.internal"* ]]
+	ak build --allow-host "host.agentkernel.internal:$port" -t fetched:1 ctx 2>/dev/null
+	run in_image fetched:1 cat /d/thing.txt
+	says content
+	printf 'FROM base:1\nADD --checksum=sha256:%064d http://host.agentkernel.internal:%s/thing.txt /d/\n' 0 "$port" | dockerfile
+	run ak build --allow-host "host.agentkernel.internal:$port" ctx
+	[[ "$output" == *"its digest is $digest, not sha256:0000"* ]]
+}
