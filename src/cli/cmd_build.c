@@ -94,7 +94,7 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 const struct cli_command cmd_build = {
 	.name = "build",
 	.summary = "build an image from a Dockerfile, each step in a sandbox",
-	.usage = "[options] DIRECTORY|-",
+	.usage = "[options] DIRECTORY|-|GIT-ADDRESS",
 	.text = "Reads the Dockerfile as BuildKit does. Each RUN is a sandbox under the given "
 		"profile,\n"
 		"network rules and limits, and sees the stage's files alone; its changes become a "
@@ -104,7 +104,10 @@ const struct cli_command cmd_build = {
 		"are not done again. Prints the image's digest. \"-\" reads a context as an "
 		"archive "
 		"from\n"
-		"stdin, or a Dockerfile that needs none.",
+		"stdin, or a Dockerfile that needs none; an address of a repository "
+		"(ADDRESS#REF:DIR) "
+		"is\n"
+		"cloned in a sandbox.",
 	.examples = examples,
 	.options = &runoptions_build,
 	.run = run,

@@ -147,7 +147,7 @@ static int add_layer(struct composing *c, const char *value, struct err *e)
 		digest[REFERENCE_DIGEST_MAX_BYTES];
 	unsigned long long size;
 
-	if (sscanf(value, "%26s %79s %79s %llu", name, diff, digest, &size) != 4 ||
+	if (sscanf(value, "%26s %71s %71s %llu", name, diff, digest, &size) != 4 ||
 	    !reference_is_digest(diff) || !reference_is_digest(digest))
 		return err_set(e, ERR_INVALID, "a layer is described wrongly");
 	if (json_array_size(c->layers) == MANIFEST_LAYERS_MAX ||

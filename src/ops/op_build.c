@@ -2,8 +2,9 @@
  * op_build - an image from a Dockerfile; see op_build.h.
  *
  * Theory of operation. The context is a directory that is opened once; an archive on stdin is
- * unpacked beneath the state directory first, by the confined helper. The Dockerfile is found, read
- * and planned before anything runs, so mistakes are told at once.
+ * unpacked beneath the state directory first, by the confined helper, and a repository is cloned
+ * there in a sandbox. The Dockerfile is found, read and planned before anything runs, so mistakes
+ * are told at once.
  */
 #include "ops/op_build.h"
 
@@ -13,10 +14,12 @@
 #include "base/keyrows.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "build/clonestep.h"
 #include "build/ignore.h"
 #include "engine/helper.h"
 #include "engine/imagehelper.h"
 #include "ops/events.h"
+#include "host/mount.h"
 #include "policy/environment.h"
 #include "state/ak.h"
 #include "state/audit.h"
@@ -111,12 +114,53 @@ static int unpack_into(const char *path, int archive_fd, struct err *e)
 	return r;
 }
 
+/* A directory of ours for a context that is not one already; its name goes into .unpacked. */
+static int make_place(struct building *b, char **ret_path, struct err *e)
+{
+	cleanup_free char *dir = NULL;
+	char id[RECORD_ID_BYTES + 1];
+	int r;
+
+	if (statedir_path(b->ak, CONTEXTS_DIR, &dir, e) < 0)
+		return -1;
+	r = file_make_dirs(dir, 0700);
+	if (r < 0)
+		return err_sys(e, -r, "create '%s'", dir);
+	(void)snprintf(id, sizeof(id), "%d-%lx", getpid(), (unsigned long)time(NULL));
+	*ret_path = mem_format("%s/%s", dir, id);
+	if (mkdir(*ret_path, 0700) < 0)
+		return err_sys(e, errno, "create '%s'", *ret_path);
+	b->unpacked = mem_dup(id);
+	return 0;
+}
+
+/* The repository's files without its history, as other builders take them. */
+static int clone_context(struct building *b, struct err *e)
+{
+	cleanup_free char *path = NULL, *subdir = NULL;
+	cleanup_fd int dir_fd = -1;
+
+	if (make_place(b, &path, e) < 0 ||
+	    clonestep_run(b->ak, &b->args->request->policy, b->args->context, path, &subdir, e) < 0)
+		return -1;
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	if (owner_sweep(dir_fd, ".git", e) < 0)
+		return -1;
+	b->context_fd =
+		mount_open_in_root(dir_fd, subdir[0] ? subdir : ".", O_RDONLY | O_DIRECTORY);
+	return b->context_fd < 0
+		       ? err_sys(e, -b->context_fd, "open '%.200s' of the repository", subdir)
+		       : 0;
+}
+
 /* An archive, or a Dockerfile without a context: the first byte of text is none of an archive's. */
 static int read_stdin(struct building *b, bool may_be_archive, struct err *e)
 {
 	cleanup_free char *dir = NULL, *path = NULL;
 	cleanup_fd int fd = -1;
-	char head[512] = "", id[RECORD_ID_BYTES + 1];
+	char head[512] = "";
 	ssize_t n;
 	int r;
 
@@ -136,11 +180,8 @@ static int read_stdin(struct building *b, bool may_be_archive, struct err *e)
 		r = file_read_fd(fd, DOCKERFILE_MAX_BYTES, &b->stdin_text, &b->stdin_len);
 		return r < 0 ? err_sys(e, -r, "read the Dockerfile from stdin") : 0;
 	}
-	(void)snprintf(id, sizeof(id), "%d-%lx", getpid(), (unsigned long)time(NULL));
-	path = mem_format("%s/%s", dir, id);
-	if (mkdir(path, 0700) < 0)
-		return err_sys(e, errno, "create '%s'", path);
-	b->unpacked = mem_dup(id);
+	if (make_place(b, &path, e) < 0)
+		return -1;
 	if (unpack_into(path, fd, e) < 0)
 		return err_wrap(e, "the context on stdin");
 	b->context_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -169,10 +210,7 @@ static int open_context(struct building *b, struct err *e)
 		return read_stdin(b, true, e);
 	}
 	if (is_git(context))
-		return err_set(e, ERR_UNSUPPORTED,
-			       "'%.200s' is an address: clone it and name the directory (git clone "
-			       "--depth 1 ADDRESS DIRECTORY)",
-			       context);
+		return clone_context(b, e);
 	b->context_fd = open(context, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->context_fd < 0 && errno == ENOTDIR)
 		return err_set(
@@ -363,7 +401,7 @@ static int check_policy(const struct request *r, struct err *e)
 static int resolve(struct building *b, const struct op_events *ev, struct err *e)
 {
 	struct request *r = b->args->request;
-	const struct policy_setting image = { POLICY_IMAGE, b->plan.stages[0].base, "FROM",
+	const struct policy_setting image = { POLICY_IMAGE, "scratch", "FROM",
 					      POLICY_BY_COMMAND_LINE };
 
 	if (b->ak->view.is_for_face || r->server)
@@ -372,8 +410,7 @@ static int resolve(struct building *b, const struct op_events *ev, struct err *e
 	if (check_policy(r, e) < 0)
 		return -1;
 	/* no image is detected for a build; each command gets its stage */
-	if (strcmp(b->plan.stages[0].base, "scratch") != 0 &&
-	    settings_add(&r->settings, &image, e) < 0)
+	if (settings_add(&r->settings, &image, e) < 0)
 		return -1;
 	return request_resolve(r, NULL, ev, e);
 }
@@ -451,8 +488,8 @@ int op_build(struct ak *ak, const struct op_build_args *args, const struct op_ev
 	*ret = (struct op_build_result){ 0 };
 	r = args->name ? check_name(args->name, e) : 0;
 	if (r == 0 &&
-	    (read_arguments(&b, e) < 0 || open_context(&b, e) < 0 || read_file(&b, e) < 0 ||
-	     resolve(&b, ev, e) < 0 || choose_pull(args->request, &o.pull, e) < 0))
+	    (read_arguments(&b, e) < 0 || resolve(&b, ev, e) < 0 || open_context(&b, e) < 0 ||
+	     read_file(&b, e) < 0 || choose_pull(args->request, &o.pull, e) < 0))
 		r = -1;
 	if (r == 0) {
 		o.context_fd = b.context_fd;

@@ -19,7 +19,7 @@ struct op_events;
 struct op_build_args {
 	struct request *request; /* not resolved yet */
 	const char *text;        /* a Dockerfile that needs no context; NULL: in a file */
-	const char *context;     /* a directory, or "-"; NULL: none */
+	const char *context;     /* a directory, "-", or a repository's address; NULL: none */
 	const char *file;        /* NULL: the context's Dockerfile; "-": stdin */
 	const char *name;        /* of the image; NULL: it gets none */
 	const char *target;      /* NULL: the last stage */

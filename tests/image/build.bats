@@ -360,3 +360,25 @@ fails_with_last() {
 	run ak build --allow-host "host.agentkernel.internal:$port" ctx
 	[[ "$output" == *"its digest is $digest, not sha256:0000"* ]]
 }
+
+@test "a_repository_is_cloned_in_a_sandbox" {
+	git init -q repo
+	mkdir repo/app
+	printf 'FROM base:1\nCOPY . /src\nRUN ls -A /src >/list\n' >repo/app/Dockerfile
+	echo x >repo/app/f
+	git -C repo add -A
+	git -C repo -c user.name=a -c user.email=a@b commit -qm x
+	git clone -q --bare repo repo.git
+	git -C repo.git update-server-info
+	python3 -u -m http.server --bind 127.0.0.1 0 >port 2>&1 3>&- &
+	echo $! >>"$SHARED/pids"
+	wait_for_line port 'port [0-9]'
+	port=$(sed -n 's/.* port \([0-9]*\) .*/\1/p' port | head -n 1)
+	address=http://host.agentkernel.internal:$port/repo.git#HEAD:app
+	run ak build "$address"
+	[[ "$output" == *"the network policy denied host.agentkernel.internal"* ]]
+	ak build --allow-host "host.agentkernel.internal:$port" -t cloned:1 "$address" 2>/dev/null
+	run in_image cloned:1 cat /list
+	says $'Dockerfile\nf'
+	[ -z "$(find "$STATE/build-contexts" -mindepth 1)" ]
+}
