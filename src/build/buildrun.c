@@ -23,6 +23,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ struct run_work {
 	const struct buildwork_stage *stage;
 	struct runstep_mount mounts[RUNSTEP_MOUNTS_MAX];
 	unsigned mount_count;
+	const char *locked[RUNSTEP_MOUNTS_MAX]; /* directories that one step at a time uses */
+	unsigned locked_count;
 	bool has_no_network;
 	char **argv, **env;
 	char *lower;
@@ -69,6 +72,13 @@ static int do_run(void *context, struct buildwork_result *ret, struct err *e)
 		.lifeline_fd = w->lifeline_fd,
 	};
 
+	/* the locks go with this process */
+	for (unsigned i = 0; i < w->locked_count; i++) {
+		int fd = open(w->locked[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd < 0 || flock(fd, LOCK_EX) < 0)
+			return err_sys(e, errno, "lock a cache");
+	}
 	return runstep_run(&s, &ret->run, e);
 }
 
@@ -151,7 +161,7 @@ static int compose_command(struct run_work *w, const struct dockerfile_instructi
 struct mount_words {
 	char *text;
 	const char *type, *target, *source, *from, *id, *env;
-	const char *size, *mode;
+	const char *size, *mode, *sharing;
 	bool is_read_only, is_writable, is_required;
 };
 
@@ -193,8 +203,9 @@ static int read_mount(const char *text, struct mount_words *m, struct err *e)
 			m->is_writable = is_true(value);
 		else if (strcmp(word, "required") == 0)
 			m->is_required = is_true(value);
-		else if (strcmp(word, "sharing") != 0 && strcmp(word, "uid") != 0 &&
-			 strcmp(word, "gid") != 0)
+		else if (strcmp(word, "sharing") == 0)
+			m->sharing = value;
+		else if (strcmp(word, "uid") != 0 && strcmp(word, "gid") != 0)
 			return err_set(e, ERR_INVALID, "--mount: there is no option '%.40s'", word);
 		if ((strcmp(word, "uid") == 0 || strcmp(word, "gid") == 0) &&
 		    strcmp(value ? value : "", "0") != 0)
@@ -206,8 +217,18 @@ static int read_mount(const char *text, struct mount_words *m, struct err *e)
 	return 0;
 }
 
+static bool read_mode(const char *text, mode_t *ret)
+{
+	char *end;
+	unsigned long mode = strtoul(text, &end, 8);
+
+	*ret = (mode_t)mode;
+	return text[0] && !*end && mode <= 0777;
+}
+
 static int mount_secret(struct run_work *w, const struct mount_words *m, struct err *e)
 {
+	mode_t mode = 0400;
 	const char *id = m->id ? m->id : m->target ? path_base_name(m->target) : "";
 	const struct builder_secret *secret = NULL;
 	char name[32];
@@ -230,9 +251,12 @@ static int mount_secret(struct run_work *w, const struct mount_words *m, struct 
 		if (!m->target)
 			return 0;
 	}
+	if (m->mode && !read_mode(m->mode, &mode))
+		return err_set(e, ERR_INVALID, "--mount: mode=%.20s is no octal mode, as 0400 is",
+			       m->mode);
 	mount = add_mount(w, e);
 	(void)snprintf(name, sizeof(name), "secret-%u", w->mount_count);
-	if (!mount || write_file(w->b, w->job->work, name, secret->value, secret->len, 0400,
+	if (!mount || write_file(w->b, w->job->work, name, secret->value, secret->len, mode,
 				 &mount->source, e) < 0)
 		return -1;
 	mount->target = m->target ? mem_dup(m->target) : mem_format("/run/secrets/%s", id);
@@ -247,6 +271,7 @@ static int mount_cache(struct run_work *w, const struct mount_words *m, struct e
 	cleanup_buf struct buf name = { .max = BUF_TEXT_MAX_BYTES };
 	struct runstep_mount *mount = add_mount(w, e);
 	cleanup_free char *dir = NULL;
+	mode_t mode = 0755;
 	int r;
 
 	if (!mount)
@@ -267,7 +292,16 @@ static int mount_cache(struct run_work *w, const struct mount_words *m, struct e
 	mount->source = mem_format("%s/%s", dir, buf_text(&name));
 	mount->target = mem_dup(m->target);
 	mount->is_read_only = m->is_read_only;
-	if (mkdir(mount->source, 0755) < 0 && errno != EEXIST)
+	if (m->sharing && strcmp(m->sharing, "shared") != 0 && strcmp(m->sharing, "locked") != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--mount: sharing=%.20s (a cache is shared, or locked by a step)",
+			       m->sharing);
+	if (m->sharing && strcmp(m->sharing, "locked") == 0)
+		w->locked[w->locked_count++] = mount->source;
+	if (m->mode && !read_mode(m->mode, &mode))
+		return err_set(e, ERR_INVALID, "--mount: mode=%.20s is no octal mode, as 0755 is",
+			       m->mode);
+	if (mkdir(mount->source, mode) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "create a cache for the build");
 	return 0;
 }
@@ -336,6 +370,9 @@ static int mount_one(struct run_work *w, const struct mount_words *m, struct err
 			e, ERR_INVALID,
 			"--mount: there is no type '%.40s' (use bind, cache, tmpfs or secret)",
 			m->type);
+	if (m->mode)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--mount: mode= of a tmpfs (chmod in the command)");
 	mount = add_mount(w, e);
 	if (!mount)
 		return -1;

@@ -385,6 +385,7 @@ static int check_policy(const struct request *r, struct err *e)
 		{ POLICY_WORKSPACE, "a build sees its context alone" },
 		{ POLICY_HOME, "a build sees its context alone" },
 		{ POLICY_MOUNT, "a build sees its context alone (RUN --mount=type=bind)" },
+		{ POLICY_DISK, "a step's disk is the store's: a build stops before that is full" },
 		{ POLICY_PUBLISH, "nothing in a build is reached from outside" },
 	};
 
