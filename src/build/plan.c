@@ -305,11 +305,13 @@ static int add_stage(struct plan *p, const struct dockerfile_instruction *i, str
 	*s = (struct plan_stage){ .from = i, .list = i + 1, .base_stage = PLAN_NO_STAGE };
 	if (expand_word(&x, i->words[0].text, &s->base, e) < 0)
 		return dockerfile_err_wrap(p->file->name, i, e);
-	if (!s->base[0])
+	if (!s->base[0]) {
+		free(take_ptr(s->base)); /* the stage does not count yet */
 		return dockerfile_err(
 			p->file->name, i, ERR_INVALID, e,
 			"'%.60s' is empty: give the ARG before the first FROM a value",
 			i->words[0].text);
+	}
 	s->base_stage = plan_find_stage(p, s->base);
 	if (s->base_stage != PLAN_NO_STAGE)
 		s->needs[s->base_stage] = true;

@@ -344,6 +344,7 @@ fails_with_last() {
 }
 
 @test "an_address_is_fetched_through_the_gate_and_its_digest_compared" {
+	[[ "$BUILD" != */san* ]] || [ "${AS:-root}" = root ] || skip "a program with sanitizers needs more addresses than the limit leaves it"
 	put thing.txt content
 	digest=sha256:$(sha256sum ctx/thing.txt | cut -d' ' -f1)
 	python3 -u -m http.server --bind 127.0.0.1 --directory ctx 0 >port 2>&1 3>&- &
@@ -352,7 +353,7 @@ fails_with_last() {
 	port=$(sed -n 's/.* port \([0-9]*\) .*/\1/p' port | head -n 1)
 	printf 'FROM base:1\nADD --checksum=%s --chmod=644 http://host.agentkernel.internal:%s/thing.txt /d/\n' "$digest" "$port" | dockerfile
 	run ak build ctx
-	[[ "$output" == *"ADD: the network policy denied host.agentkernel.internal"* ]]
+	[[ "$output" == *"ADD: the network policy denied host.agentkernel.internal"* ]] || { echo "$output"; false; }
 	ak build --allow-host "host.agentkernel.internal:$port" -t fetched:1 ctx 2>/dev/null
 	run in_image fetched:1 cat /d/thing.txt
 	says content
