@@ -86,7 +86,7 @@ CALL_LISTS := src/sandbox/seccomp_rules.c src/net/confine_rules.c src/image/laye
 BUILD_ONLY := src/base/callfilter_compile.c $(CALL_LISTS)
 # What of two rooms is in the launcher: the rest needs the helpers' libraries.
 SOURCES_launcher_net := $(addprefix src/net/,netns.c netlog.c gatemessage.c ownaddress.c journal.c names.c logshare.c throttle.c)
-SOURCES_launcher_image := $(addprefix src/image/,reference.c record.c)
+SOURCES_launcher_image := $(addprefix src/image/,reference.c record.c steprecord.c layeraccounts.c)
 
 # sources of a room in a flavour, objects of sources, the archives of several rooms
 sources = $(or $(SOURCES_$1_$2),$(filter-out $(MAINS) $(BUILD_ONLY),$(wildcard src/$2/*.c)))
@@ -104,7 +104,7 @@ endef
 
 SERVE_LIBRARIES := -levent_core -levent_extra -levent_openssl -lssl -lcrypto -ljansson -lwslay -lnghttp2
 IMAGE_LIBRARIES := -lcurl -larchive -lcrypto -ljansson -lisal -lzstd -lz
-LAUNCHER_ROOMS := cli worker ops agents pool named engine workspace tree state sandbox protocol host net image policy base
+LAUNCHER_ROOMS := cli worker ops build agents pool named engine workspace tree state sandbox protocol host net image policy base
 $(eval $(call program,agentkernel,launcher,src/cli/main.c,$(LAUNCHER_ROOMS)))
 $(eval $(call program,agentkernel-gate,helper,src/net/gate.c,net policy base,-levent_core -lcares))
 $(eval $(call program,agentkernel-image,helper,src/image/tool.c,image policy base,$(IMAGE_LIBRARIES)))
@@ -134,7 +134,7 @@ all: $(BUILT) $(BUILD)/agentkernel.1 $(BUILD)/libagentkernel.3 $(LIBRARY)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-GENERATED := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h plugin_texts.h)
+GENERATED := $(addprefix $(BUILD)/gen/,seccomp_bpf.h confine_bpf.h layer_bpf.h plugin_texts.h template_texts.h)
 define flavour
 $(BUILD)/$1/%.o: src/%.c $$(GENERATED) $(KERNEL_HEADERS)/.done Makefile
 	@mkdir -p $$(@D)
@@ -156,7 +156,7 @@ $(BUILD)/agentkernel.1: $(BUILD)/agentkernel
 # ---- generated ---------------------------------------------------------------------------
 
 # Which build this is: a digest of the sources, written anew only when it changes.
-BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/agents/plugin/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
+BUILDID := $(shell cat $(sort $(wildcard src/*/*.[ch] src/*/*.def src/agents/plugin/* share/templates/*)) Makefile 2>/dev/null | sha256sum | cut -c1-12)$(if $(filter 1,$(SAN)),-s)$(if $(filter 1,$(TESTING)),-t)
 $(shell mkdir -p $(BUILD)/gen && echo '#define BUILDID_TEXT "$(BUILDID)"' | cmp -s - $(BUILD)/gen/buildid_text.h || \
 	echo '#define BUILDID_TEXT "$(BUILDID)"' > $(BUILD)/gen/buildid_text.h)
 
@@ -178,6 +178,15 @@ $(BUILD)/gen/plugin_texts.h: $(wildcard src/agents/plugin/*) Makefile
 	$(Q)for text in $(wildcard src/agents/plugin/*); do \
 		echo "static const unsigned char plugin_$$(basename $$text | tr . _)[] = {" && \
 		od -An -v -tx1 $$text | sed 's/ \(..\)/0x\1, /g' && echo '0 };' || exit 1; \
+	done > $@
+
+# The recipes of templates: base.Dockerfile becomes template_base[], ended by a NUL.
+TEMPLATES := base claude codex gemini opencode
+$(BUILD)/gen/template_texts.h: $(TEMPLATES:%=share/templates/%.Dockerfile) Makefile
+	@echo '  GEN  $@'
+	$(Q)for name in $(TEMPLATES); do \
+		echo "static const unsigned char template_$$name[] = {" && \
+		od -An -v -tx1 share/templates/$$name.Dockerfile | sed 's/ \(..\)/0x\1, /g' && echo '0 };' || exit 1; \
 	done > $@
 
 $(KERNEL_HEADERS)/.done:

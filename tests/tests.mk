@@ -8,6 +8,7 @@
 #   make security-cases docs/SECURITY-CASES.md, from a run of tests/escape
 #   make check-vm       the bats files and attacks on Debian's 6.1 kernel with cgroup v2, in QEMU
 #                       (FILES="tests/cli/walls.bats tests/escape/run": these alone)
+#   make check-build    images from Dockerfiles, compared with buildah's
 #   make check-agents   real coding agents in sandboxes
 #   make check-compat   real software inside and outside, and every difference (PROGRAMS="java php": these alone)
 #   make check-valgrind the helper programs under valgrind, driven by the suite's own tests
@@ -131,6 +132,14 @@ check-walls: build-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) build/testing/agentkernel build/testing/agentkernel-gate \
 		build/testing/agentkernel-image build/testing/escape TESTING=1
 	@BUILD=$(abspath build/testing) tests/escape/walls
+
+# Images from Dockerfiles next to buildah's, as root; what is slow about pushing.
+.PHONY: check-build
+check-build: build-packages test-packages
+	@tools/packages images-built
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@BUILD=$(abspath $(BUILD)) tests/build/compare
+	@BUILD=$(abspath $(BUILD)) bats --tap tests/build
 
 # Real coding agents in sandboxes and as clients of the MCP server, with a scripted model: by hand, since they are 1.3 GB.
 .PHONY: check-agents

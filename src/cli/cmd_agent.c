@@ -21,6 +21,7 @@
 #include "cli/words.h"
 #include "agents/agenthome.h"
 #include "agents/agentprogram.h"
+#include "agents/agenttemplate.h"
 #include "agents/agentuse.h"
 #include "named/execute.h"
 #include "engine/images.h"
@@ -329,6 +330,35 @@ static int read_plan(struct plan *p, char **argv, const struct ak *ak, struct er
 	return 0;
 }
 
+/*
+ * Where the agent is not installed: an image with it, if one was built here. Where the agent's mode
+ * runs as root, its user is root, who owns the workspace inside; the template's own user would not.
+ */
+static bool use_template(struct plan *p, const struct ak *ak)
+{
+	const struct agenttemplate *t = agenttemplate_find(p->agent->name);
+	CLEANUP(images_list_done) struct images_list all = { 0 };
+	struct settings *settings = &p->options.request.settings;
+	struct err ignored;
+	bool is_built = false;
+
+	if (!t || images_list(ak, &all, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < all.count; i++)
+		is_built = is_built || strcmp(all.entries[i].full_name, t->image) == 0;
+	if (is_built) {
+		const struct policy_setting image = { POLICY_IMAGE, t->image,
+						      "the agent's template" };
+		const struct policy_setting user = { POLICY_USER, "root", "the agent's template" };
+
+		is_built = settings_add(settings, &image, &ignored) == 0 &&
+			   (!profile_get(mode_get(p->agent->mode)->base)->runs_as_root ||
+			    settings_have(settings, POLICY_USER) ||
+			    settings_add(settings, &user, &ignored) == 0);
+	}
+	return is_built;
+}
+
 static int find_program(struct plan *p, const struct ak *ak, struct err *e)
 {
 	bool is_in_image = false;
@@ -341,9 +371,16 @@ static int find_program(struct plan *p, const struct ak *ak, struct err *e)
 		p->argv[0] = (char *)(uintptr_t)p->agent->program;
 		return 0;
 	}
-	if (agentprogram_find(ak, p->agent->program, &p->program, e) < 0)
-		return err_wrap(e, "%s is not installed (npm install -g %s)", p->agent->name,
-				p->agent->package);
+	if (agentprogram_find(ak, p->agent->program, &p->program, e) < 0) {
+		if (e->code == ERR_NOT_FOUND && use_template(p, ak)) {
+			p->argv[0] = (char *)(uintptr_t)p->agent->program;
+			return 0;
+		}
+		return err_wrap(e,
+				"%s is not installed (npm install -g %s, or 'agentkernel template "
+				"build %s')",
+				p->agent->name, p->agent->package, p->agent->name);
+	}
 	p->argv[0] = p->program.path;
 	if (p->program.search_path) {
 		p->path_entry = mem_format("PATH=%s", p->program.search_path);

@@ -116,7 +116,7 @@ static void format_man_options(const struct opts_table *t, struct buf *out)
 		add_roff(out, o->name);
 		buf_add_text(out, "\\fR");
 		if (o->value)
-			buf_addf(out, o->kind == OPT_DIR_SETTING ? " [\\fI%s\\fR]" : " \\fI%s\\fR",
+			buf_addf(out, opts_has_optional_value(o) ? " [\\fI%s\\fR]" : " \\fI%s\\fR",
 				 o->value);
 		buf_add_text(out, "\n");
 		add_roff(out, o->help);

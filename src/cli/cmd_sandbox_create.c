@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/runoptions.h"
 #include "cli/words.h"
+#include "ops/devcontainer.h"
 #include "ops/op_sandbox.h"
 
 static const char *const examples[] = {
@@ -14,6 +15,8 @@ static const char *const examples[] = {
 	"this directory inside, gone after eight hours",
 	"agentkernel create again --from 3f2a9c1d4e5b",
 	"what a checkpoint holds, with the policy it was taken with",
+	"agentkernel create dev --devcontainer",
+	"what .devcontainer/devcontainer.json of this directory describes",
 	NULL,
 };
 
@@ -43,6 +46,9 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (runoptions_collect(&runoptions_create, argv, context->ak, &o, &args.name, 1, &count,
 			       e) < 0 ||
 	    runoptions_read_ttl(&o.flags, &args.ttl_ms, e) < 0)
+		return -1;
+	if (o.flags.devcontainer &&
+	    devcontainer_load(&o.request, o.flags.devcontainer, &cli_events, e) < 0)
 		return -1;
 	args.from = o.flags.from;
 	args.labels = (char *const *)(uintptr_t)o.flags.labels.texts;

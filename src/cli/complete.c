@@ -94,6 +94,9 @@ static const struct what arguments[] = {
 	{ "image inspect", { KIND_IMAGE, KIND_NOTHING }, NULL },
 	{ "image remove", { KIND_IMAGE, KIND_IMAGE }, NULL },
 	{ "image pull", { KIND_IMAGE, KIND_NOTHING }, NULL },
+	{ "commit", { KIND_SANDBOX, KIND_NOTHING }, NULL },
+	{ "build", { KIND_DIR, KIND_NOTHING }, NULL },
+	{ "image push", { KIND_IMAGE, KIND_NOTHING }, NULL },
 	{ "image save", { KIND_IMAGE, KIND_FILE }, NULL },
 	{ "image load", { KIND_FILE, KIND_NOTHING }, NULL },
 	{ "image import", { KIND_NOTHING, KIND_FILE }, NULL },
@@ -303,7 +306,7 @@ static void complete_arguments(const struct cli_command *c, const struct ak *ak,
 	for (; words[0] && words[1]; words++) {
 		const struct opt *o =
 			words[0][0] == '-' ? find_option(c, words[0], strlen(words[0])) : NULL;
-		bool takes_next = o && o->value && o->kind != OPT_DIR_SETTING;
+		bool takes_next = o && o->value && !opts_has_optional_value(o);
 
 		if (words[0][0] != '-') {
 			/* the words after a program's name are its own */

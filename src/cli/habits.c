@@ -26,17 +26,7 @@ static const struct {
 	{ "inspect", { "info" }, NULL },
 	{ "shell", { "exec" }, NULL },
 	{ "top", { "ps" }, NULL },
-	{ "build",
-	  { NULL },
-	  "build images with docker, podman or buildah and load them with 'agentkernel image "
-	  "load'" },
-	{ "push",
-	  { NULL },
-	  "save the image with 'agentkernel image save' and push it with skopeo" },
-	{ "commit",
-	  { NULL },
-	  "'agentkernel checkpoint create NAME' keeps what a sandbox has written, and 'agentkernel "
-	  "create NEW --from ID' starts from it" },
+	{ "push", { "image", "push" }, NULL },
 	{ "rename",
 	  { NULL },
 	  "'agentkernel fork NAME NEW' makes a copy with the new name; remove the old one then" },

@@ -122,6 +122,21 @@ static bool is_directory(const char *word)
 	return stat(word, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool opts_has_optional_value(const struct opt *o)
+{
+	return o->kind == OPT_DIR_SETTING || o->kind == OPT_JSON_FILE;
+}
+
+/* Is the word the value of an option that may have none? */
+static bool is_meant(const struct opt *o, const char *word)
+{
+	size_t len = word ? strlen(word) : 0;
+
+	if (o->kind == OPT_DIR_SETTING)
+		return is_directory(word);
+	return len > 5 && word[0] != '-' && strcmp(word + len - 5, ".json") == 0;
+}
+
 /* The value of option `o`: after "=", or the rest of a letter's word, or the next word. */
 static int take_value(struct parser *p, const struct opt *o, const char *attached, const char **ret,
 		      struct err *e)
@@ -134,8 +149,8 @@ static int take_value(struct parser *p, const struct opt *o, const char *attache
 	}
 	if (attached) {
 		*ret = attached;
-	} else if (o->kind == OPT_DIR_SETTING) {
-		*ret = is_directory(p->argv[p->at]) ? p->argv[p->at++] : "";
+	} else if (opts_has_optional_value(o)) {
+		*ret = is_meant(o, p->argv[p->at]) ? p->argv[p->at++] : "";
 	} else if (p->argv[p->at]) {
 		*ret = p->argv[p->at++];
 	} else {
@@ -164,6 +179,7 @@ static int apply(struct parser *p, const struct opt *o, const char *attached, st
 		*(bool *)((char *)p->out + o->offset) = true;
 		return 0;
 	case OPT_TEXT:
+	case OPT_JSON_FILE:
 		*(const char **)((char *)p->out + o->offset) = value;
 		return 0;
 	case OPT_LIST:
@@ -258,7 +274,7 @@ static bool takes_next(const struct opts_table *t, char **argv)
 		o = word[2] ? NULL : find_letter(t, word[1]);
 	if (!o || !o->value)
 		return false;
-	return o->kind != OPT_DIR_SETTING || is_directory(argv[1]);
+	return !opts_has_optional_value(o) || is_meant(o, argv[1]);
 }
 
 bool opts_ask_for_help(const struct opts_table *table, char **argv)
@@ -287,14 +303,14 @@ void opts_format_help(const struct opts_table *table, struct buf *out)
 	for (size_t i = 0; i < table->count; i++) {
 		const struct opt *o = &table->rows[i];
 		char left[NAME_MAX_BYTES];
-		const char *value_mark = o->kind == OPT_DIR_SETTING ? " [" : " ";
+		const char *value_mark = opts_has_optional_value(o) ? " [" : " ";
 
 		if (opts_begins_group(table, i))
 			buf_addf(out, "%s%s:\n", i ? "\n" : "", o->group);
 		(void)snprintf(left, sizeof(left), "  %c%c%s --%s%s%s%s", o->letter ? '-' : ' ',
 			       o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
 			       o->value ? value_mark : "", o->value ? o->value : "",
-			       o->kind == OPT_DIR_SETTING ? "]" : "");
+			       opts_has_optional_value(o) ? "]" : "");
 		if (strlen(left) >= HELP_COLUMN)
 			buf_addf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
 		else

@@ -20,6 +20,7 @@ enum opt_kind {
 	OPT_SETTING_FILE, /* adds one setting per line of a file */
 	OPT_DIR_SETTING,  /* as OPT_SETTING; the next word is the value if it is clearly a directory
 			   */
+	OPT_JSON_FILE,    /* as OPT_TEXT; the next word is the value if it ends in .json, else it is "" */
 	OPT_SETTING_OFF,  /* adds a policy setting without a text */
 };
 
@@ -59,6 +60,9 @@ ERR_CHECKED int opts_parse(const struct opts_table *table, char **argv, void *ou
 
 /* Is --help or -h among our own options? `table` may be NULL. */
 bool opts_ask_for_help(const struct opts_table *table, char **argv);
+
+/* May its value be left out? */
+bool opts_has_optional_value(const struct opt *o);
 
 /* Does a heading come before this row? */
 bool opts_begins_group(const struct opts_table *table, size_t index);

@@ -107,8 +107,48 @@ static const struct opt create_rows[] = {
 	{ "What it is made from", "from", 0, "IMAGE|CHECKPOINT",
 	  "a checkpoint with its policy, or an image as with --image", .kind = OPT_TEXT,
 	  .offset = offsetof(struct runoptions_flags, from) },
+	{ NULL, "template", 0, "IMAGE|CHECKPOINT",
+	  "the same: what a build, a commit or a checkpoint made", .kind = OPT_TEXT,
+	  .offset = offsetof(struct runoptions_flags, from) },
+	{ NULL, "devcontainer", 0, "FILE.json",
+	  "the project's devcontainer.json: its image or build, variables, user, ports, command",
+	  .kind = OPT_JSON_FILE, .offset = offsetof(struct runoptions_flags, devcontainer) },
 #include "cli/policyrows.def"
 	KEPT_ROWS,
+	OUTPUT_ROWS,
+};
+
+static const struct opt build_rows[] = {
+	{ "What is built", "tag", 't', "REF", "what to call the image", .kind = OPT_TEXT,
+	  .offset = offsetof(struct runoptions_flags, tag) },
+	{ NULL, "file", 'f', "FILE", "the Dockerfile (default: CONTEXT/Dockerfile; - is stdin)",
+	  .kind = OPT_TEXT, .offset = offsetof(struct runoptions_flags, file) },
+	{ NULL, "target", 0, "STAGE", "build this stage and what it needs (default: the last)",
+	  .kind = OPT_TEXT, .offset = offsetof(struct runoptions_flags, target) },
+	{ NULL, "build-arg", 0, "NAME[=VALUE]",
+	  "a value for an ARG; without one, that of your variable", .kind = OPT_LIST,
+	  .offset = offsetof(struct runoptions_flags, build_args) },
+	{ NULL, "secret", 0, "id=NAME[,src=FILE|,env=VARIABLE]",
+	  "for RUN --mount=type=secret; never part of the image", .kind = OPT_LIST,
+	  .offset = offsetof(struct runoptions_flags, secrets) },
+	{ NULL, "no-cache", 0, NULL, "do every step again", .kind = OPT_FLAG,
+	  .offset = offsetof(struct runoptions_flags, has_no_cache) },
+	{ NULL, "progress", 0, "plain|auto",
+	  "plain: all output of all steps; auto (default): of those that fail", .kind = OPT_TEXT,
+	  .offset = offsetof(struct runoptions_flags, progress) },
+	{ NULL, "pull", 0, "WHEN", "images to build from: missing (default), always or never",
+	  .kind = OPT_TEXT, .offset = offsetof(struct runoptions_flags, pull) },
+	{ NULL, "profile", 'p', "NAME",
+	  "of the commands: restrictive, moderate (default) or permissive", .kind = OPT_SETTING,
+	  .field = POLICY_PROFILE },
+	{ NULL, "config", 'c', "FILE", "instead of the agentkernel.toml that is found",
+	  .kind = OPT_TEXT, .offset = offsetof(struct runoptions_flags, config) },
+	{ NULL, "no-config", 0, NULL, "no configuration file at all", .kind = OPT_FLAG,
+	  .offset = offsetof(struct runoptions_flags, has_no_config) },
+#define NETS(...) ROW("Network", __VA_ARGS__)
+#include "policy/fields.def"
+#define LIMITS(...) ROW("Limits", __VA_ARGS__)
+#include "policy/fields.def"
 	OUTPUT_ROWS,
 };
 
@@ -116,6 +156,7 @@ const struct opts_table runoptions_run = { run_rows, COUNT_OF(run_rows) };
 const struct opts_table runoptions_serve = { serve_rows, COUNT_OF(serve_rows) };
 const struct opts_table runoptions_mcp = { mcp_rows, COUNT_OF(mcp_rows) };
 const struct opts_table runoptions_prewarm = { prewarm_rows, COUNT_OF(prewarm_rows) };
+const struct opts_table runoptions_build = { build_rows, COUNT_OF(build_rows) };
 const struct opts_table runoptions_policy = { policy_rows, COUNT_OF(policy_rows) };
 const struct opts_table runoptions_agent = { agent_rows, COUNT_OF(agent_rows) };
 const struct opts_table runoptions_create = { create_rows, COUNT_OF(create_rows) };

@@ -17,12 +17,18 @@ struct runoptions_flags {
 	const char *ttl;   /* NULL: no expiry */
 	const char *name;  /* NULL: not given */
 	const char *from;  /* NULL: use --image */
+	const char *devcontainer; /* "": the file in its usual place; NULL: none */
 	const char *count; /* NULL: default */
 
 	struct opts_list listen;
 	const char *api_key, *api_key_file, *tls_cert, *tls_key, *domain; /* NULL: none */
 	bool isolates_keys, has_no_isolation; /* neither: isolate if there are several keys */
 	bool is_kept, is_detached;
+
+	/* of build */
+	const char *tag, *file, *target, *progress; /* NULL: not given */
+	struct opts_list build_args, secrets;
+	bool has_no_cache;
 	bool is_removed, is_interactive; /* docker's options for what is always the case */
 };
 
@@ -32,6 +38,7 @@ extern const struct opts_table runoptions_serve;   /* for a server's ceiling */
 extern const struct opts_table runoptions_mcp;     /* the same for MCP */
 extern const struct opts_table runoptions_agent;   /* for an agent; without output options */
 extern const struct opts_table runoptions_prewarm; /* for sandboxes in the pool */
+extern const struct opts_table runoptions_build;   /* for a build */
 extern const struct opts_table runoptions_policy;  /* without options about running a command */
 
 struct runoptions {

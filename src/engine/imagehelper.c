@@ -42,7 +42,8 @@ static int start(const struct imagehelper_request *q, char **argv, int report_fd
 		 pid_t *ret_pid, struct err *e)
 {
 	const struct helper_descriptor fds[] = {
-		{ STDIN_FILENO, STDIN_FILENO },   { STDOUT_FILENO, STDOUT_FILENO },
+		{ q->in_fd, STDIN_FILENO },
+		{ q->out_fd ? q->out_fd : STDOUT_FILENO, STDOUT_FILENO },
 		{ STDERR_FILENO, STDERR_FILENO }, { report_fd, TOOL_REPORT_FD },
 		{ userns_fd, TOOL_USERNS_FD },
 	};

@@ -14,6 +14,7 @@ struct imagehelper_request {
 	const char *operation;
 	const char *const *words; /* "key=value", NULL-terminated; may be NULL */
 	const struct ak *ak;
+	int in_fd, out_fd; /* its stdin and stdout; 0: this process's */
 };
 
 /* Runs the helper with this process's streams and waits; returns its failure. */

@@ -61,7 +61,8 @@ static int prepare(struct run_state *r, const struct run_options *o, struct err 
 	const struct session_options options = {
 		.policy = p,
 		.ak = o->ak,
-		.root = o->image ? &o->image->root : NULL,
+		.root = o->root ? o->root : o->image ? &o->image->root : NULL,
+		.disk_path = o->root ? o->root->dirs[ROOTSPEC_DISK].path : NULL,
 	};
 
 	/* first, so that no signal ends us between creating a thing and being able to remove it */

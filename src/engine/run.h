@@ -21,6 +21,7 @@ struct run_options {
 	const struct policy *policy;
 	const struct ak *ak;
 	struct images *image; /* policy->image, opened; NULL: the host's files */
+	struct rootspec_image *root; /* instead of the image's: with a directory on top that stays */
 	char *const *argv;
 	enum streams_tty tty;
 	bool is_captured; /* stdout and stderr go into the result */

@@ -614,6 +614,12 @@ static int add_config(const struct store *s, const char *diff_id,
 	json_add_text(&j, NULL, diff_id);
 	json_close_array(&j);
 	json_close_object(&j);
+	json_open_array(&j, "history"); /* other builders count its entries */
+	json_open_object(&j, NULL);
+	json_add_text(&j, "created", created);
+	json_add_text(&j, "comment", "imported");
+	json_close_object(&j);
+	json_close_array(&j);
 	json_close_object(&j);
 	*ret_size = out.len;
 	return store_add_blob(s, out.bytes, out.len, ret_digest, e);

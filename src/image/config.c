@@ -86,6 +86,8 @@ static int read_process(const json_t *root, struct config *c, struct err *e)
 	if (read_list(&r, object, "Env", &c->env, e) < 0 ||
 	    read_list(&r, object, "Entrypoint", &c->entrypoint, e) < 0 ||
 	    read_list(&r, object, "Cmd", &c->cmd, e) < 0 ||
+	    read_list(&r, object, "OnBuild", &c->onbuild, e) < 0 ||
+	    read_list(&r, object, "Shell", &c->shell, e) < 0 ||
 	    read_text(&r, object, "User", &c->user, e) < 0 ||
 	    read_text(&r, object, "WorkingDir", &c->workdir, e) < 0)
 		return err_wrap(e, "'config'");
@@ -164,6 +166,8 @@ void config_done(struct config *c)
 	free_list(&c->env);
 	free_list(&c->entrypoint);
 	free_list(&c->cmd);
+	free_list(&c->onbuild);
+	free_list(&c->shell);
 	free(take_ptr(c->user));
 	free(take_ptr(c->workdir));
 	free(take_ptr(c->created));

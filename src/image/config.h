@@ -18,6 +18,8 @@ struct config {
 	char **env;
 	char **entrypoint;
 	char **cmd;
+	char **onbuild; /* instructions for a build from this image */
+	char **shell;   /* what its RUN uses; empty: /bin/sh -c */
 	char *user; /* "" if absent, like the next */
 	char *workdir;
 	char *created; /* as written, "" if absent */

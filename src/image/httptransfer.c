@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* libcurl reads up to a hundred of these from one fast server before it handles other sockets: a
  * larger buffer delays ticks and is not faster. */
@@ -284,7 +285,7 @@ bool httptransfer_is_transient(const struct httptransfer *x)
 {
 	if (x->status == 408 || x->status == 429 || x->status >= 500)
 		return true;
-	if (x->status != 0 && x->status != 200 && x->status != 206)
+	if (x->status != 0 && x->status != 100 && x->status / 100 != 2)
 		return false;
 	if (x->header_bytes > HTTPTRANSFER_HEADERS_MAX_BYTES)
 		return false;
@@ -391,6 +392,63 @@ static void set_login(struct httptransfer *x, const struct httptransfer_options 
 	}
 }
 
+/* ---- a body that is sent ---- */
+
+static size_t on_send(char *bytes, size_t one, size_t len, void *context)
+{
+	struct httptransfer *x = context;
+	uint64_t left = x->body_bytes - x->body_sent;
+	ssize_t n;
+
+	(void)one;
+	if (len > left)
+		len = (size_t)left;
+	n = len ? pread(x->body_fd, bytes, len, (off_t)(x->body_from + x->body_sent)) : 0;
+	if (n < 0 || (n == 0 && len > 0)) /* the file became shorter */
+		return CURL_READFUNC_ABORT;
+	x->body_sent += (uint64_t)n;
+	return (size_t)n;
+}
+
+/* libcurl sends again from the beginning. */
+static int on_seek(void *context, curl_off_t at, int origin)
+{
+	struct httptransfer *x = context;
+
+	if (origin != SEEK_SET || at < 0 || (uint64_t)at > x->body_bytes)
+		return CURL_SEEKFUNC_FAIL;
+	x->body_sent = (uint64_t)at;
+	return CURL_SEEKFUNC_OK;
+}
+
+static void set_method(struct httptransfer *x, const struct httptransfer_options *o)
+{
+	CURL *c = x->easy;
+
+	x->has_method = true;
+	x->body_fd = o->body_fd;
+	x->body_from = o->body_from;
+	x->body_bytes = o->body_bytes;
+	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+	if (strcmp(o->method, "HEAD") == 0) {
+		(void)curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+		return;
+	}
+	(void)curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, o->method);
+	(void)curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)o->body_bytes);
+	(void)curl_easy_setopt(c, CURLOPT_READFUNCTION, on_send);
+	(void)curl_easy_setopt(c, CURLOPT_READDATA, x);
+	(void)curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek);
+	(void)curl_easy_setopt(c, CURLOPT_SEEKDATA, x);
+}
+
+static void add_field(struct httptransfer *x, const char *field)
+{
+	x->fields = curl_slist_append(x->fields, field);
+	assert(x->fields);
+}
+
 static void set_question(struct httptransfer *x, const struct httptransfer_options *o)
 {
 	char range[32];
@@ -398,10 +456,14 @@ static void set_question(struct httptransfer *x, const struct httptransfer_optio
 	if (o->accept) {
 		cleanup_free char *field = mem_format("Accept: %s", o->accept);
 
-		x->fields = curl_slist_append(NULL, field);
-		assert(x->fields);
-		(void)curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->fields);
+		add_field(x, field);
 	}
+	for (const char *const *field = o->fields; field && *field; field++)
+		add_field(x, *field);
+	if (x->fields)
+		(void)curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->fields);
+	if (o->method)
+		set_method(x, o);
 	if (o->form)
 		(void)curl_easy_setopt(x->easy, CURLOPT_COPYPOSTFIELDS, o->form);
 	if (o->range_from > 0) {

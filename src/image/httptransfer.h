@@ -66,8 +66,13 @@ struct httptransfer_options {
 	const char *accept; /* NULL: anything */
 	const char *bearer; /* or user and password, or none */
 	const char *user, *password;
-	const char *form;    /* a POST with this body; NULL: a GET */
-	uint64_t range_from; /* 0: no Range */
+	const char *form;   /* a POST with this body; NULL: a GET */
+	const char *method; /* "HEAD", "POST", "PATCH", "PUT"; NULL: by .form. Never redirected */
+	/* its body: so many bytes of a file, borrowed until the transfer ends; -1 or 0: none */
+	int body_fd;
+	uint64_t body_from, body_bytes;
+	const char *const *fields; /* more header fields, NULL-ended; NULL: none */
+	uint64_t range_from;       /* 0: no Range */
 	uint64_t connect_max_ms;
 	uint64_t stall_max_s;
 	uint64_t total_max_ms; /* 0: no limit while bytes arrive */
@@ -81,6 +86,9 @@ struct httptransfer {
 	CURL *easy;
 	struct httptransfer_loop *loop;
 	struct curl_slist *fields;
+	int body_fd;
+	uint64_t body_from, body_bytes, body_sent;
+	bool has_method;
 	int (*on_body)(void *context, const char *bytes, size_t len, struct err *e);
 	void *context;
 	size_t header_bytes;

@@ -4,17 +4,15 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "policy/account.h"
+#include "image/layeraccounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <time.h>
 
@@ -299,83 +297,32 @@ static int wait_for_layers(struct install *i, struct err *e)
 
 /* ---- the record ---- */
 
-/* Reads one of the image's own files in one layer, following no link. Returns -errno. */
-static int read_in_layer(int layer_fd, const char *path, char **ret)
-{
-	const struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	cleanup_fd int fd = (int)syscall(SYS_openat2, layer_fd, path, &how, sizeof(how));
-	cleanup_free char *text = NULL;
-	struct stat st;
-	size_t len = 0;
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	r = file_read_fd(fd, ACCOUNT_FILE_MAX_BYTES, &text, &len);
-	if (r < 0)
-		return r;
-	if (strlen(text) != len)
-		return -EINVAL;
-	*ret = take_ptr(text);
-	return 0;
-}
-
-static bool hides_below(int layer_fd, const char *dir)
-{
-	char path[32], value;
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", layer_fd, dir);
-	if (fstatat(layer_fd, dir, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	return !S_ISDIR(st.st_mode) ||
-	       lgetxattr(path, "user.overlay.opaque", &value, sizeof(value)) > 0;
-}
-
 /* A layer with an opaque root hides all below it, but overlay ignores that mark on a root. */
-static bool is_root_opaque(const struct install *i, unsigned layer)
+static bool is_root_opaque(const struct store *s, const char *id)
 {
 	cleanup_fd int fd = -1;
 	struct err ignored;
 	char value;
 
-	return store_open_layer(i->store, i->layers[layer].id, &fd, &ignored) == 0 &&
+	return store_open_layer(s, id, &fd, &ignored) == 0 &&
 	       fgetxattr(fd, "user.overlay.opaque", &value, sizeof(value)) > 0;
 }
 
-/*
- * Reads the file as the image shows it: from the highest layer that has it. A whiteout, a link or
- * anything but a plain file ends the search: then the image has no such file for us.
- */
-static char *read_in_image(const struct install *i, const char *path)
+void install_read_accounts(const struct store *s, struct record *r)
 {
-	for (unsigned n = i->manifest.layer_count; n > 0; n--) {
-		cleanup_fd int fd = -1;
-		struct err ignored;
-		char *text = NULL;
-		int r;
+	const char *names[RECORD_LAYERS_MAX];
 
-		if (store_open_layer(i->store, i->layers[n - 1].id, &fd, &ignored) < 0)
-			break;
-		r = read_in_layer(fd, path, &text);
-		if (r == 0)
-			return text;
-		if (r != -ENOENT || hides_below(fd, "etc") || is_root_opaque(i, n - 1))
-			break;
-	}
-	return mem_dup("");
+	for (unsigned i = 0; i < r->layer_count; i++)
+		names[i] = r->layers[i];
+	r->passwd = layeraccounts_read(s->layers_fd, names, r->layer_count, "etc/passwd");
+	r->group = layeraccounts_read(s->layers_fd, names, r->layer_count, "etc/group");
 }
 
 static void list_layers(const struct install *i, struct record *r)
 {
 	for (unsigned n = i->manifest.layer_count; n > 0; n--) {
 		memcpy(r->layers[r->layer_count++], i->layers[n - 1].id, RECORD_ID_BYTES + 1);
-		if (is_root_opaque(i, n - 1))
+		if (is_root_opaque(i->store, i->layers[n - 1].id))
 			break;
 	}
 }
@@ -391,8 +338,7 @@ static void fill_record(const struct install *i, struct record *r)
 	list_layers(i, r);
 	r->user = mem_dup(i->config.user);
 	r->workdir = mem_dup(i->config.workdir);
-	r->passwd = read_in_image(i, "etc/passwd");
-	r->group = read_in_image(i, "etc/group");
+	install_read_accounts(i->store, r);
 }
 
 int install_finish(struct install *i, char ret_id[RECORD_ID_BYTES + 1], struct err *e)
@@ -405,6 +351,8 @@ int install_finish(struct install *i, char ret_id[RECORD_ID_BYTES + 1], struct e
 	r.env = take_ptr(i->config.env);
 	r.entrypoint = take_ptr(i->config.entrypoint);
 	r.cmd = take_ptr(i->config.cmd);
+	r.onbuild = take_ptr(i->config.onbuild);
+	r.shell = take_ptr(i->config.shell);
 	if (store_put_record(i->store, &r, e) < 0)
 		return -1;
 	memcpy(ret_id, r.id, RECORD_ID_BYTES + 1);

@@ -66,3 +66,6 @@ unsigned install_get_watched(const struct install *i, int *ret_fds, unsigned max
 
 /* Waits for all workers and writes the record; returns its id. */
 ERR_CHECKED int install_finish(struct install *i, char ret_id[RECORD_ID_BYTES + 1], struct err *e);
+
+/* Fills in the image's own files of accounts, of the layers that the record names. */
+void install_read_accounts(const struct store *s, struct record *r);

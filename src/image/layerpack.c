@@ -189,6 +189,8 @@ static struct archive_entry *new_entry(const struct pack *p, const struct stat *
 	archive_entry_unset_atime(entry);
 	archive_entry_unset_ctime(entry);
 	archive_entry_unset_birthtime(entry);
+	if (p->sink->latest_s && archive_entry_mtime(entry) > p->sink->latest_s)
+		archive_entry_set_mtime(entry, p->sink->latest_s, 0);
 	archive_entry_copy_pathname(entry, p->path[0] ? p->path : "./");
 	return entry;
 }
@@ -223,6 +225,8 @@ static int write_contents(struct pack *p, int fd, uint64_t size, struct err *e)
 			return write_zeros_up_to(p, at, size, e);
 		if (archive_write_data(p->archive, p->buffer, (size_t)n) < 0)
 			return explain(p, e);
+		if (p->sink->note)
+			p->sink->note(p->sink->context, p->buffer, (size_t)n);
 		at += (uint64_t)n;
 	}
 	return 0;
@@ -240,6 +244,46 @@ static int check_limits(struct pack *p, const struct stat *st, struct err *e)
 	return 0;
 }
 
+static bool is_late(const struct pack *p, const struct stat *st)
+{
+	return p->sink->latest_s &&
+	       (st->st_mtim.tv_sec > p->sink->latest_s ||
+		(st->st_mtim.tv_sec == p->sink->latest_s && st->st_mtim.tv_nsec));
+}
+
+/* The access time is nobody's. */
+static void latest_times(const struct pack *p, struct timespec out[2])
+{
+	out[0] = (struct timespec){ .tv_nsec = UTIME_OMIT };
+	out[1] = (struct timespec){ .tv_sec = p->sink->latest_s };
+}
+
+/* Tells what the entry is, but for its times. */
+static void note_entry(const struct pack *p, struct archive_entry *entry)
+{
+	const char *name, *link = archive_entry_hardlink(entry);
+	char numbers[160];
+	const void *value;
+	size_t size;
+
+	if (!p->sink->note)
+		return;
+	if (!link)
+		link = archive_entry_symlink(entry);
+	(void)snprintf(numbers, sizeof(numbers), "%o %lld %lld %lld %d", archive_entry_mode(entry),
+		       (long long)archive_entry_uid(entry), (long long)archive_entry_gid(entry),
+		       (long long)archive_entry_size(entry), archive_entry_hardlink(entry) != NULL);
+	p->sink->note(p->sink->context, p->path, strlen(p->path) + 1);
+	p->sink->note(p->sink->context, numbers, strlen(numbers) + 1);
+	p->sink->note(p->sink->context, link ? link : "", link ? strlen(link) + 1 : 1);
+	archive_entry_xattr_reset(entry);
+	while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
+		p->sink->note(p->sink->context, name, strlen(name) + 1);
+		p->sink->note(p->sink->context, &size, sizeof(size));
+		p->sink->note(p->sink->context, value, size);
+	}
+}
+
 /* Takes ownership of the entry. A further name of a file already written has no contents. */
 static int write_entry(struct pack *p, struct archive_entry *entry, int fd, struct err *e)
 {
@@ -250,6 +294,7 @@ static int write_entry(struct pack *p, struct archive_entry *entry, int fd, stru
 	archive_entry_linkify(p->links, &owned, &deferred);
 	assert(owned && !deferred); /* only other strategies defer entries */
 	has_contents = archive_entry_filetype(owned) == AE_IFREG && !archive_entry_hardlink(owned);
+	note_entry(p, owned);
 	if (archive_write_header(p->archive, owned) != ARCHIVE_OK)
 		return explain(p, e);
 	if (!has_contents)
@@ -261,10 +306,14 @@ static int write_entry(struct pack *p, struct archive_entry *entry, int fd, stru
 static int write_open(struct pack *p, int fd, const struct stat *st, struct err *e)
 {
 	struct archive_entry *entry;
+	struct timespec times[2];
 	int r;
 
 	if (check_limits(p, st, e) < 0)
 		return -1;
+	latest_times(p, times);
+	if (is_late(p, st) && futimens(fd, times) < 0)
+		return err_sys(e, errno, "set its time");
 	entry = new_entry(p, st);
 	r = add_xattrs(p, entry, fd);
 	if (r < 0) {
@@ -282,10 +331,14 @@ static int write_symlink(struct pack *p, int dir_fd, const char *name, const str
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
 	struct archive_entry *entry;
+	struct timespec times[2];
 
 	if (len < 0)
 		return err_sys(e, errno, "read the link");
 	target[len] = '\0';
+	latest_times(p, times);
+	if (is_late(p, st) && utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, errno, "set its time");
 	if (check_limits(p, st, e) < 0)
 		return -1;
 	entry = new_entry(p, st);

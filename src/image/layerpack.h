@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum layerpack_flags {
 	/*
@@ -25,10 +26,16 @@ enum layerpack_flags {
 	LAYERPACK_AS_IS = 1 << 2,
 };
 
-/* Destination of the bytes; returns -errno. */
 struct layerpack_sink {
+	/* Destination of the bytes; returns -errno. */
 	int (*write)(void *context, const void *bytes, size_t len);
 	void *context;
+
+	/* Gets what the entries are without their times, so that it is the same for a tree that was
+	 * made again; NULL: nobody asks. */
+	void (*note)(void *context, const void *bytes, size_t len);
+	/* Times after this second become this second, in the archive and in the tree; 0: stay. */
+	int64_t latest_s;
 };
 
 /* Writes the tree beneath dir_fd as a layer. `excluded` are names at the top, NULL-ended. */

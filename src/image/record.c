@@ -28,6 +28,8 @@ static const struct keyrows_row rows[] = {
 	ROW("env", KEYROWS_LIST, env),
 	ROW("entrypoint", KEYROWS_LIST, entrypoint),
 	ROW("cmd", KEYROWS_LIST, cmd),
+	ROW("onbuild", KEYROWS_LIST, onbuild),
+	ROW("shell", KEYROWS_LIST, shell),
 	ROW("user", KEYROWS_TEXT, user),
 	ROW("workdir", KEYROWS_TEXT, workdir),
 	ROW("passwd", KEYROWS_TEXT, passwd),

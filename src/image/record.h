@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define RECORD_WHAT "image" /* base/keyrows.h */
-#define RECORD_VERSION 1u
+#define RECORD_VERSION 2u
 #define RECORD_MAX_BYTES (4u << 20)
 #define RECORD_LAYERS_MAX 127u
 #define RECORD_ID_BYTES 26u /* of a layer or record: 130 bits, so that all names fit in a page */
@@ -39,6 +39,7 @@ struct record {
 
 	/* from the config; lists end in NULL */
 	char **env, **entrypoint, **cmd;
+	char **onbuild, **shell; /* for builds from it */
 	char *user, *workdir;
 	char *passwd, *group; /* the image's own files, "" if it has none */
 };

@@ -403,3 +403,20 @@ void reference_format_file(const struct reference *r, char out[REFERENCE_MAX_BYT
 		if (*p == '/')
 			*p = '+';
 }
+
+const char *reference_architecture(void)
+{
+#if defined(__x86_64__)
+	return "amd64";
+#elif defined(__aarch64__)
+	return "arm64";
+#elif defined(__riscv) && __riscv_xlen == 64
+	return "riscv64";
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+	return "ppc64le";
+#elif defined(__s390x__)
+	return "s390x";
+#else
+#error "which name has this architecture in OCI's documents?"
+#endif
+}

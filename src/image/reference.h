@@ -40,3 +40,6 @@ bool reference_is_digest(const char *text);
 
 /* Is a host, with or without its port, this machine: "localhost", 127.0.0.0/8, "[::1]"? */
 bool reference_is_loopback(const char *host);
+
+/* OCI's name of this machine's architecture: "amd64". */
+const char *reference_architecture(void);

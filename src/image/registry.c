@@ -83,7 +83,8 @@ int registry_new(const struct registry_options *o, struct registry **ret, struct
 		.endpoints = mem_alloc((mirrors + 1) * sizeof(*r->site.endpoints)),
 		.host = o->reference->host,
 		.path = o->reference->path,
-		.scope = mem_format("repository:%s:pull", o->reference->path),
+		.scope = mem_format("repository:%s:pull%s", o->reference->path,
+				    o->is_pushed_to ? ",push" : ""),
 		.credentials = o->credentials,
 		.is_insecure = o->is_insecure,
 		.has_private_redirects = o->has_private_redirects,
@@ -154,7 +155,12 @@ static int on_manifest_bytes(void *context, const char *bytes, size_t len, struc
 	return 0;
 }
 
-static int pause_until(struct registry *r, uint64_t not_before_ms, struct err *e)
+struct registryrequest_site *registry_get_site(struct registry *r)
+{
+	return &r->site;
+}
+
+int registry_pause_until(struct registry *r, uint64_t not_before_ms, struct err *e)
 {
 	uint64_t now_ms;
 
@@ -192,8 +198,8 @@ static enum registryrequest_verdict try_manifest(struct registry *r, struct regi
 	enum registryrequest_verdict verdict;
 
 	buf_done(&m->bytes);
-	if (pause_until(r, a->not_before_ms, e) < 0 || registryrequest_start(a, &o, e) < 0 ||
-	    httptransfer_wait(a->exchange, e) < 0)
+	if (registry_pause_until(r, a->not_before_ms, e) < 0 ||
+	    registryrequest_start(a, &o, e) < 0 || httptransfer_wait(a->exchange, e) < 0)
 		return REGISTRYREQUEST_FAILED;
 	verdict = registryrequest_judge(a, e);
 	if (verdict == REGISTRYREQUEST_STOPPED)

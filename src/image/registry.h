@@ -42,8 +42,9 @@ struct registry_options {
 	const struct reference *reference; /* host and path; borrowed while the registry exists */
 	const char *const *
 		mirrors; /* base addresses to try before the host itself, NULL-ended; may be NULL */
-	bool is_insecure; /* allow plain HTTP and unverified certificates; loopback hosts may
-			   * always use plain HTTP */
+	bool is_insecure;  /* allow plain HTTP and unverified certificates; loopback hosts may
+			    * always use plain HTTP */
+	bool is_pushed_to; /* asks for the right to push, too */
 	bool has_private_redirects; /* a public registry may redirect to private addresses */
 	uint64_t total_max_ms;      /* for everything, from registry_new() on; 0: no limit */
 	uint64_t answer_max_ms;     /* until registry_has_answered() is called; 0: no such limit */
@@ -58,6 +59,12 @@ ERR_CHECKED int registry_new(const struct registry_options *o, struct registry *
 void registry_has_answered(struct registry *r);
 void registry_free(struct registry *r);
 void registry_freep(struct registry **r);
+
+/* For image/upload. */
+struct registryrequest_site *registry_get_site(struct registry *r);
+
+/* Pauses, with ticks. */
+ERR_CHECKED int registry_pause_until(struct registry *r, uint64_t not_before_ms, struct err *e);
 
 /*
  * Downloads the manifest or index `name`, a tag or a digest. *ret_digest is the digest of the

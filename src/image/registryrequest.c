@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #define CHALLENGE_MAX_BYTES 8192u
 #define WORDS_SHOWN_BYTES 160
@@ -55,12 +56,25 @@ static void show_login(struct registryrequest *a, struct httptransfer_options *x
 	}
 }
 
+/* Is the address below the endpoint's own? Another host must not get our login. */
+static bool is_own(const struct registryrequest *a, const char *address)
+{
+	size_t len = strlen(current(a)->base);
+
+	return strncmp(address, current(a)->base, len) == 0 && address[len] == '/';
+}
+
 int registryrequest_start(struct registryrequest *a, const struct registryrequest_options *o,
 			  struct err *e)
 {
 	cleanup_free char *url = NULL;
 	struct httptransfer_options x = {
 		.accept = o->accept,
+		.method = o->method,
+		.body_fd = o->body_fd,
+		.body_from = o->body_from,
+		.body_bytes = o->body_bytes,
+		.fields = o->fields,
 		.range_from = o->range_from,
 		.connect_max_ms = a->site->connect_max_ms,
 		.stall_max_s = a->site->stall_max_s,
@@ -69,16 +83,21 @@ int registryrequest_start(struct registryrequest *a, const struct registryreques
 		.context = o->context,
 	};
 
+	a->accepts_any = o->method;
 	httptransfer_freep(&a->exchange);
 	while (current(a)->is_dead)
 		a->endpoint++;
 	if (endpoint_settle(current(a), a->site->loop, e) < 0)
 		return -1;
-	url = mem_format("%s/v2/%s/%s", current(a)->base, a->site->path, a->suffix);
+	url = o->address ? mem_dup(o->address)
+			 : mem_format("%s/v2/%s/%s", current(a)->base, a->site->path, a->suffix);
 	x.url = url;
 	x.flags = (current(a)->is_unverified ? HTTPTRANSFER_UNVERIFIED : 0u) |
 		  (a->site->has_private_redirects ? HTTPTRANSFER_PRIVATE_REDIRECTS : 0u);
-	show_login(a, &x);
+	if (!o->address || is_own(a, o->address))
+		show_login(a, &x);
+	else if (a->site->was_public)
+		x.flags |= HTTPTRANSFER_FROM_PUBLIC;
 	return httptransfer_start(a->site->loop, &x, &a->exchange, e);
 }
 
@@ -271,7 +290,10 @@ enum registryrequest_verdict registryrequest_judge(struct registryrequest *a, st
 		return REGISTRYREQUEST_STOPPED;
 	}
 	current(a)->has_answered = current(a)->has_answered || x->status != 0;
-	if (x->code == CURLE_OK && (x->status == 200 || x->status == 206))
+	if (!a->site->was_public && !httptransfer_was_redirected(x))
+		a->site->was_public = x->began_in_public;
+	if (x->code == CURLE_OK &&
+	    (a->accepts_any ? x->status / 100 == 2 : x->status == 200 || x->status == 206))
 		return REGISTRYREQUEST_ARRIVED;
 	describe(a, e);
 	if (current(a)->is_mirror) {

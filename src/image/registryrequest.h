@@ -35,6 +35,7 @@ struct registryrequest_site {
 	const struct credentials *credentials; /* for the registry, never for a mirror */
 	bool is_insecure;
 	bool has_private_redirects; /* from public addresses */
+	bool was_public;            /* the registry has answered from a public address */
 	uint64_t connect_max_ms, stall_max_s;
 };
 
@@ -47,6 +48,7 @@ struct registryrequest {
 	unsigned denials;
 	unsigned generation; /* of the login that was used */
 	bool has_login;      /* a login was used */
+	bool accepts_any;    /* of 200 to 299, all mean that it was done: for a .method */
 	uint64_t not_before_ms;
 	struct httptransfer *exchange; /* NULL: none in progress */
 };
@@ -60,6 +62,16 @@ enum registryrequest_verdict {
 
 struct registryrequest_options {
 	const char *accept;
+	/* for an upload: httptransfer_options' */
+	const char *method;
+	int body_fd;
+	uint64_t body_from, body_bytes;
+	const char *const *fields;
+	/*
+	 * Instead of the suffix: an address that the registry named. It gets the login if it is the
+	 * registry's own.
+	 */
+	const char *address;
 	uint64_t range_from;
 	uint64_t total_max_ms;
 	int (*on_body)(void *context, const char *bytes, size_t len, struct err *e);

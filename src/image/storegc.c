@@ -2,7 +2,9 @@
 #include "image/storegc.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "image/steprecord.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -241,6 +243,45 @@ static int judge_records(struct collection *c, struct err *e)
 	return 0;
 }
 
+/* Returns whether the step may stay; then its layer and blob do, too. */
+static bool keep_step(struct collection *c, int steps_fd, const char *name)
+{
+	CLEANUP(steprecord_done) struct steprecord r = { 0 };
+	cleanup_free char *bytes = NULL;
+	struct err ignored;
+	size_t len = 0;
+
+	if (strncmp(name, "lock-", 5) == 0)
+		return true;
+	if ((c->flags & STOREGC_UNUSED) || name[0] == '.' ||
+	    file_read_at(steps_fd, name, STEPRECORD_MAX_BYTES, &bytes, &len) < 0 ||
+	    steprecord_parse(bytes, len, &r, &ignored) < 0 ||
+	    strcmp(r.owners, c->store->owners) != 0)
+		return false;
+	if (r.layer[0]) {
+		names_add(&c->layers, r.layer);
+		keep_blob(c, r.digest);
+	}
+	return true;
+}
+
+/* The steps of builds that need not be done again. */
+static int judge_steps(struct collection *c, struct err *e)
+{
+	CLEANUP(names_done) struct names names = { 0 };
+	cleanup_fd int fd =
+		openat(c->store->dir_fd, STEPRECORD_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "open the steps of builds");
+	if (list(fd, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (!keep_step(c, fd, names.list[i]) && !(c->flags & STOREGC_DRY))
+			(void)unlinkat(fd, names.list[i], 0);
+	return 0;
+}
+
 static int judge_layers(struct collection *c, struct err *e)
 {
 	CLEANUP(names_done) struct names names = { 0 };
@@ -312,8 +353,8 @@ int storegc_run(const struct store *s, unsigned flags, struct storegc_result *re
 	CLEANUP(collection_done) struct collection c = { .store = s, .flags = flags };
 
 	if (find_linked(&c, s->names_fd, &c.named, e) < 0 || find_pinned(&c, e) < 0 ||
-	    judge_records(&c, e) < 0 || judge_layers(&c, e) < 0 || judge_owners(&c, e) < 0 ||
-	    judge_blobs(&c, e) < 0)
+	    judge_records(&c, e) < 0 || judge_steps(&c, e) < 0 || judge_layers(&c, e) < 0 ||
+	    judge_owners(&c, e) < 0 || judge_blobs(&c, e) < 0)
 		return -1;
 	*ret = c.result;
 	return 0;

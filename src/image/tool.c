@@ -15,9 +15,11 @@
 #include "base/title.h"
 #include "image/bundle.h"
 #include "image/bundlesave.h"
+#include "image/compose.h"
 #include "image/describe.h"
 #include "image/progress.h"
 #include "image/pull.h"
+#include "image/push.h"
 #include "image/store.h"
 #include "image/storegc.h"
 #include "image/transfer.h"
@@ -360,6 +362,90 @@ static int do_save(const struct request *q, struct err *e)
 	return bundlesave_write(&s, q->references, q->reference_count, q->file ? q->file : "-", e);
 }
 
+static int tell_push(const struct request *q, const struct push_result *r, struct progress *p,
+		     struct err *e)
+{
+	char full[REFERENCE_MAX_BYTES + 1], amount[PARSE_FORMAT_MAX_BYTES];
+	cleanup_buf struct buf out;
+	struct json j;
+
+	reference_format(&q->references[0], full);
+	buf_init(&out, SMALL_OUTPUT_MAX_BYTES);
+	if (q->is_json) {
+		json_init(&j, &out);
+		json_open_object(&j, NULL);
+		json_add_text(&j, "reference", full);
+		json_add_text(&j, "digest", r->digest);
+		json_add_number(&j, "layers", r->layer_count);
+		json_add_number(&j, "layers_sent", r->sent_count);
+		json_add_number(&j, "layers_mounted", r->mounted_count);
+		json_add_number(&j, "bytes_sent", (int64_t)r->sent_bytes);
+		json_close_object(&j);
+		buf_add_text(&out, "\n");
+	} else {
+		if (!q->is_quiet)
+			progress_say(p, "%u of %u layers sent, %u mounted, %s", r->sent_count,
+				     r->layer_count, r->mounted_count,
+				     parse_format_bytes(r->sent_bytes, amount));
+		buf_addf(&out, "%s\n", r->digest);
+	}
+	return print(&out, e);
+}
+
+static int do_push(const struct request *q, struct err *e)
+{
+	CLEANUP(store_close) struct store s;
+	CLEANUP(cleanup_freep) struct progress *p = mem_alloc(sizeof(*p));
+	struct push_result result;
+	struct push_options o = { .reference = &q->references[0],
+				  .progress = p,
+				  .environ_list = environ };
+
+	store_init(&s);
+	progress_init(p, q->is_json || q->is_quiet ? "none" : q->progress);
+	if (q->reference_count != 1)
+		return err_set(e, ERR_INVALID, "one image to push is needed");
+	if (open_store(q, STORE_SHARED, &s, e) < 0 || push_image(&s, &o, &result, e) < 0)
+		return -1;
+	return tell_push(q, &result, p, e);
+}
+
+/* Of layers that a build has put into the store; the description is on stdin. */
+static int do_compose(const struct request *q, struct err *e)
+{
+	CLEANUP(store_close) struct store s;
+	char digest[REFERENCE_DIGEST_MAX_BYTES], id[RECORD_ID_BYTES + 1];
+	cleanup_free char *bytes = NULL;
+	cleanup_buf struct buf out;
+	size_t len = 0;
+	int r;
+
+	store_init(&s);
+	buf_init(&out, SMALL_OUTPUT_MAX_BYTES);
+	r = file_read_fd(STDIN_FILENO, COMPOSE_MAX_BYTES, &bytes, &len);
+	if (r < 0)
+		return err_sys(e, -r, "read the description of the image");
+	if (open_store(q, STORE_SHARED, &s, e) < 0 ||
+	    compose_image(&s, bytes, len, q->reference_count ? &q->references[0] : NULL, digest, id,
+			  e) < 0)
+		return -1;
+	store_sync_later(&s);
+	buf_addf(&out, "%s %s\n", digest, id);
+	return print(&out, e);
+}
+
+/* After a build has forgotten steps: removes what they needed, unless others use the store. */
+static int do_tidy(const struct request *q, struct err *e)
+{
+	CLEANUP(store_close) struct store s;
+	struct storegc_result ignored;
+
+	store_init(&s);
+	if (store_open(q->store, q->owners, userns(), STORE_TIDYING, STORE_NO_WAIT, &s, e) < 0)
+		return e->code == ERR_BUSY ? 0 : -1;
+	return storegc_run(&s, STOREGC_RESUMABLE, &ignored, e);
+}
+
 /* ---- main ---- */
 
 typedef int operation_fn(const struct request *q, struct err *e);
@@ -372,7 +458,8 @@ static operation_fn *find_operation(const char *name)
 	} operations[] = {
 		{ "pull", do_pull },       { "prune", do_prune }, { "remove", do_remove },
 		{ "inspect", do_inspect }, { "load", do_load },   { "import", do_import },
-		{ "save", do_save },
+		{ "save", do_save },       { "push", do_push },   { "compose", do_compose },
+		{ "tidy", do_tidy },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(operations); i++)

@@ -6,7 +6,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/wall.h"
+#include "image/digest.h"
 #include "image/fileunpack.h"
+#include "image/httptransfer.h"
 #include "image/layer.h"
 #include "image/layerconfine.h"
 #include "image/layername.h"
@@ -19,6 +21,7 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -28,7 +31,8 @@
 
 struct request {
 	const char *name, *as, *form, *owners;
-	const char *root, *follow, *raw; /* "yes" or "no" */
+	const char *root, *follow, *raw, *content; /* "yes" or "no" */
+	const char *latest;                        /* a time in seconds; "" for none */
 };
 
 static bool is_yes(const char *text)
@@ -42,12 +46,12 @@ static int read_words(char **words, struct request *q, struct err *e)
 		const char *key;
 		const char **value;
 	} keys[] = {
-		{ "name=", &q->name },     { "as=", &q->as },     { "form=", &q->form },
-		{ "owners=", &q->owners }, { "root=", &q->root }, { "follow=", &q->follow },
-		{ "raw=", &q->raw },
+		{ "name=", &q->name },     { "as=", &q->as },           { "form=", &q->form },
+		{ "owners=", &q->owners }, { "root=", &q->root },       { "follow=", &q->follow },
+		{ "raw=", &q->raw },       { "content=", &q->content }, { "latest=", &q->latest },
 	};
 
-	*q = (struct request){ ".", ".", "zstd", "", "no", "no", "no" };
+	*q = (struct request){ ".", ".", "zstd", "", "no", "no", "no", "no", "" };
 	for (; *words; words++) {
 		size_t i = 0;
 
@@ -187,7 +191,7 @@ static int write_to_stdout(void *context, const void *bytes, size_t len)
 
 static int files_pack(const struct request *q, struct err *e)
 {
-	const struct layerpack_sink sink = { write_to_stdout, NULL };
+	const struct layerpack_sink sink = { .write = write_to_stdout };
 	cleanup_fd int fd = -1;
 	const char *name = NULL;
 	struct layername as;
@@ -240,7 +244,7 @@ static int write_layer(int fd, enum layersink_form form, unsigned flags,
 		       struct layersink_result *ret, struct err *e)
 {
 	CLEANUP(layersink_freep) struct layersink *s = layersink_new(fd, form);
-	const struct layerpack_sink sink = { layersink_write, s };
+	const struct layerpack_sink sink = { layersink_write, s, NULL, 0 };
 	int r;
 
 	if (layerpack_write_tree(TOOL_DIR_FD, flags, &sink, e) < 0)
@@ -249,17 +253,59 @@ static int write_layer(int fd, enum layersink_form form, unsigned flags,
 	return r < 0 ? err_sys(e, -r, "write the layer") : 0;
 }
 
+/* Two digests of one walk: of the archive, and of what is in it without its times. */
+struct pack_output {
+	struct layersink *archive;
+	struct digest *content;
+};
+
+static int write_archive(void *context, const void *bytes, size_t len)
+{
+	const struct pack_output *o = context;
+
+	return layersink_write(o->archive, bytes, len);
+}
+
+static void note_content(void *context, const void *bytes, size_t len)
+{
+	const struct pack_output *o = context;
+
+	digest_add(o->content, bytes, len);
+}
+
+/* A step of a build, which may be the same as one before. */
+static int step_pack(const struct request *q, enum layersink_form form,
+		     struct layersink_result *ret, char ret_content[REFERENCE_DIGEST_MAX_BYTES],
+		     struct err *e)
+{
+	CLEANUP(layersink_freep) struct layersink *s = layersink_new(STDOUT_FILENO, form);
+	CLEANUP(digest_freep) struct digest *content = digest_new();
+	struct pack_output output = { s, content };
+	const struct layerpack_sink sink = { write_archive, &output,
+					     is_yes(q->content) ? note_content : NULL,
+					     strtoll(q->latest, NULL, 10) };
+	int r;
+
+	if (layerpack_write_tree(TOOL_DIR_FD, LAYERPACK_WHITEOUTS, &sink, e) < 0)
+		return -1;
+	digest_finish(content, ret_content);
+	r = layersink_finish(s, ret);
+	return r < 0 ? err_sys(e, -r, "write the layer") : 0;
+}
+
 static int layer_pack(const struct request *q, struct err *e)
 {
+	char content[REFERENCE_DIGEST_MAX_BYTES] = "";
 	cleanup_buf struct buf text = { .max = BUF_TEXT_MAX_BYTES };
 	enum layersink_form form = LAYERSINK_PLAIN;
 	struct layersink_result r;
 
-	if (read_form(q->form, &form, e) < 0 ||
-	    write_layer(STDOUT_FILENO, form, LAYERPACK_WHITEOUTS, &r, e) < 0)
+	if (read_form(q->form, &form, e) < 0 || step_pack(q, form, &r, content, e) < 0)
 		return -1;
 	buf_addf(&text, "diff-id=%s\narchive-bytes=%" PRIu64 "\ndigest=%s\nbytes=%" PRIu64 "\n",
 		 r.diff_id, r.archive_bytes, r.digest, r.bytes);
+	if (is_yes(q->content))
+		buf_addf(&text, "content-id=%s\n", content);
 	return answer(&text, e);
 }
 
@@ -291,6 +337,74 @@ static int layer_unpack_here(const struct request *q, struct err *e)
 	return answer(&text, e);
 }
 
+/* ---- addresses ---- */
+
+#define FETCH_CONNECT_MAX_MS 30000u
+#define FETCH_STALL_MAX_S 60u
+
+struct fetching {
+	struct digest *digest;
+	uint64_t bytes;
+};
+
+static int on_fetched(void *context, const char *bytes, size_t len, struct err *e)
+{
+	struct fetching *f = context;
+	int r;
+
+	f->bytes += len;
+	if (f->bytes > TRANSFER_FETCH_MAX_BYTES)
+		return err_set(e, ERR_LIMIT, "it has more than %llu bytes",
+			       TRANSFER_FETCH_MAX_BYTES);
+	digest_add(f->digest, bytes, len);
+	r = file_write_all(STDOUT_FILENO, bytes, len);
+	return r < 0 ? err_sys(e, -r, "write it") : 0;
+}
+
+static int judge_fetch(const struct httptransfer *x, const char *digest, const char *wanted,
+		       struct err *e)
+{
+	if (x->is_ended_by_us) {
+		*e = x->failure;
+		return -1;
+	}
+	if (x->code != CURLE_OK || x->status != 200)
+		return x->status && x->status != 200
+			       ? err_set(e, ERR_REMOTE, "its server answers %ld", x->status)
+			       : err_set(e, ERR_REMOTE, "%s", httptransfer_problem(x));
+	if (strcmp(wanted, ".") != 0 && strcmp(wanted, digest) != 0)
+		return err_set(e, ERR_REMOTE, "its digest is %s, not %s", digest, wanted);
+	return 0;
+}
+
+/* The gate decides what is reached, so redirects may lead anywhere. */
+static int fetch(const struct request *q, struct err *e)
+{
+	struct httptransfer_loop *loop = httptransfer_loop_new();
+	CLEANUP(digest_freep) struct digest *digest = digest_new();
+	struct fetching f = { .digest = digest };
+	const struct httptransfer_options o = {
+		.url = q->name,
+		.connect_max_ms = FETCH_CONNECT_MAX_MS,
+		.stall_max_s = FETCH_STALL_MAX_S,
+		.flags = HTTPTRANSFER_PRIVATE_REDIRECTS,
+		.on_body = on_fetched,
+		.context = &f,
+	};
+	char found[REFERENCE_DIGEST_MAX_BYTES];
+	struct httptransfer *x = NULL;
+	int r = httptransfer_start(loop, &o, &x, e);
+
+	if (r == 0)
+		r = httptransfer_wait(x, e);
+	digest_finish(digest, found);
+	if (r == 0)
+		r = judge_fetch(x, found, q->as, e);
+	httptransfer_free(x);
+	httptransfer_loop_free(loop);
+	return r < 0 ? err_wrap(e, "'%.200s'", q->name) : 0;
+}
+
 /* ---- all of them ---- */
 
 struct transfer {
@@ -303,7 +417,7 @@ const struct transfer *transfer_find(const char *operation)
 	static const struct transfer operations[] = {
 		{ "files-pack", files_pack },     { "files-unpack", files_unpack },
 		{ "layer-pack", layer_pack },     { "layer-unpack", layer_unpack_here },
-		{ "layer-digest", layer_digest },
+		{ "layer-digest", layer_digest }, { "fetch", fetch },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(operations); i++)

@@ -26,10 +26,15 @@
  *   layer-digest  answers diff-id=, archive-bytes= of the layer that layer-pack would write
  *     raw=yes       of the unchanged directory instead, even if a layer cannot represent it
  *                   (files called ".wh.x"): only for comparing with itself
+ * *   fetch         writes what an address holds to stdout; needs no directory
+ *     name=URL      http or https
+ *     as=DIGEST     that it has to have; ".": any
  *
  * An answer is lines on TOOL_ANSWER_FD, if that is open.
  */
 #include "base/err.h"
+
+#define TRANSFER_FETCH_MAX_BYTES (16ull << 30)
 
 struct transfer;
 

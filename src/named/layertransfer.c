@@ -56,6 +56,8 @@ static int take_answer(int fd, struct layertransfer_result *ret, struct err *e)
 		return err_sys(e, -r, "read the image helper's answer");
 	find_text(text, "digest=", ret->digest);
 	find_text(text, "diff-id=", ret->content);
+	find_text(text, "content-id=", ret->same);
+	ret->bytes = find_number(text, "\nbytes=");
 	ret->entries = find_number(text, "entries=");
 	ret->file_bytes = find_number(text, "file-bytes=");
 	return 0;
@@ -120,6 +122,21 @@ int layertransfer_pack(int dir_fd, int out_fd, struct layertransfer_result *ret,
 			  .in_fd = -1,
 			  .out_fd = out_fd };
 
+	return run_work(&w, owner_run, ret, e);
+}
+
+int layertransfer_pack_step(int dir_fd, int out_fd, int64_t latest_s,
+			    struct layertransfer_result *ret, struct err *e)
+{
+	char latest[32];
+	const char *const words[] = { "form=plain", "content=yes", latest, NULL };
+	struct work w = { .operation = "layer-pack",
+			  .words = words,
+			  .dir_fd = dir_fd,
+			  .in_fd = -1,
+			  .out_fd = out_fd };
+
+	(void)snprintf(latest, sizeof(latest), "latest=%lld", (long long)latest_s);
 	return run_work(&w, owner_run, ret, e);
 }
 

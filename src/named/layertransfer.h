@@ -9,12 +9,19 @@
 struct layertransfer_result {
 	char digest[LAYERTRANSFER_DIGEST_MAX_BYTES]; /* of the archive's bytes, compressed or not */
 	char content[LAYERTRANSFER_DIGEST_MAX_BYTES]; /* of the archive uncompressed */
-	uint64_t entries, file_bytes;
+	char same[LAYERTRANSFER_DIGEST_MAX_BYTES];    /* layertransfer_pack_step() */
+	uint64_t entries, file_bytes, bytes;
 };
 
 /* Packs the tree at dir_fd as a compressed archive to out_fd. */
 ERR_CHECKED int layertransfer_pack(int dir_fd, int out_fd, struct layertransfer_result *ret,
 				   struct err *e);
+/*
+ * The same, not compressed. `same` is the digest of the files without their times; later times than
+ * `latest_s` become that second, in the tree too (0: stay). Call it as the owner of the files.
+ */
+ERR_CHECKED int layertransfer_pack_step(int dir_fd, int out_fd, int64_t latest_s,
+					struct layertransfer_result *ret, struct err *e);
 /* Unpacks the archive from in_fd, which is hostile, into an empty directory. */
 ERR_CHECKED int layertransfer_unpack(int in_fd, int dir_fd, struct layertransfer_result *ret,
 				     struct err *e);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "engine/images.h"
 #include "ops/events.h"
+#include "ops/op_build.h"
 #include "ops/request.h"
 #include "policy/environment.h"
 #include "policy/policyimage.h"
@@ -84,6 +85,7 @@ int pickimage_open(struct request *r, const char *command, const struct op_event
 		.flags = (r->is_quiet ? IMAGES_QUIET : 0) |
 			 (r->is_image_detected ? IMAGES_DETECTED : 0),
 	};
+	const struct request_build *build = r->server ? &r->server->build : &r->build;
 	struct err why = { 0 };
 	struct policyimage config;
 
@@ -91,6 +93,11 @@ int pickimage_open(struct request *r, const char *command, const struct op_event
 		return -1;
 	if (policy_is_host_image(&r->policy))
 		return 0;
+	if (build && build->file && strcmp(r->policy.image, build->name) == 0) {
+		if (op_build_for(r, build, ev, e) < 0)
+			return -1;
+		q.pull = IMAGES_PULL_NEVER; /* no registry has it */
+	}
 	if (r->is_image_detected && !r->pull && images_was_unreachable(q.reference, q.ak))
 		q.pull = IMAGES_PULL_NEVER;
 	if (images_open(&q, ret, &why) < 0) {

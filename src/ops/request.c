@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/keyrows.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "engine/project.h"
 #include "ops/access.h"
 #include "ops/events.h"
@@ -14,6 +15,7 @@
 #include "state/ak.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -24,6 +26,44 @@ static bool has_configured(const struct configuration *c, enum policy_field fiel
 		if (c->settings[i].field == field && c->settings[i].layer != POLICY_MAXIMUM)
 			return true;
 	return false;
+}
+
+void request_name_build(struct request *r)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (const char *c = r->build.file; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+	free(r->build.name);
+	r->build.name = mem_format("localhost/agentkernel-project:%016" PRIx64, hash);
+}
+
+/*
+ * [sandbox] dockerfile. Its commands see the project's files, which a sandbox of the project may
+ * not see, so a file that came with the project counts only when it is trusted.
+ */
+static bool plan_build(struct request *r)
+{
+	const struct configfile *c = &r->config;
+	const char *word = c->project.dockerfile ? c->project.dockerfile : c->user.dockerfile;
+	const char *path = c->project.dockerfile ? c->project_path : c->user_path;
+	cleanup_free char *note = NULL;
+
+	if (!word || !path)
+		return false;
+	if (c->project.dockerfile && !c->is_trusted) {
+		note = mem_format("[sandbox] dockerfile = \"%s\": an image that is built from this "
+				  "directory",
+				  word);
+		(void)keyrows_list_add(&r->left_out, note);
+		return false;
+	}
+	r->build.context = mem_dup_bytes(path, (size_t)(path_base_name(path) - path));
+	r->build.file = path_absolute(r->build.context[0] ? r->build.context : "/", word);
+	if (!r->build.file)
+		return false;
+	request_name_build(r);
+	return true;
 }
 
 /*
@@ -38,7 +78,11 @@ static int choose_image(struct request *r, const char *command, struct err *e)
 
 	if (settings_have(&r->settings, POLICY_IMAGE))
 		return 0;
-	if (!asked || !asked[0]) {
+	if ((!asked || !asked[0]) && plan_build(r)) {
+		setting.text = r->build.name;
+		setting.origin = "[sandbox] dockerfile";
+		setting.kind = POLICY_ORIGIN_SETTING;
+	} else if (!asked || !asked[0]) {
 		if (has_configured(&r->config.user, POLICY_IMAGE) ||
 		    has_configured(&r->config.project, POLICY_IMAGE))
 			return 0;
@@ -297,6 +341,8 @@ int request_raise_ceiling(struct request *r, struct err *e)
 
 const char *request_init(const struct request *r)
 {
+	if (r->own_init)
+		return r->own_init;
 	if (r->server)
 		return request_init(r->server);
 	return r->config.project.init ? r->config.project.init : r->config.user.init;
@@ -337,4 +383,10 @@ void request_done(struct request *r)
 	settings_done(&r->settings);
 	configfile_done(&r->config);
 	keyrows_list_free(&r->left_out);
+	keyrows_list_free(&r->build.args);
+	free(take_ptr(r->build.file));
+	free(take_ptr(r->build.context));
+	free(take_ptr(r->build.target));
+	free(take_ptr(r->build.name));
+	free(take_ptr(r->own_init));
 }

@@ -19,6 +19,14 @@ struct op_events;
 
 #define REQUEST_ORIGIN_MAX_BYTES 96
 
+/* An image that is built before it is used (ops/op_build). */
+struct request_build {
+	char *file, *context; /* absolute; NULL: none is built */
+	char *target;         /* NULL: the last stage */
+	char **args;          /* "NAME=value"; NULL: none */
+	char *name;           /* of the image */
+};
+
 struct request {
 	const struct ak *ak;
 	struct settings settings;
@@ -28,6 +36,9 @@ struct request {
 	bool is_quiet;                /* no progress bars while an image is pulled */
 	const struct request *server; /* NULL: request of the user */
 	uint64_t timeout_ms;          /* of a caller; 0: none */
+
+	char *own_init;             /* instead of the configured [sandbox] init; NULL: none */
+	struct request_build build; /* set by a devcontainer, or by request_resolve() */
 
 	/* set by request_resolve() */
 	struct policy policy;
@@ -53,6 +64,9 @@ ERR_CHECKED int request_resolve(struct request *r, const char *command, const st
  * get their maximum.
  */
 ERR_CHECKED int request_raise_ceiling(struct request *r, struct err *e);
+
+/* Names the image after the file that it is built from. */
+void request_name_build(struct request *r);
 
 /* The configured [sandbox] init, or NULL. */
 const char *request_init(const struct request *r);

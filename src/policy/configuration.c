@@ -67,6 +67,7 @@ static const struct key keys[] = {
 
 	MEMBER("sandbox", "name", KEY_WORD, name),
 	MEMBER("sandbox", "init", KEY_WORD, init),
+	MEMBER("sandbox", "dockerfile", KEY_WORD, dockerfile),
 
 	MEMBER("agent", "preferred", KEY_WORD, agent),
 
@@ -639,6 +640,7 @@ void configuration_done(struct configuration *c)
 	free(c->settings);
 	free(c->name);
 	free(c->init);
+	free(c->dockerfile);
 	free(c->agent);
 	free(c->api_key);
 	free(c->api_key_env);

@@ -41,6 +41,7 @@ struct configuration {
 
 	char *name;                  /* [sandbox] name, NULL: none; likewise below */
 	char *init;                  /* shell script, run once in a new sandbox */
+	char *dockerfile;            /* that the image is built from, relative to the file */
 	char *agent;                 /* [agent] preferred */
 	char *api_key, *api_key_env; /* key for clients of `serve`, or the variable that holds it */
 	struct toolpolicy tools;

@@ -75,6 +75,7 @@ int mountspec_parse(const char *text, const char *cwd, struct policy_mount *ret,
 	ret->source = take_ptr(source);
 	ret->target = take_ptr(target);
 	ret->is_read_only = is_read_only;
+	ret->is_ours = false;
 	return 0;
 }
 

@@ -69,6 +69,8 @@ struct policy_mount {
 	char *source; /* absolute, on the host */
 	char *target; /* absolute, inside */
 	bool is_read_only;
+	bool is_ours; /* made for this sandbox in our own directory, which is not shown otherwise;
+		       * neither parsed nor saved */
 };
 
 struct policy_tmpfs {

@@ -31,6 +31,7 @@ struct rootspec_place {
 	ino_t inode;
 	bool is_dir;
 	bool is_read_only;
+	bool is_ours; /* may lie in our own directory */
 
 	/* ROOTSPEC_TMPFS */
 	uint64_t size_bytes;

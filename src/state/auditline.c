@@ -56,6 +56,7 @@ static const char *const type_words[] = {
 	[AUDITLINE_PROTECTED] = "protected",
 	[AUDITLINE_END] = "end",
 	[AUDITLINE_GC] = "gc",
+	[AUDITLINE_BUILD] = "build",
 };
 static_assert(COUNT_OF(type_words) == AUDITLINE_TYPE_COUNT, "a type has no word");
 

@@ -36,6 +36,7 @@ enum auditline_type {
 	AUDITLINE_PROTECTED, /* a workspace file was moved to the quarantine, or a change refused */
 	AUDITLINE_END,       /* a sandbox ended by itself, or a command ended */
 	AUDITLINE_GC,
+	AUDITLINE_BUILD, /* an image was built, committed or pushed */
 
 	AUDITLINE_TYPE_COUNT
 };

@@ -252,7 +252,8 @@ static int add_all(struct hostfiles *h, const struct policy *p, const struct ak 
 		const struct policy_mount *m = &p->mounts[i];
 		const struct rootspec_place mount = { .source = m->source,
 						      .target = m->target,
-						      .is_read_only = m->is_read_only };
+						      .is_read_only = m->is_read_only,
+						      .is_ours = m->is_ours };
 
 		if (add_host(h, mount, p->places, map, e) < 0)
 			return err_wrap(e, "%s", p->origin[POLICY_MOUNT].text);
@@ -304,7 +305,7 @@ static int hide_state(struct hostfiles *h, const struct ak *ak, struct err *e)
 	for (unsigned i = 0; i < count && state[0]; i++) {
 		const struct rootspec_place *place = &h->places[i];
 
-		if (place->kind != ROOTSPEC_HOST)
+		if (place->kind != ROOTSPEC_HOST || place->is_ours)
 			continue;
 		if (path_is_within(place->real_path, state))
 			return err_set(e, ERR_DENIED,

@@ -271,7 +271,7 @@ x"
 
 @test "an agent that is not there is named with what installs it" {
 	run as env PATH=/usr/bin:/bin HOME="$W/home" "$AK" agent run opencode
-	fails_with 125 "opencode is not installed (npm install -g opencode-ai): 'opencode' is not on PATH"
+	fails_with 125 "opencode is not installed (npm install -g opencode-ai, or 'agentkernel template build opencode'): 'opencode' is not on PATH"
 	run as env PATH="$SHARED/agents/bin:/usr/bin:/bin" HOME="$W/home" "$AK" agent run opencode
 	fails_with 125 "' needs 'fakenode', which is not on PATH"
 	mkdir bin

@@ -53,7 +53,7 @@ bats_require_minimum_version 1.5.0
 	run -0 ak image ls
 	run -0 ak ps
 	run -0 ak sandbox rm known
-	for word in build commit rename push login; do
+	for word in rename login compose; do
 		run ak "$word" some thing
 		[ "$status" -eq 125 ]
 		[[ "$output" == *"unknown command '$word': "*"'"* ]]

@@ -2,7 +2,7 @@
 # an account and without additional ids; AS=subuser, an account created here with a range of ids in
 # /etc/subuid. Each test has its own store, in its directory $W, unless STATE names another.
 . "$BATS_TEST_DIRNAME/../surroundings.bash"
-. "$BATS_TEST_DIRNAME/rootfs.bash"
+. "${BASH_SOURCE[0]%/*}/rootfs.bash"
 
 setup_shared() {
 	export TOP SHARED AK CALLER_ID=0 ACCOUNT=

@@ -10,7 +10,7 @@
 #define ID_A "abcdefghijklmnopqrstuvwxyz"
 #define ID_B "zyxwvutsrqponmlkjihgfedc27"
 
-#define RECORD_MAGIC "agentkernel image 1"
+#define RECORD_MAGIC "agentkernel image 2"
 #define DIFF_1 "sha256:c3d1d3a9f3b4a3b1f2d7f8c0a6a4f3e4b0e1d2c3b4a5968778695a4b3c2d1e0f"
 #define DIFF_2 "sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"
 
