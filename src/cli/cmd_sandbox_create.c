@@ -50,6 +50,10 @@ static int run(const struct cli_context *context, char **argv, int *ret_status, 
 	if (o.flags.devcontainer &&
 	    devcontainer_load(&o.request, o.flags.devcontainer, &cli_events, e) < 0)
 		return -1;
+	if (!args.name && args.words) { /* `create OPTION... -- NAME` */
+		args.name = *args.words++;
+		args.words = *args.words ? args.words : NULL;
+	}
 	args.from = o.flags.from;
 	args.labels = (char *const *)(uintptr_t)o.flags.labels.texts;
 	if (op_create(context->ak, &args, &cli_events, &result, e) < 0)

@@ -564,6 +564,23 @@ static void watch(struct sitereach_wait *w, int fd, short what, event_callback_f
 	(void)event_add(w->event, &wait);
 }
 
+/* The sandbox has ended, which its supervisor's socket has not told yet: it is looked at anew. */
+static void on_gone(struct sitereach_wait *w)
+{
+	struct sitereach *r = w->reach;
+
+	if (w->has_waited || !r->is_listed) {
+		fail(w, 502, "the sandbox does not answer");
+		return;
+	}
+	w->has_waited = true;
+	w->state = WAIT_QUEUED;
+	close_all(r);
+	r->state = STATE_KNOWN;
+	if (!r->has_call)
+		start_worker(r, STATE_REACHING, w->port);
+}
+
 static void ask_init(struct sitereach_wait *w, unsigned family)
 {
 	const struct dialin_target target = { .family = (uint16_t)family,
@@ -573,7 +590,7 @@ static void ask_init(struct sitereach_wait *w, unsigned family)
 	w->family = family;
 	w->state = WAIT_ANSWER;
 	if (r < 0)
-		fail(w, 502, "the sandbox does not answer");
+		on_gone(w);
 	else
 		watch(w, w->answer_fd, EV_READ, on_answer);
 }

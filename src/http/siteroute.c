@@ -31,14 +31,27 @@ static int read_port(const struct webcall *x, json_int_t *ret, struct err *e)
 	return 0;
 }
 
+/* The body has this member alone, or nothing. */
+static int check_members(const json_t *body, const char *name, struct err *e)
+{
+	const char *member;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)body, member,
+			    value) if (strcmp(member, name) !=
+				       0) return err_set(e, ERR_INVALID,
+							 "unknown parameter '%.60s'", member);
+	return 0;
+}
+
 int siteroute_decode_access(struct webcall *x, json_t *body, json_t **ret, struct err *e)
 {
 	json_t *is_public = json_object_get(body, "public");
 	json_int_t port = 0;
 
-	if (read_port(x, &port, e) < 0)
+	if (check_members(body, "public", e) < 0 || read_port(x, &port, e) < 0)
 		return -1;
-	if (!json_is_boolean(is_public) || json_object_size(body) != 1)
+	if (!json_is_boolean(is_public))
 		return err_set(e, ERR_INVALID, "the body is {\"public\": true} or false");
 	*ret = json_pack("{s:s, s:I, s:O}", "name", x->parts[0], "port", port, "public", is_public);
 	return 0;
@@ -50,12 +63,11 @@ int siteroute_decode_link(struct webcall *x, json_t *body, json_t **ret, struct 
 	const json_t *life = json_object_get(body, "expires_s");
 	json_int_t port = 0;
 
-	if (read_port(x, &port, e) < 0)
+	if (check_members(body, "expires_s", e) < 0 || read_port(x, &port, e) < 0)
 		return -1;
 	x->link_life_s = life ? (uint64_t)json_integer_value(life) : SITELINK_DEFAULT_S;
-	if (json_object_size(body) != (life ? 1 : 0) ||
-	    (life && (!json_is_integer(life) || json_integer_value(life) < 1 ||
-		      json_integer_value(life) > SITELINK_MAX_S)))
+	if (life && (!json_is_integer(life) || json_integer_value(life) < 1 ||
+		     json_integer_value(life) > SITELINK_MAX_S))
 		return err_set(e, ERR_INVALID, "the body is {\"expires_s\": 1 to %u}, or empty",
 			       SITELINK_MAX_S);
 	*ret = json_pack("{s:s, s:I, s:b}", "name", x->parts[0], "port", port, "look", 1);

@@ -256,10 +256,11 @@ fails_with_last() {
 	RUN sleep 60
 	END
 	as "$AK" build --progress plain -t late:1 ctx 2>log 3>&- &
+	building=$!
 	wait_for_line log '#2 '
 	pid=$(pgrep -f "^$AK build --progress plain -t late:1" | head -n 1)
 	kill -TERM "$pid"
-	wait || true
+	wait "$building" || true
 	grep -q interrupted log
 	[ -z "$(find "$STATE"/images/layers/*/making -mindepth 1)" ]
 	run ak image inspect late:1
