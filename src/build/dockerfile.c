@@ -380,7 +380,7 @@ static int read_sub(struct reading *r, struct dockerfile_instruction *i, const c
 
 static const struct rule {
 	const char *keyword;
-	rest_fn *read;
+	rest_fn *take;
 	bool has_heredocs;
 } grammar[] = {
 	{ "add", read_paths, true },           { "arg", read_names, false },
@@ -476,7 +476,7 @@ static int read_rest(struct reading *r, const char *text, struct dockerfile_inst
 	if (read_flags(i, &text, e) < 0)
 		return -1;
 	i->rest = trimmed(text);
-	return rule->read(r, i, i->rest, e);
+	return rule->take(r, i, i->rest, e);
 }
 
 /* `text` is a whole instruction on one line. */

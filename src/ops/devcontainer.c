@@ -352,7 +352,7 @@ static int refuse_member(struct reading *r, const struct jsonwalk_member *m, str
 
 struct member {
 	const char *name;
-	read_fn *read;
+	read_fn *take;
 };
 
 static const struct member build_members[] = {
@@ -393,7 +393,7 @@ static int read_object(struct reading *r, const char *object, const struct membe
 	struct jsonwalk_member m;
 
 	for (size_t i = 0; i < count; i++)
-		if (jsonwalk_find(object, r->end, rows[i].name, &m) && rows[i].read(r, &m, e) < 0)
+		if (jsonwalk_find(object, r->end, rows[i].name, &m) && rows[i].take(r, &m, e) < 0)
 			return -1;
 	return 0;
 }
