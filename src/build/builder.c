@@ -17,6 +17,7 @@
 #include "build/buildwork.h"
 
 #include "base/cleanup.h"
+#include "build/cachedirs.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/keyrows.h"
@@ -891,6 +892,7 @@ static void tidy(struct builder *b)
 	const struct imagehelper_request q = { .operation = "tidy", .ak = b->o->ak };
 	struct err ignored;
 
+	cachedirs_prune(b->o->ak);
 	if (b->store.steps_fd < 0 || stepcache_prune(&b->cache) == 0)
 		return;
 	cleanup_closep(&b->store.lock_fd);

@@ -7,6 +7,7 @@
  */
 #include "build/buildwork.h"
 
+#include "build/cachedirs.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/keyrows.h"
@@ -33,8 +34,10 @@ struct run_work {
 	const struct buildwork_stage *stage;
 	struct runstep_mount mounts[RUNSTEP_MOUNTS_MAX];
 	unsigned mount_count;
-	const char *locked[RUNSTEP_MOUNTS_MAX]; /* directories that one step at a time uses */
-	unsigned locked_count;
+	/* the caches that the step uses, and those of them that one step at a time uses */
+	const char *held[RUNSTEP_MOUNTS_MAX];
+	bool is_held_alone[RUNSTEP_MOUNTS_MAX];
+	unsigned held_count;
 	bool has_no_network;
 	char **argv, **env;
 	char *lower;
@@ -73,12 +76,9 @@ static int do_run(void *context, struct buildwork_result *ret, struct err *e)
 	};
 
 	/* the locks go with this process */
-	for (unsigned i = 0; i < w->locked_count; i++) {
-		int fd = open(w->locked[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (fd < 0 || flock(fd, LOCK_EX) < 0)
-			return err_sys(e, errno, "lock a cache");
-	}
+	for (unsigned i = 0; i < w->held_count; i++)
+		if (cachedirs_hold(w->held[i], w->is_held_alone[i] ? LOCK_EX : LOCK_SH, e) < 0)
+			return -1;
 	return runstep_run(&s, &ret->run, e);
 }
 
@@ -284,7 +284,7 @@ static int mount_cache(struct run_work *w, const struct mount_words *m, struct e
 		buf_addf(&name,
 			 strchr("abcdefghijklmnopqrstuvwxyz0123456789-_.", *id) ? "%c" : "+%02x",
 			 (unsigned char)*id);
-	if (statedir_path(w->b->o->ak, "build-cache", &dir, e) < 0)
+	if (statedir_path(w->b->o->ak, CACHEDIRS_DIR, &dir, e) < 0)
 		return -1;
 	r = file_make_dirs(dir, 0700);
 	if (r < 0)
@@ -296,8 +296,8 @@ static int mount_cache(struct run_work *w, const struct mount_words *m, struct e
 		return err_set(e, ERR_UNSUPPORTED,
 			       "--mount: sharing=%.20s (a cache is shared, or locked by a step)",
 			       m->sharing);
-	if (m->sharing && strcmp(m->sharing, "locked") == 0)
-		w->locked[w->locked_count++] = mount->source;
+	w->is_held_alone[w->held_count] = m->sharing && strcmp(m->sharing, "locked") == 0;
+	w->held[w->held_count++] = mount->source;
 	if (m->mode && !read_mode(m->mode, &mode))
 		return err_set(e, ERR_INVALID, "--mount: mode=%.20s is no octal mode, as 0755 is",
 			       m->mode);

@@ -249,6 +249,20 @@ fails_with_last() {
 	cmp one two
 }
 
+@test "caches_of_commands_stay_and_the_least_recently_used_beyond_a_number_go" {
+	dockerfile <<-'END'
+	FROM base:1
+	RUN --mount=type=cache,id=kept,target=/c echo more >>/c/f && wc -l </c/f >/n
+	END
+	as sh -c 'for n in $(seq 300); do mkdir -p "$1/build-cache/old$n/sub"; done; touch -d 2020-01-01 "$1"/build-cache/old*' - "$STATE"
+	ak build -t cached:1 ctx 2>/dev/null
+	ak build --no-cache -t cached:1 ctx 2>/dev/null
+	run in_image cached:1 cat /n
+	says 2
+	[ "$(as ls "$STATE/build-cache" | wc -l)" -eq 256 ]
+	[ -d "$STATE/build-cache/kept" ]
+}
+
 @test "an_interrupted_build_leaves_nothing_half_done" {
 	dockerfile <<-'END'
 	FROM base:1
