@@ -97,7 +97,8 @@ static void format_file(const char *cwd, const struct flags *f, struct buf *out)
 			  "# memory = \"2GiB\"\n"
 			  "# cpus = 2\n"
 			  "# pids = 512\n"
-			  "# timeout = \"10m\"\n\n");
+			  "# timeout = \"10m\"\n"
+			  "# idle_timeout = \"10m\"    # a sandbox that stays sleeps then\n\n");
 	buf_add_text(out,
 		     "# [env]\n"
 		     "# NODE_ENV = \"test\"\n\n"
@@ -105,6 +106,10 @@ static void format_file(const char *cwd, const struct flags *f, struct buf *out)
 		     "# source = \"./data\"\n"
 		     "# target = \"/data\"\n"
 		     "# read_only = true\n\n"
+		     "# [[services]]    # runs whenever a sandbox that stays does\n"
+		     "# name = \"web\"\n"
+		     "# command = \"npm start\"\n"
+		     "# port = 3000\n\n"
 		     "# [tools]    # what programs that call agentkernel over MCP or HTTP may do\n"
 		     "# commands = { block = [\"curl\"] }\n"
 		     "# rate_limit = { calls = 100, window = \"60s\" }\n");
