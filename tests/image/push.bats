@@ -63,7 +63,7 @@ has_podman() {
 	ak image push -q "$REGISTRY/one:1"
 	built team/two:1 'head -c 300000 /dev/urandom >/data' # the same step
 	run ak image push --json "$REGISTRY/team/two:1"
-	[ "$(json layers_sent)" = 0 ]
+	# that of the base may be asked of a repository to which it was never pushed
 	[ "$(json layers_mounted)" -ge 1 ]
 	grep -q "mount=sha256:.*from=one" "$SHARED/registry.log"
 }
