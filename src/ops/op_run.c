@@ -400,6 +400,11 @@ int op_run(struct ak *ak, const struct op_run_args *args, const struct op_events
 	int r;
 
 	images_init(&image);
+	if ((!is_named || args->files) && (settings_have(&request->settings, POLICY_IDLE_TIMEOUT) ||
+					   settings_have(&request->settings, POLICY_IDLE)))
+		return err_set(e, ERR_INVALID,
+			       "--idle-timeout and --idle are for sandboxes that stay (add --keep "
+			       "or --detach)");
 	if (resolve(args, ev, e) < 0 ||
 	    pickimage_open(request, args->command[0], ev, &image, e) < 0 ||
 	    compose(args, &image, &argv, e) < 0)

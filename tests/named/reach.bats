@@ -241,6 +241,9 @@ A='Agentkernel-Key: KEY-A'
 
 @test "an idle sandbox is frozen; its URL, a port, an exec and a file wake it" {
 	port=$(free_port)
+	run ak run --idle-timeout 1s true
+	[ "$status" -eq 125 ]
+	[[ "$output" == *"for sandboxes that stay"* ]]
 	ak create doze -i host -P "$port:3000" --idle-timeout 300ms -- python3 -c "$SITE" 3000
 	ak start doze
 	for wake in "curl -fsS -o /dev/null http://127.0.0.1:$port/" "ak exec doze true" "ak cp doze:/etc/hostname $W/h"; do
