@@ -39,6 +39,15 @@ int moves_load_state(const struct named *n, struct namedrun *run, enum named_sta
 	return 0;
 }
 
+bool moves_is_asleep(const struct named *n)
+{
+	CLEANUP(namedrun_done) struct namedrun run = { 0 };
+	enum named_state state;
+	struct err ignored;
+
+	return moves_load_state(n, &run, &state, &ignored) == 0 && state == NAMED_ASLEEP;
+}
+
 bool moves_is_allowed(enum moves_act act, enum named_state state)
 {
 	return moves[act].from & 1u << state;

@@ -197,15 +197,6 @@ static int add_ports(struct policy *p, char *const *texts, struct err *e)
 	return 0;
 }
 
-static bool is_asleep(const struct named *n)
-{
-	CLEANUP(namedrun_done) struct namedrun run = { 0 };
-	enum named_state state;
-	struct err ignored;
-
-	return moves_load_state(n, &run, &state, &ignored) == 0 && state == NAMED_ASLEEP;
-}
-
 static int change_ports(const struct ak *ak, const char *name, bool is_adding, char *const *texts,
 			struct err *e)
 {
@@ -225,7 +216,7 @@ static int change_ports(const struct ak *ak, const char *name, bool is_adding, c
 	if (named_save_policy(&n, &policy, e) < 0)
 		return -1;
 	if (tell_supervisor(&n, e) == 0)
-		return is_asleep(&n) ? portholder_change(ak, &n, policy.publish, e) : 0;
+		return moves_is_asleep(&n) ? portholder_change(ak, &n, policy.publish, e) : 0;
 	if (named_begin_change(&n, &ignored) == 0) /* it could not open a port */
 		(void)!named_save_policy(&n, &before, &ignored);
 	return -1;

@@ -19,15 +19,6 @@
 
 #define LOOK_US 5000
 
-static bool is_asleep(const struct named *n)
-{
-	CLEANUP(namedrun_done) struct namedrun run = { 0 };
-	enum named_state state;
-	struct err ignored;
-
-	return moves_load_state(n, &run, &state, &ignored) == 0 && state == NAMED_ASLEEP;
-}
-
 /* Only a sandbox with such a policy can refuse because it falls asleep. */
 static bool may_fall_asleep(const struct named *n)
 {
@@ -51,7 +42,7 @@ static int try_once(const struct ak *ak, struct named *n, int *ret_fd, struct er
 	}
 	if (e->code != ERR_NOT_FOUND)
 		return -1;
-	if (is_asleep(n))
+	if (moves_is_asleep(n))
 		return lifecycle_start(ak, n->name, e) == 0 || e->code == ERR_BUSY ? 0 : -1;
 	/* it may have ended, to sleep, without having said so yet; or another caller starts it */
 	return named_is_locked(n) ? 0 : -1;
