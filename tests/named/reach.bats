@@ -338,6 +338,8 @@ ws() { # PATH STEP...
 	site gone
 	run ws '/sandboxes/gone/exec/ws?cmd=sh&cmd=-c&cmd=echo+begun;exec+sleep+77' wait:begun drop
 	until_true eval '! ak ps gone | grep -q "sleep 77"'
+	run ws '/sandboxes/gone/exec/ws?tty=true&detachable=false&cmd=sh&cmd=-c&cmd=echo+begun;exec+sleep+78' wait:begun drop
+	until_true eval '! ak exec gone pgrep -x sleep >/dev/null'
 }
 
 @test "a client that breaks the protocol is closed with the right code" {
