@@ -183,6 +183,22 @@ A='Agentkernel-Key: KEY-A'
 	[[ "$(url "127.0.0.1:$PORT" /sandboxes -H 'Authorization: Bearer KEY-A' -H 'Origin: null')" == *403 ]]
 }
 
+@test "where no key is asked for, pages of other origins are refused, and those of the same sandbox are not" {
+	site open
+	local host="3000-open.localhost:$PORT" keyed=$PORT
+	PORT=$(free_port)
+	as_background as "$AK" serve --listen "127.0.0.1:$PORT" --image host
+	until_true curl -fsS -o /dev/null "http://127.0.0.1:$PORT/health"
+	host=${host/:$keyed/:$PORT}
+	[[ "$(url "$host" /)" == *200 ]]
+	[[ "$(url "$host" / -H 'Origin: http://evil.example')" == *403 ]]
+	[[ "$(url "$host" / -H 'Sec-Fetch-Site: cross-site')" == *403 ]]
+	[[ "$(url "$host" / -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate')" == *200 ]]
+	[[ "$(url "$host" / -X POST -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate')" == *403 ]]
+	[[ "$(url "$host" / -H "Origin: http://8000-open.localhost:$PORT")" == *200 ]]
+	[[ "$(url "$host" / -H "Origin: http://8000-other.localhost:$PORT")" == *403 ]]
+}
+
 @test "nobody listens: 502 at once; a stopped sandbox is not started" {
 	site empty
 	start_ms=$(date +%s%3N)
